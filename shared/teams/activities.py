@@ -1,7 +1,6 @@
-"""The wire format of activities of the Bot Framework protocol. Pure.
+"""Wire format of Bot Framework activities. Pure.
 
-Only the fields that are used are read; all others are ignored. A field that is too long or of another type is
-the sender's error.
+Unused fields are ignored. A field that is too long or has the wrong type is the sender's error.
 
 Source: Bot Framework Activity schema 3.1.
 """
@@ -16,7 +15,7 @@ from shared.platform.http_client import Wire
 
 
 class ActivityParty(BaseModel):
-    """A user or a conversation, by the channel's id."""
+    """A user or conversation, identified by the channel's id."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
@@ -24,14 +23,14 @@ class ActivityParty(BaseModel):
 
 
 class ChannelActivity(BaseModel):
-    """An activity of the Bot Framework protocol, as the OpenAPI document shows it.
+    """A Bot Framework activity, as documented in OpenAPI.
 
     Attributes:
         type: `message`, `invoke`, `conversationUpdate` …
-        id: of the activity; the same id is the same activity.
+        id: activity id; repeated for a redelivery.
         channel_id: `msteams`, `webchat` …
-        service_url: where the channel takes messages; its host must be that of the token.
-        conversation: where it was said.
+        service_url: where replies are sent; its host must match the token.
+        conversation: the conversation it belongs to.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
@@ -48,7 +47,7 @@ class ChannelActivity(BaseModel):
 
 
 class ActivityAnswer(BaseModel):
-    """What an activity is answered with that waits for an answer, as its channel wants it."""
+    """Response to an invoke activity, in the form that the channel expects."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
@@ -62,13 +61,13 @@ def _plain(text: str) -> str:
     return text
 
 
-# Ids of Teams have up to some 250 characters (unmeasured); they become part of keys only as digests.
+# Teams' ids have up to about 250 characters (unmeasured); keys contain only their digests.
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_plain)]
 _Name = Annotated[str, StringConstraints(max_length=1024)]
 
 
 class Account(Wire):
-    """A user, as the channel names them."""
+    """A user as identified by the channel."""
 
     id: _Id
     name: _Name | None = None
@@ -92,7 +91,7 @@ class _Attachment(Wire):
 
 
 class Received(Wire):
-    """An activity of valid shape."""
+    """A well-formed activity."""
 
     type: _Id
     id: _Id | None = None
@@ -117,22 +116,23 @@ class Received(Wire):
 
     @property
     def channel_name(self) -> str:
-        """The channel, without the product behind it (`msteams:COPILOT`)."""
+        """The channel without its product suffix (`msteams:COPILOT`)."""
         return self.channel.partition(":")[0]
 
     @property
     def sender_tenant(self) -> str | None:
-        """The tenant that Teams gives in its channel data."""
+        """The tenant from Teams' channel data."""
         tenant = self.channel_data.get("tenant") if isinstance(self.channel_data, dict) else None
-        found = tenant.get("id") if isinstance(tenant, dict) else None
-        return found if isinstance(found, str) and self.channel_name == TEAMS else None
+        tenant_id = tenant.get("id") if isinstance(tenant, dict) else None
+        return tenant_id if isinstance(tenant_id, str) and self.channel_name == TEAMS else None
 
 
 def read_activity(body: bytes) -> Received:
-    """The activity of a request's body.
+    """Parse the activity in a request body.
 
     Raises:
-        CallerError: no JSON, or not the shape of an activity; names the first field at fault, not its value.
+        CallerError: the body isn't JSON or not an activity. The error names the first invalid field, not its
+            value.
     """
     try:
         return Received.model_validate_json(body)

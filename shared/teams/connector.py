@@ -1,8 +1,8 @@
-"""Sends one activity at a time to a channel, over the client of the Agents SDK.
+"""Sends activities to a channel with the client of the Agents SDK, one at a time.
 
-Addresses come from outside. So only https to the Bot Service's hosts is allowed, and only there our token;
-on a developer's machine (BOT_LOCAL_ANONYMOUS) only loopback, without a token. SDK and aiohttp are imported
-when something is sent. An error says what to check, and nothing of what was sent.
+URLs come from outside, so only https to the Bot Service's hosts is allowed, and only those receive our token.
+On a developer's machine (BOT_LOCAL_ANONYMOUS) only loopback is allowed, without a token. The SDK and aiohttp
+are imported on first use. Errors say what to check and never quote the activity.
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ Wire = dict[str, Any]
 Token = Callable[[], Awaitable[str]]
 Ending = Literal["stopped", "late", "done", "unsupported"]
 
-SEND_S = 30.0  # one message with all its tries and waits; an activity has 10 minutes
+SEND_S = 30.0  # one message with its retries; an activity function has 10 minutes
 TRY_S = 10.0  # unmeasured
 MAX_RETRIES = 4
-_MAX_SERVICES = 8  # regions of Teams that one process keeps connections to; there are some 5
-_MAX_CONVERSATION_ID_CHARS = 4096  # quoted; the SDK cuts at 150 by itself, which would name another place
-_RETRIED = (412, 429)  # the Bot Service asks for both to be sent again
+_MAX_SERVICES = 8  # Teams regions with open connections per process; there are about 5
+_MAX_CONVERSATION_ID_CHARS = (
+    4096  # quoted; the SDK truncates at 150, which would address another conversation
+)
+_RETRIED = (412, 429)  # the Bot Service asks clients to retry both
 _SDK = "microsoft_agents.hosting.core.connector.client.connector_client"
 
 
 class StreamEndedError(CallerError):
-    """The channel takes no more updates of a growing message.
+    """The channel accepts no more updates of a streamed message.
 
     Attributes:
-        how: `stopped` by the person, or too `late`, or it is whole already, or the channel does not know
-            growing messages.
+        how: `stopped` by the user, too `late`, already complete, or streaming unsupported.
     """
 
     def __init__(self, how: Ending) -> None:
@@ -60,7 +61,7 @@ class ChannelConnector:
     """Sends to the channels of one bot."""
 
     def __init__(self, settings: Settings, token: Token) -> None:
-        """`token`: gives the bot's own for the Bot Service; never asked in the local mode."""
+        """Store the settings. `token` provides the bot's token; it is not called in local mode."""
         self._is_local = (
             settings.bot.local_anonymous and not settings.bot.app_id and not settings.host.in_azure
         )
@@ -69,7 +70,7 @@ class ChannelConnector:
         self._connections: dict[str, Connection[ClientSession]] = {}
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         while self._connections:
             await self._connections.popitem()[1].close()
 
@@ -82,35 +83,38 @@ class ChannelConnector:
         message_id: str | None = None,
         max_retries: int = MAX_RETRIES,
     ) -> str:
-        """Send an activity, tried again for up to SEND_S; its id, empty when the channel gives none.
+        """Send an activity with retries for up to SEND_S. Return its id, empty if the channel assigns none.
 
         Args:
-            reply_to: the message that it answers.
-            message_id: the message of ours whose place it takes.
+            reply_to: id of the message being answered.
+            message_id: id of our earlier message to replace.
         """
         self._check_allowed(conversation.service_url)
         place = _segment(conversation.conversation_id)
 
         async def attempt() -> str:
             client = await self._client(conversation.service_url)
-            from microsoft_agents.activity import Activity  # here: on the event loop it would take long
+            from microsoft_agents.activity import (
+                Activity,
+            )  # here, because the import would block the event loop
 
             body = Activity.model_validate(activity)
             with _channel_errors():
                 if message_id is not None:
-                    sent = client.update_activity(place, _segment(message_id), body)
+                    request = client.update_activity(place, _segment(message_id), body)
                 elif reply_to is not None:
-                    sent = client.reply_to_activity(place, _segment(reply_to), body)
+                    request = client.reply_to_activity(place, _segment(reply_to), body)
                 else:
-                    sent = client.send_to_conversation(place, body)
-                return await _id_of(sent)
+                    request = client.send_to_conversation(place, body)
+                return await _id_of(request)
 
         return await call_within(Deadline(SEND_S), max_retries, attempt)
 
     def _check_allowed(self, service_url: str) -> None:
-        """
+        """Check that activities may be sent to this URL.
+
         Raises:
-            CallerError: nothing is sent there.
+            CallerError: the host isn't allowed.
         """
         parts = address_parts(service_url)
         is_allowed = parts is not None and (
@@ -149,26 +153,28 @@ class ChannelConnector:
 
 
 async def _loopback_alone(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Also where an answer redirects to: what the SDK's validator does for the Bot Service's hosts."""
+    """Allow only loopback, also after redirects; the SDK's validator does the same for Bot Service hosts."""
     parts = address_parts(str(request.url))
     if parts is None or not is_loopback(parts):
         raise OSError("not on this machine")
     return await handler(request)
 
 
-async def _id_of(sent: Awaitable[ResourceResponse]) -> str:
-    """The id that the channel gives; empty for an answer that is not understood: the message is there."""
+async def _id_of(sending: Awaitable[ResourceResponse]) -> str:
+    """Return the id assigned by the channel; empty if the response is malformed, because the message was
+    delivered.
+    """
     try:
-        return (await sent).id or ""
+        return (await sending).id or ""
     except ValidationError:
         return ""
 
 
 def _segment(name: str) -> str:
-    """An id as one part of a path.
+    """Quote an id as one path segment.
 
     Raises:
-        CallerError: it would lead elsewhere.
+        CallerError: the id would change the path.
     """
     if not name or set(name) == {"."}:
         raise CallerError("The conversation has no id that could be answered.")
@@ -194,8 +200,8 @@ def _channel_errors() -> Iterator[None]:
 
 
 def _as_ours(error: ClientResponseError) -> GroundworkError:
-    code, said = _told(error.message)
-    if (ending := _ending(error.status, code, said)) is not None:
+    code, message = _error_of(error.message)
+    if (ending := _ending(error.status, code, message)) is not None:
         return StreamEndedError(ending)
     headers: Mapping[str, str] = error.headers or {}
     if error.status in _RETRIED:
@@ -209,20 +215,22 @@ def _as_ours(error: ClientResponseError) -> GroundworkError:
     return failed(SERVICE, error.status)
 
 
-def _ending(status: int, code: str, said: str) -> Ending | None:
-    """How a growing message has ended; None for another error. `code` and `said` in lower case."""
+def _ending(status: int, code: str, message: str) -> Ending | None:
+    """Return how a streamed message has ended; None for other errors. `code` and the message are in lower
+    case.
+    """
     if status == 403 and code == "contentstreamnotallowed":
-        if "exceeded streaming time" in said:
+        if "exceeded streaming time" in message:
             return "late"
-        if "already completed" in said:
+        if "already completed" in message:
             return "done"
-        return "stopped" if "cancel" in said else "unsupported"
-    is_unknown = status in (400, 405) and "streaming api is not enabled" in said
+        return "stopped" if "cancel" in message else "unsupported"
+    is_unknown = status in (400, 405) and "streaming api is not enabled" in message
     return "unsupported" if is_unknown else None
 
 
-def _told(body: str) -> tuple[str, str]:
-    """Code and words of an error of the Bot Service, in lower case; empty for anything else."""
+def _error_of(body: str) -> tuple[str, str]:
+    """Return the code and message of a Bot Service error in lower case; empty for anything else."""
     try:
         error = json.loads(body)["error"]
         return str(error["code"]).casefold(), str(error["message"]).casefold()

@@ -1,4 +1,4 @@
-"""What every step of a reply shares: its dependencies, the incoming message and what is remembered."""
+"""The context shared by all steps of a reply: dependencies, the incoming message and stored state."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -41,11 +41,11 @@ from shared.teams.store import BotTurnStore
 StoreFile = Callable[[BotAttachment, BotConversation, UserContext], Awaitable[str]]
 """Stores a dropped file as the user's document and returns its id. Raises if the file is not accepted."""
 
-_MAX_UPDATES = 8  # of one turn, when others write it at the same time
+_MAX_UPDATES = 8  # attempts per update, under concurrent writes
 
 
 class TeamsServices(IngestionServices, AnsweringServices, Protocol):
-    """The clients and stores that `shared.teams` uses, a part of `shared.wiring.Services`."""
+    """The clients and stores used by `shared.teams`, a part of `shared.wiring.Services`."""
 
     directory: GroupDirectory
     bot_outbox: BotOutbox | None
@@ -55,7 +55,7 @@ class TeamsServices(IngestionServices, AnsweringServices, Protocol):
 
 @dataclass(frozen=True)
 class ReplyDependencies:
-    """What the steps of a reply use: the services, the channel, and the orchestrations of runs."""
+    """The dependencies of reply steps: services, channel and run orchestrations."""
 
     services: TeamsServices
     outbox: BotOutbox
@@ -64,20 +64,20 @@ class ReplyDependencies:
     store_file: StoreFile
 
     async def find_user(self, conversation: BotConversation, sender: BotSender) -> tuple[UserContext, bool]:
-        """The user as whom a message is answered, and whether their groups could not be looked up.
+        """Return the user on whose behalf to answer, and whether their groups could not be looked up.
 
-        In a group, and for a sender for whom no channel vouches, it is a user of no known name, who reads
-        what everybody may read. A user without groups belongs to nothing, not even to the organisation: it is
-        not known either whether they are a guest. So a deployment that refuses guests refuses them.
+        In a group conversation, and for senders without a verified identity, the user is anonymous and reads
+        only public documents. A user whose groups are unknown belongs to nothing, not even the organisation,
+        and may be a guest, so deployments that refuse guests refuse them.
 
         Raises:
             NotAuthenticatedError, AccessDeniedError: the sender has no access.
-            DependencyError: they may be a guest, and guests are refused.
+            DependencyError: the sender may be a guest, and guests are refused.
         """
         owner, settings = owner_of(conversation, sender), self.services.settings
         if owner.startswith(NOBODYS):
             return UserContext(user_id=owner), False
-        if settings.bot.local_anonymous:  # there is no directory on a developer's machine
+        if settings.bot.local_anonymous:  # a developer's machine has no directory
             return plain_user(UserContext(user_id=owner, name=sender.name)), False
         tenant_id = settings.bot.tenant_id or conversation.tenant_id or ""
         try:
@@ -89,10 +89,10 @@ class ReplyDependencies:
 
 
 def channel_clients(services: TeamsServices) -> tuple[BotOutbox, BotTurnStore]:
-    """The outbox and the turns.
+    """Return the outbox and the turn store.
 
     Raises:
-        ConfigurationError: there is no bot.
+        ConfigurationError: no bot is configured.
     """
     if services.bot_outbox is None or services.bot_turns is None:
         raise ConfigurationError("No bot is configured.", "Set BOT_APP_ID; see docs/teams.md.")
@@ -101,7 +101,7 @@ def channel_clients(services: TeamsServices) -> tuple[BotOutbox, BotTurnStore]:
 
 @dataclass(frozen=True)
 class IncomingMessage:
-    """A message that a user wrote, and the step of its reply."""
+    """A user's message and the reply step that handles it."""
 
     message: BotMessage
     step: ReplyStep
@@ -109,38 +109,38 @@ class IncomingMessage:
 
     @property
     def conversation(self) -> BotConversation:
-        """Where it was written."""
+        """The conversation of the message."""
         return self.message.conversation
 
     @property
     def language(self) -> Language:
-        """Of fixed texts."""
+        """The language of fixed texts."""
         return language_of(self.conversation)
 
     @property
     def owner_id(self) -> str:
-        """Owner of the thread and the runs."""
+        """The owner of the thread and the runs."""
         return owner_of(self.conversation, self.message.sender)
 
     @property
     def is_from_person(self) -> bool:
-        """Whether the owner is a person whom the organisation knows."""
+        """Whether the owner is a person known to the organisation."""
         return not self.owner_id.startswith(NOBODYS)
 
     async def user(self) -> tuple[UserContext, bool]:
-        """As `ReplyDependencies.find_user`."""
+        """Return the user, as `ReplyDependencies.find_user` does."""
         return await self.deps.find_user(self.conversation, self.message.sender)
 
     async def turn(self) -> BotTurn | None:
-        """What is remembered of the sender in this conversation."""
+        """Return the sender's stored state in this conversation."""
         return await self.deps.turns.get(conversation_key(self.conversation), self.owner_id)
 
     async def remember(self, change: Callable[[BotTurn], Mapping[str, Any]]) -> BotTurn:
-        """As the function of the same name, for the owner of this message."""
+        """Update the state of this message's owner; see the function of the same name."""
         return await remember(self.conversation, self.owner_id, self.deps.turns, change)
 
     async def say(self, text: str) -> None:
-        """Send a text that is not an answer."""
+        """Send a text that isn't an answer."""
         reply_to = self.message.activity_id
         await self.deps.outbox.say(self.conversation, BotReply(text=text), reply_to)
 
@@ -156,13 +156,13 @@ async def remember(
     turns: BotTurnStore,
     change: Callable[[BotTurn], Mapping[str, Any]],
 ) -> BotTurn:
-    """Update the turn of an owner, again if another update came first.
+    """Update an owner's state, and retry after conflicts.
 
     Args:
-        change: the fields to update, from the turn as it is.
+        change: returns the fields to update for the current state.
 
     Raises:
-        ConflictError: others updated it each time.
+        ConflictError: every attempt conflicted.
     """
     key = conversation_key(conversation)
     for _ in range(_MAX_UPDATES):
@@ -179,9 +179,9 @@ async def remember(
 
 
 async def cancel_waiting_run(turn: BotTurn | None, deps: ReplyDependencies) -> None:
-    """Cancel the run that waits for an answer, if there is one. Never fails.
+    """Cancel the run that waits for an answer, if any. Never raise.
 
-    A run that was answered elsewhere meanwhile, or timed out, waits no more and is left alone.
+    A run that was answered elsewhere or timed out is left alone.
     """
     run_id = turn.waiting_run_id if turn else None
     if run_id is None:
@@ -193,6 +193,6 @@ async def cancel_waiting_run(turn: BotTurn | None, deps: ReplyDependencies) -> N
         await cancel_run(run_id, deps.services)
         await deps.orchestrations.stop(run_id)
     except (ConflictError, NotFoundError):
-        return  # it has ended, or was erased
+        return  # ended or erased
     except GroundworkError as failed:
         get_logger().warning("channel.question_left_open", run_id=run_id, error_type=failed.code)

@@ -1,6 +1,6 @@
-"""Does what a message asks: a command, the answer to a clarification, files, or a question.
+"""Executes a message: a command, the answer to a clarification, files or a question.
 
-Each may be repeated after a crash.
+Every function may be repeated after a crash.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -43,7 +43,7 @@ from shared.teams.store import ReplyMemory
 
 
 async def take(incoming: IncomingMessage) -> ReplyStep:
-    """Do what the message asks, or name the next step: its files come before its words."""
+    """Execute the message or return the next step. Files are stored before the text is handled."""
     with suppress(GroundworkError):
         await incoming.deps.outbox.typing(incoming.conversation)
     button = incoming.message.button
@@ -58,7 +58,7 @@ async def take(incoming: IncomingMessage) -> ReplyStep:
 
 
 async def answer_words(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
-    """Do what the words of a message ask. `doc_ids`: documents that were dropped with it."""
+    """Execute the text of a message. `doc_ids`: documents dropped with it."""
     button = incoming.message.button
     text = button.command if isinstance(button, ButtonCommand) else incoming.message.text
     if not text.strip():
@@ -76,7 +76,7 @@ async def answer_words(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ())
 
 
 async def show_help(incoming: IncomingMessage) -> ReplyStep:
-    """Say what can be asked here, and which documents are read for it."""
+    """Send the help text: commands, agents and which documents are read here."""
     is_personal = incoming.conversation.kind == "personal"
     scope = messages.OF_STRANGER if is_personal else messages.OF_SEVERAL
     if incoming.is_from_person:
@@ -86,7 +86,7 @@ async def show_help(incoming: IncomingMessage) -> ReplyStep:
 
 
 async def _agents(incoming: IncomingMessage) -> str:
-    """The agents that can be asked here, as a paragraph of the help; empty if there are none."""
+    """Return the help paragraph about available agents; empty if there are none."""
     user, _ = await incoming.user()
     agents = agents_for(user, incoming.deps.services.settings, "chat")
     lines = [f"- **{agent.name}:** {markdown_text(agent.description)}" for agent in agents]
@@ -104,7 +104,7 @@ async def _forget(incoming: IncomingMessage) -> ReplyStep:
     user = UserContext(user_id=incoming.owner_id)
     await cancel_waiting_run(turn, deps)
     if turn is not None and turn.thread_id is not None:
-        with suppress(NotFoundError):  # it was deleted elsewhere
+        with suppress(NotFoundError):  # deleted elsewhere
             await delete_thread(turn.thread_id, user, deps.services)
     await forget_all(user, deps.services.memory_index, deps.services.threads)
     await deps.turns.forget(incoming.owner_id)
@@ -112,11 +112,11 @@ async def _forget(incoming: IncomingMessage) -> ReplyStep:
 
 
 async def _show_sources(incoming: IncomingMessage) -> ReplyStep:
-    """Show the sources of the last answer, as far as its owner may read them now."""
+    """Send the sources of the last answer that its owner can still read."""
     turn, services, answer = await incoming.turn(), incoming.deps.services, None
     if turn and turn.last_run_id:
         user, _ = await incoming.user()
-        with suppress(NotFoundError):  # its thread was deleted
+        with suppress(NotFoundError):  # thread deleted
             record = await owned_run(turn.last_run_id, user, services.runs)
             answer = (await view_run(record, services, user)).answer
     if answer is None or not answer.citations:
@@ -141,17 +141,17 @@ _COMMANDS: Mapping[Command, Callable[[IncomingMessage], Awaitable[ReplyStep]]] =
 
 
 async def _answer_clarification(incoming: IncomingMessage, run_id: str) -> ReplyStep:
-    """A message while a run waits: the answer it waits for, or another question."""
+    """Handle a message while a run waits: the answer to its clarification, or another question."""
     text = incoming.message.text
-    record, asked = await _waiting_run(run_id, incoming)
-    if record is None or asked is None:
+    record, clarification = await _waiting_run(run_id, incoming)
+    if record is None or clarification is None:
         if is_number_of_option(text):
             return await incoming.finish(messages.ANSWERED_ALREADY)
         return await _ask(incoming)
     try:
-        choice = as_answer(text, asked.options)
+        choice = as_answer(text, clarification.options)
     except CallerError:
-        return await incoming.finish(messages.NO_SUCH_OPTION, len(asked.options))
+        return await incoming.finish(messages.NO_SUCH_OPTION, len(clarification.options))
     if choice is None:
         return await _ask(incoming)
     return await _resume(incoming, record, ClarificationAnswer(text=text.strip()[:MAX_OPTION_CHARS]))
@@ -160,7 +160,7 @@ async def _answer_clarification(incoming: IncomingMessage, run_id: str) -> Reply
 async def _waiting_run(
     run_id: str, incoming: IncomingMessage
 ) -> tuple[RunRecord | None, Clarification | None]:
-    """The run and its clarification. None if it is another owner's, or does not wait any more."""
+    """Return the run and its clarification; None if the run belongs to another owner or no longer waits."""
     services = incoming.deps.services
     try:
         record = await owned_run(run_id, UserContext(user_id=incoming.owner_id), services.runs)
@@ -170,36 +170,36 @@ async def _waiting_run(
 
 
 async def _resume(incoming: IncomingMessage, record: RunRecord, answer: ClarificationAnswer) -> ReplyStep:
-    """Give the run its answer, and follow it."""
+    """Send the answer to the run and follow it."""
     deps, ask_step = incoming.deps, record.ask_step
     user, without_groups = await incoming.user()
     try:
         must_be_raised = await answer_clarification(record, answer, user, deps.services)
     except TooManyRequestsError:
         raise
-    except CallerError:  # already answered differently, or a button of another clarification
+    except CallerError:  # answered differently before, or a button of another clarification
         return await incoming.finish(messages.ANSWERED_ALREADY)
     if must_be_raised:
         await deps.orchestrations.tell(record.run_id, event_name(ask_step))
     memory = ReplyMemory(deps.services.blobs, record.run_id, incoming.step.reply_key)
     if not await memory.claim(ask_step):
-        return incoming.step.end  # a second click: the reply to the first one shows the answer
+        return incoming.step.end  # a second click; the reply to the first shows the answer
     await memory.keep_place(_place(incoming, without_groups=without_groups))
     await incoming.remember(lambda turn: {"waiting_run_id": None})
     events = events_of(await deps.services.run_log.read(record.run_id))
-    asked = (number for number, event in enumerate(events, start=1) if isinstance(event, AskUserEvent))
-    update = {"run_id": record.run_id, "ask_step": ask_step, "after": max(asked, default=0)}
+    numbers = (number for number, event in enumerate(events, start=1) if isinstance(event, AskUserEvent))
+    update = {"run_id": record.run_id, "ask_step": ask_step, "after": max(numbers, default=0)}
     return incoming.step.model_copy(update={**update, "kind": "follow", "attempt": 0, "part": 0})
 
 
 async def _ask(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
-    """Begin the run of a question, unless an earlier attempt did. The next step follows it.
+    """Start a question's run unless an earlier attempt did. The next step follows it.
 
     Args:
-        doc_ids: documents that were dropped with it; the answer comes from these.
+        doc_ids: documents dropped with the question; only they are searched.
 
     Raises:
-        CallerError: the user has no access, or the question is not accepted.
+        CallerError: the user has no access, or the question isn't accepted.
     """
     services, run_id = incoming.deps.services, incoming.step.reply_key
     user, without_groups = await incoming.user()
@@ -220,7 +220,7 @@ async def _ask(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ()) -> Repl
 
 
 async def _leave_clarification(incoming: IncomingMessage) -> None:
-    """A user who asks something else does not mean to answer any more."""
+    """Cancel the waiting run, because the user has asked something else."""
     turn = await incoming.turn()
     if turn is None or turn.waiting_run_id is None:
         return
@@ -248,7 +248,7 @@ async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[st
     try:
         await begin_run(question, user, services, run_id=run_id, origin=incoming.conversation.channel)
     except NotFoundError:
-        # Deleted; or so new that the question before has not begun it yet.
+        # Deleted, or so new that the previous question has not created it yet.
         try:
             await new_thread(None, user, services.threads, thread_id)
         except NotFoundError:

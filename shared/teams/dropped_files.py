@@ -1,4 +1,4 @@
-"""Files dropped into a chat: stored as documents of the user who dropped them, and announced once read."""
+"""Files dropped into a chat: stored as the user's documents, and announced once they are ready."""
 
 import tempfile
 import time
@@ -25,18 +25,18 @@ from shared.teams.dispatch import answer_words
 from shared.teams.files import FileRefusedError
 from shared.teams.models import BotAttachment, BotConversation, Language, ReplyStep
 
-MAX_FILES = 10  # of one message; Teams accepts as many
-STORING_S = 120.0  # of one step, then the next one continues: a file may take 4 minutes, an activity 10
+MAX_FILES = 10  # per message, the same as in Teams
+STORING_S = 120.0  # per step, then the next one continues: a file may take 4 minutes, an activity 10
 _FIRST_LOOK_S = 2.0
 _SLOWEST_LOOK_S = 15.0
-_MAX_LOOKS = 60  # about 12 minutes; a document of some hundred pages takes less
+_MAX_LOOKS = 60  # about 12 minutes; a document of a hundred pages takes less
 _CHUNK_BYTES = 1024 * 1024
-_PASTED = "image/*"  # what Teams calls every pasted picture
+_PASTED = "image/*"  # Teams' type of every pasted picture
 _PICTURES = (".png", ".jpg", ".tiff", ".webp")
 
 
 async def store_files(incoming: IncomingMessage) -> ReplyStep:
-    """Store the files, and say which were refused and why; `part` is the first that is left."""
+    """Store the files and report the refused ones; `part` is the index of the first remaining file."""
     language = incoming.language
     if not incoming.is_from_person:
         await incoming.say(messages.FILES_NOT_HERE[language])
@@ -67,7 +67,7 @@ async def store_files(incoming: IncomingMessage) -> ReplyStep:
 async def _store(
     attachment: BotAttachment, user: UserContext, incoming: IncomingMessage, stored: dict[str, str]
 ) -> str:
-    """Add a file to `stored`, by the id of its document; else the text that says why not."""
+    """Store a file and add its document id to `stored`; otherwise return the reason as text."""
     name = markdown_name(attachment.name)
     try:
         stored[await incoming.deps.store_file(attachment, incoming.conversation, user)] = name
@@ -82,12 +82,12 @@ async def _store(
 
 
 async def look_at_files(incoming: IncomingMessage) -> ReplyStep:
-    """Announce each file that was read or failed; a question waits for all of them."""
+    """Announce each file that is ready or has failed. A question waits for all of them."""
     step = incoming.step
     states = [await incoming.deps.services.documents.get(doc_id) for doc_id in step.doc_ids]
-    known = [state for state in states if state is not None]
-    finished = [state for state in known if state.status in ("ready", "failed")]
-    unread = tuple(state.doc_id for state in known if state not in finished)
+    present = [state for state in states if state is not None]
+    finished = [state for state in present if state.status in ("ready", "failed")]
+    unread = tuple(state.doc_id for state in present if state not in finished)
     if unread and step.part < _MAX_LOOKS:
         delay_s = min(_FIRST_LOOK_S * 1.3 ** (step.part + 1), _SLOWEST_LOOK_S)
         again: dict[str, object] = {"part": step.part + 1, "delay_s": delay_s, "attempt": 0}
@@ -95,9 +95,9 @@ async def look_at_files(incoming: IncomingMessage) -> ReplyStep:
             await incoming.say("\n\n".join(_announced(state, incoming) for state in finished))
             again["doc_ids"] = unread
         return step.model_copy(update=again)
-    if known:
-        await incoming.say("\n\n".join(_announced(state, incoming) for state in known))
-    ready = tuple(state.doc_id for state in known if state.status == "ready")
+    if present:
+        await incoming.say("\n\n".join(_announced(state, incoming) for state in present))
+    ready = tuple(state.doc_id for state in present if state.status == "ready")
     return await answer_words(incoming, ready) if ready else step.end
 
 
@@ -115,7 +115,7 @@ def _failed(name: str, reason: str, incoming: IncomingMessage) -> str:
 
 
 def _refusal(error: CallerError, language: Language) -> str:
-    """Why a file was not stored, in the user's language."""
+    """Return why a file was not stored, in the user's language."""
     if isinstance(error, FileRefusedError):
         return error.texts[language]
     if isinstance(error, BadDocumentError | PayloadTooLargeError):
@@ -130,16 +130,16 @@ def _refusal(error: CallerError, language: Language) -> str:
 async def take_dropped(
     attachment: BotAttachment, conversation: BotConversation, user: UserContext, services: TeamsServices
 ) -> DocumentState:
-    """Download a file and store it; the state of its document. Nobody but `user` may read it.
+    """Download and store a file, and return its document's state. Only `user` may read it.
 
-    The same name again is a new version of the same document. Nothing is downloaded that cannot be stored.
+    A repeated name makes a new version of the same document. Files that can't be stored are not downloaded.
 
     Raises:
-        CallerError: its name or host is not accepted, or the channel no longer has it.
-        BadDocumentError: files of this kind are not read, or its content does not fit its name.
-        PayloadTooLargeError: it is larger than MAX_DOCUMENT_BYTES.
-        ConflictError: a document of another user has this name.
-        DependencyError: it cannot be downloaded or stored.
+        CallerError: the name or host isn't accepted, or the channel no longer has the file.
+        BadDocumentError: the type isn't supported or doesn't match the content.
+        PayloadTooLargeError: the file exceeds MAX_DOCUMENT_BYTES.
+        ConflictError: another user's document has this name.
+        DependencyError: the file can't be downloaded or stored.
     """
     if services.bot_files is None:
         raise ConfigurationError("No bot is configured.")

@@ -1,8 +1,8 @@
-"""Downloads files that users dropped into chats, only from the hosts of BOT_ATTACHMENT_HOSTS.
+"""Downloads files that users dropped into chats, only from the hosts in BOT_ATTACHMENT_HOSTS.
 
-The address comes from outside. So it must be https on a listed host, also after every redirect; our token
-goes only to the Bot Service's own hosts, and only to the one from which the activity came; bytes are counted
-as they come, up to MAX_DOCUMENT_BYTES. No address appears in an error or the log: it opens the file.
+URLs come from outside, so they must be https on a listed host, also after every redirect. Our token is sent
+only to the Bot Service host that delivered the activity. Bytes are counted while streaming, up to
+MAX_DOCUMENT_BYTES. No URL appears in an error or log, because it grants access to the file.
 """
 
 # For annotations alone: the start of the app need not import aiohttp.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shared.teams.models import BotAttachment, BotConversation
 
 
-FETCH_S = 240.0  # 500 MB take that at 17 Mbit/s; an activity has 10 minutes
+FETCH_S = 240.0  # 500 MB at 17 Mbit/s; an activity has 10 minutes
 SILENCE_S = 20.0  # between two chunks; unmeasured
 _MAX_REDIRECTS = 3
 _CHUNK_BYTES = 256 * 1024
@@ -40,7 +40,7 @@ Token = Callable[[], Awaitable[str]]
 
 
 def bot_token(settings: Settings, credentials: Credentials) -> Token:
-    """The bot's own token for the Bot Service of its cloud, by its managed identity."""
+    """Return the source of the bot's token for its cloud's Bot Service, from its managed identity."""
     scope = f"{CLOUDS[settings.bot.cloud].issuer}/.default"
 
     async def token() -> str:
@@ -51,7 +51,7 @@ def bot_token(settings: Settings, credentials: Credentials) -> Token:
 
 
 class FileRefusedError(CallerError):
-    """A file that cannot be fetched, in the user's language."""
+    """A file can't be fetched; the message is in the user's language."""
 
     def __init__(self, texts: messages.Texts) -> None:
         super().__init__(texts["en"])
@@ -59,7 +59,7 @@ class FileRefusedError(CallerError):
 
 
 class ChannelFiles:
-    """Fetches files over HTTP."""
+    """Downloads files over HTTP."""
 
     def __init__(self, connection: Connection[ClientSession], settings: Settings, token: Token) -> None:
         self._connection = connection
@@ -68,12 +68,12 @@ class ChannelFiles:
         self._token = token
 
     async def fetch(self, attachment: BotAttachment, conversation: BotConversation, target: Path) -> int:
-        """Write the file to `target`; its size in bytes. An incomplete target is removed.
+        """Download the file to `target` and return its size in bytes. A partial file is deleted.
 
         Raises:
-            FileRefusedError: its host is not on the list, or the channel no longer has it.
-            PayloadTooLargeError: larger than MAX_DOCUMENT_BYTES; reading stops there.
-            DependencyError: it cannot be downloaded.
+            FileRefusedError: the host isn't listed, or the channel no longer has the file.
+            PayloadTooLargeError: it exceeds MAX_DOCUMENT_BYTES, where reading stops.
+            DependencyError: the download failed.
         """
         address = attachment.url
         with http_errors(SERVICE):
@@ -87,9 +87,10 @@ class ChannelFiles:
         raise FileRefusedError(messages.FILE_GONE)
 
     def _allowed(self, address: str) -> SplitResult:
-        """
+        """Parse and check a URL.
+
         Raises:
-            FileRefusedError: files are not taken from there.
+            FileRefusedError: the host isn't listed.
         """
         parts = address_parts(address)
         if parts is not None and self._is_listed(parts):
@@ -115,11 +116,11 @@ class ChannelFiles:
     async def _get(
         self, address: str, headers: dict[str, str], attachment: BotAttachment, target: Path
     ) -> int | str:
-        """The file's size once it is written, or the address to which it has moved."""
+        """Return the size of the downloaded file, or the URL of a redirect."""
         from yarl import URL
 
         session = await self._connection.opened()
-        # As it is: a signature in it covers its bytes.
+        # Encoded already: a signature may cover its exact bytes.
         async with session.get(
             URL(address, encoded=True), headers=headers, allow_redirects=False
         ) as response:
@@ -168,6 +169,6 @@ def _check(response: ClientResponse) -> None:
 
 
 def _check_is_file(response: ClientResponse, attachment: BotAttachment) -> None:
-    """A sign-in page would otherwise be stored as the document."""
+    """Reject HTML, because a sign-in page would otherwise be stored as the document."""
     if response.content_type == "text/html" and not attachment.name.lower().endswith(_PAGES):
         raise FileRefusedError(messages.NO_FILE)

@@ -1,7 +1,7 @@
-"""Receives activities: checks who sent one, then reads what it asks. Stores nothing.
+"""Receives activities: authenticates the sender, then parses the activity. Stores nothing.
 
-The order is: the token, the shape, whether both name the same address, the tenant. Without a token an
-activity is accepted only on a developer's machine (BOT_LOCAL_ANONYMOUS).
+Checks run in this order: token, shape, matching service URLs, tenant. Activities without a token are accepted
+only on a developer's machine (BOT_LOCAL_ANONYMOUS).
 """
 
 import hashlib
@@ -55,26 +55,26 @@ _BUTTON: TypeAdapter[ButtonValue] = TypeAdapter(ButtonValue)
 
 
 class ChannelInbox:
-    """Receives what the channels of one bot send."""
+    """Receives activities for one bot."""
 
     def __init__(self, settings: Settings, tokens: ChannelTokens | None) -> None:
-        """`tokens` is None if there is no bot, or the bot has no identity."""
+        """Store the settings. `tokens` is None if there is no bot or the bot has no identity."""
         self._settings = settings
         self._tokens = tokens
         self._hosts = CLOUDS[settings.bot.cloud].hosts
 
     async def receive(self, authorization: str | None, body: bytes, peer: str | None) -> BotActivity:
-        """The activity, once its sender is proved.
+        """Authenticate the sender and return the activity.
 
         Args:
-            authorization: the header as it came.
-            peer: the address of the client; used only for the local mode without tokens.
+            authorization: the header's value.
+            peer: the client's address, used only in local mode without tokens.
 
         Raises:
-            NotAuthenticatedError: no token, or not one that the channel issued for us.
+            NotAuthenticatedError: the token is missing or wasn't issued by the channel for this bot.
             AccessDeniedError: the sender belongs to another tenant.
-            CallerError: the body is not an activity, or does not say where it came from.
-            DependencyError: the Bot Service's keys cannot be read.
+            CallerError: the body isn't an activity or has no service URL.
+            DependencyError: the Bot Service's keys can't be read.
         """
         if self._tokens is None:
             return self._receive_local(body, peer)
@@ -96,12 +96,12 @@ class ChannelInbox:
         return as_activity(received, body, is_local=True)
 
     def _check_tenant(self, received: Received) -> None:
-        """Other channels have no tenants; their users are strangers."""
+        """Check the tenant of Teams users. Users of other channels have none and are anonymous."""
         ours = (self._settings.bot.tenant_id or "").casefold()
         if received.channel_name != TEAMS or not ours:
             return
         tenants: tuple[str | None, ...] = (received.sender_tenant, received.conversation.tenant_id)
-        if self._tokens is None:  # the Playground gives a tenant in one of the two places
+        if self._tokens is None:  # the Playground sends a tenant in only one of the two places
             tenants = tuple(tenant for tenant in tenants if tenant) or ("",)
         if any((tenant or "").casefold() != ours for tenant in tenants):
             raise AccessDeniedError(
@@ -117,11 +117,12 @@ def _address(received: Received) -> SplitResult:
 
 
 def _check_came_from(received: Received, token: ChannelToken, hosts: tuple[str, ...]) -> None:
-    """
+    """Check that the activity's service URL matches its token.
+
     Raises:
-        CallerError: the activity has no valid address.
-        NotAuthenticatedError: its address is not the token's, or not the Bot Service's; or the token's key
-            is not endorsed for its channel.
+        CallerError: the service URL is invalid.
+        NotAuthenticatedError: the URL differs from the token's or isn't the Bot Service's, or the signing key
+            isn't endorsed for this channel.
     """
     claimed, proved = _address(received), address_parts(token.service_url)
     if proved is None or origin(claimed) != origin(proved):
@@ -140,12 +141,12 @@ def _is_this_machine(peer: str | None) -> bool:
 
 
 def as_activity(received: Received, body: bytes, *, is_local: bool) -> BotActivity:
-    """What the activity asks of us.
+    """Convert a received activity into one of our types.
 
-    `is_local`: from this machine, where object ids need not be GUIDs.
+    `is_local`: it comes from this machine, where object ids need not be GUIDs.
 
     Raises:
-        CallerError: a message or a rating without its required fields.
+        CallerError: a message or rating lacks required fields.
     """
     sender, recipient = received.sender, received.recipient
     if received.type == "conversationUpdate":
@@ -154,7 +155,7 @@ def as_activity(received: Received, body: bytes, *, is_local: bool) -> BotActivi
         return BotIgnored(activity_type=received.type)
     if sender is None or recipient is None or received.id is None:
         raise CallerError(f"A {received.type} needs id, from and recipient.")
-    if sender.id == recipient.id:  # our own, come back
+    if sender.id == recipient.id:  # our own message, echoed
         return BotIgnored(activity_type=received.type)
     if received.type == "invoke":
         return _feedback(received, received.id, sender, is_local=is_local)
@@ -180,9 +181,9 @@ def _feedback(received: Received, activity_id: str, sender: Account, *, is_local
     if received.name != "message/submitAction" or value.get("actionName") != "feedback":
         return BotIgnored(activity_type=received.type)
     answer = value.get("actionValue")
-    said = answer if isinstance(answer, dict) else {}
-    thumb = _THUMBS.get(str(said.get("reaction")))
-    # The Playground does not say which message: the last one.
+    fields = answer if isinstance(answer, dict) else {}
+    thumb = _THUMBS.get(str(fields.get("reaction")))
+    # The Playground doesn't name the message, so the last one is meant.
     if thumb is None or not (received.reply_to_id or is_local):
         raise CallerError("A feedback needs a reaction, like or dislike, and replyToId.")
     return BotFeedback.model_validate(
@@ -192,7 +193,7 @@ def _feedback(received: Received, activity_id: str, sender: Account, *, is_local
             "sender": _sender(received, is_local=is_local),
             "message_id": received.reply_to_id or "",
             "thumb": thumb,
-            "comment": _comment(said.get("feedback")),
+            "comment": _comment(fields.get("feedback")),
         }
     )
 
@@ -201,7 +202,7 @@ def _joined(received: Received, body: bytes, *, is_local: bool) -> BotActivity:
     if not received.members_added or received.recipient is None:
         return BotIgnored(activity_type=received.type)
     return BotJoined(
-        # Some channels number only messages; the same bytes are the same event.
+        # Some channels assign ids to messages only; identical bytes are the same event.
         activity_id=received.id or hashlib.sha256(body).hexdigest()[:32],
         conversation=_conversation(received),
         sender=_sender(received, is_local=is_local),
@@ -225,7 +226,7 @@ def _conversation(received: Received) -> BotConversation:
 
 
 def _kind(received: Received) -> ConversationKind:
-    """Who reads the conversation. If Teams does not say, several people may."""
+    """Return the conversation's kind. Unless Teams says otherwise, several people may read it."""
     conversation = received.conversation
     if conversation.kind is not None:
         return _KINDS.get(conversation.kind.casefold(), "group")
@@ -245,7 +246,7 @@ def _sender(received: Received, *, is_local: bool) -> BotSender:
 
 
 def _object_id(received: Received, sender: Account, *, is_local: bool) -> str | None:
-    """The Entra object id, spelled as in tokens of the web page, so that the user is the same there."""
+    """Return the Entra object id, spelled as in web tokens, so that it identifies the same user."""
     object_id = sender.object_id or ""
     if received.channel_name != TEAMS or not (_LOCAL_ID if is_local else _GUID).fullmatch(object_id):
         return None
@@ -253,22 +254,22 @@ def _object_id(received: Received, sender: Account, *, is_local: bool) -> str | 
 
 
 def _text(received: Received) -> str:
-    """The text, without mentions of us."""
+    """Return the text without mentions of the bot."""
     text = received.text or ""
     for entity in received.entities or ():
         if not isinstance(entity, dict) or entity.get("type") != "mention":
             continue
-        mentioned, shown = entity.get("mentioned"), entity.get("text")
+        mentioned, mention_text = entity.get("mentioned"), entity.get("text")
         is_us = isinstance(mentioned, dict) and mentioned.get("id") == (
             received.recipient.id if received.recipient else None
         )
-        if is_us and isinstance(shown, str) and shown:
-            text = text.replace(shown, " ", 1)
+        if is_us and isinstance(mention_text, str) and mention_text:
+            text = text.replace(mention_text, " ", 1)
     return text.strip()
 
 
 def _button(value: Any) -> ButtonValue | None:
-    """The button of ours that was clicked; None for a value of another app's card."""
+    """Return our button that was clicked; None for a value from another app's card."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -286,7 +287,7 @@ def _button(value: Any) -> ButtonValue | None:
 
 
 def _files(received: Received) -> Iterable[BotAttachment]:
-    """Files. Cards, and the message itself as HTML, are attachments too, without an address."""
+    """Yield the files. Cards and the message's own HTML are also attachments, but have no URL."""
     for number, attachment in enumerate(received.attachments or (), start=1):
         if attachment.content_type == _FILE:
             content = attachment.content if isinstance(attachment.content, dict) else {}
@@ -304,13 +305,13 @@ def _files(received: Received) -> Iterable[BotAttachment]:
 
 
 def _invented_name(received: Received, content_type: str, number: int) -> str:
-    """A name for pasted pictures, which have none. Their type is `image/*`: the suffix is corrected later.
+    """Return a unique name for a pasted picture, whose type is `image/*`; the suffix is corrected later.
 
-    Each name is unique, because a file with the name of a known document becomes its next version.
+    Names must be unique, because a file with a known name becomes the next version of that document.
     """
     day = f"{received.timestamp:%Y-%m-%d}-" if received.timestamp else ""
-    said = f"{received.conversation.id}\n{received.id}"
-    name = f"{day}{hashlib.sha256(said.encode()).hexdigest()[:8]}-{number}"
+    seed = f"{received.conversation.id}\n{received.id}"
+    name = f"{day}{hashlib.sha256(seed.encode()).hexdigest()[:8]}-{number}"
     is_picture = content_type.startswith("image/")
     return f"picture-{name}{_SUFFIXES.get(content_type, '.png')}" if is_picture else f"file-{name}"
 
@@ -321,14 +322,14 @@ def _host(address: str) -> str | None:
 
 
 def _comment(feedback: Any) -> str:
-    """The comment on a rating: JSON within JSON, or plain text from other clients."""
+    """Return the comment of a rating: nested JSON, or plain text from some clients."""
     if not isinstance(feedback, str):
         return ""
     try:
-        said = json.loads(feedback)
+        fields = json.loads(feedback)
     except (ValueError, RecursionError):
         return feedback[:_MAX_COMMENT_CHARS]
-    words = said.get("feedbackText") if isinstance(said, dict) else None
+    words = fields.get("feedbackText") if isinstance(fields, dict) else None
     return words[:_MAX_COMMENT_CHARS] if isinstance(words, str) else ""
 
 

@@ -1,4 +1,4 @@
-"""All fixed texts of the bot, in German and English. Pure; nothing here quotes an error or a document."""
+"""All fixed texts of the bot, in German and English. Pure. No text quotes an error or a document."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from shared.teams.models import BotConversation, Language
 
 Texts = Mapping[Language, str]
 
-MAX_PROGRESS_CHARS = 200  # one or two lines on a phone; channels take about 1,000
+MAX_PROGRESS_CHARS = 200  # one or two lines on a phone; channels accept about 1,000
 
 PAGE: Texts = {"de": "S. {}", "en": "p. {}"}
 FIGURE: Texts = {"de": "Abbildung", "en": "figure"}
@@ -218,7 +218,7 @@ NO_FILE: Texts = {
     "de": "Teams liefert statt der Datei eine Anmeldeseite. Legen Sie die Datei von einem Rechner aus ab.",
 }
 
-# English is what the parsers say: they know the page, the line, the limit.
+# In English the parser's message is used: it names the page, line or limit.
 _GERMAN_FAILURES: Mapping[FileFailure, str] = {
     "damaged": "Die Datei ist beschädigt oder unvollständig.",
     "empty": "Die Datei ist leer.",
@@ -238,17 +238,17 @@ _GERMAN_FAILURES: Mapping[FileFailure, str] = {
 
 
 def language_of(conversation: BotConversation) -> Language:
-    """The language of fixed texts: the user's, as far as the channel says it."""
+    """Return the language of fixed texts from the user's locale, if the channel reports it."""
     return "de" if (conversation.locale or "").casefold().split("-")[0] == "de" else "en"
 
 
 def error_text(code: str | None, reference: str, language: Language) -> str:
-    """What users read about an error: what they can do, and a reference; never the error's own text."""
+    """Return the text shown for an error: what to do and a reference, never the error's own message."""
     return _OF_ERRORS.get(code or "", BROKEN)[language].format(reference)
 
 
 def progress_line(event: RunEvent, language: Language) -> str | None:
-    """The progress line from this event on; None if the event changes nothing that users see."""
+    """Return the progress line for an event; None if the event doesn't change it."""
     if isinstance(event, ToolStartedEvent):
         texts = _TOOLS.get(event.tool)
         return texts[language] if texts else None
@@ -258,15 +258,15 @@ def progress_line(event: RunEvent, language: Language) -> str | None:
 
 
 def _of_plan(todo: Sequence[TodoItem], language: Language) -> str | None:
-    """The first step that is not done."""
+    """Return the first unfinished step."""
     for number, item in enumerate(todo, start=1):
         if item.status in ("pending", "in_progress"):
-            # A model's words, on one line. Some clients render Markdown there, others show it: no escapes.
+            # Model text on one line, unescaped: some clients render Markdown here, others show it literally.
             words = one_line(item.description).replace("](", "] (")
             return cut(_STEP[language].format(number, len(todo), words), MAX_PROGRESS_CHARS)
     return None
 
 
 def file_reason(failure: FileFailure | None, reason: str, language: Language) -> str:
-    """Why a file cannot be read, in the user's language; `reason` is the parser's own, in English."""
+    """Return why a file can't be read, in the user's language; `reason` is the parser's English message."""
     return _GERMAN_FAILURES[failure or "internal"] if language == "de" else reason

@@ -1,6 +1,6 @@
-"""What channels send us, what we send them, and what is stored of a reply. Pure.
+"""Models of incoming and outgoing messages and of stored replies. Pure.
 
-Every reply is a chain of `ReplyStep`s, from one activity of `reply_in_channel` to the next.
+Each reply is a chain of `ReplyStep`s, passed from one `reply_in_channel` activity to the next.
 """
 
 from datetime import datetime
@@ -10,20 +10,20 @@ from pydantic import Field
 
 from shared.platform.models import Model
 
-OWN_KEY = "groundwork"  # of our button's value, in a card that also holds values of the channel
+OWN_KEY = "groundwork"  # of our button's value, in a payload that also has the channel's values
 ConversationKind = Literal["personal", "group", "channel"]
 
 
 class BotConversation(Model):
-    """A conversation: all that is needed to write there again at any later time.
+    """A conversation, with everything needed to send to it at any later time.
 
     Attributes:
         channel: `msteams`, `webchat`, `directline`, `emulator` …
-        service_url: where the channel takes messages; checked against its token when it came in.
-        conversation_id: of the channel; in a channel of Teams it names the thread of replies, too.
-        tenant_id: the Entra tenant, if the channel tells one.
-        bot_id, bot_name: what the channel calls us.
-        locale: of the person who wrote, such as `de-DE`.
+        service_url: where messages are sent; verified against the token on receipt.
+        conversation_id: assigned by the channel; in a Teams channel it includes the reply chain.
+        tenant_id: Entra tenant, if the channel reports one.
+        bot_id, bot_name: the bot's identity in the channel.
+        locale: of the writer, such as `de-DE`.
     """
 
     channel: str
@@ -37,7 +37,7 @@ class BotConversation(Model):
 
 
 class BotSender(Model):
-    """The sender. `object_id` is the Entra object id; only Teams gives it, for people of a tenant."""
+    """The sender. `object_id` is the Entra object id, which only Teams provides, for members of a tenant."""
 
     channel_user_id: str
     object_id: str | None = None
@@ -49,8 +49,8 @@ class BotAttachment(Model):
     """A file that a user dropped into a chat.
 
     Attributes:
-        url: where its bytes are; used only by the downloader, which has a list of hosts.
-        is_hosted: the channel stores it, and gives it only to us.
+        url: download URL, used only by the downloader with its list of hosts.
+        is_hosted: whether the channel stores it and requires our token.
     """
 
     name: str
@@ -60,7 +60,7 @@ class BotAttachment(Model):
 
 
 class ChosenOption(Model):
-    """The button of an option of a clarification."""
+    """A click on an option of a clarification."""
 
     kind: Literal["choose"] = "choose"
     run_id: str
@@ -68,7 +68,7 @@ class ChosenOption(Model):
 
 
 class ButtonCommand(Model):
-    """A button that stands for a command, such as `/sources`."""
+    """A click on a button that stands for a command, such as `/sources`."""
 
     kind: Literal["command"] = "command"
     command: str
@@ -78,7 +78,7 @@ ButtonValue = Annotated[ChosenOption | ButtonCommand, Field(discriminator="kind"
 
 
 class BotMessage(Model):
-    """A message that a user wrote, or a click. `text` is without mentions of us."""
+    """A user's message or click. `text` has no mentions of the bot."""
 
     kind: Literal["message"] = "message"
     activity_id: str
@@ -91,7 +91,7 @@ class BotMessage(Model):
 
 
 class BotFeedback(Model):
-    """A thumb on one of our messages. `message_id` is the channel's id of it; empty = the last one."""
+    """A rating of one of our messages. `message_id` is the channel's id; empty = the last message."""
 
     kind: Literal["feedback"] = "feedback"
     activity_id: str
@@ -103,7 +103,7 @@ class BotFeedback(Model):
 
 
 class BotJoined(Model):
-    """Someone was added to a conversation. `is_us`: it was the bot, which says what can be asked."""
+    """A member was added to a conversation. `is_us`: it was the bot, which then sends its help text."""
 
     kind: Literal["joined"] = "joined"
     activity_id: str
@@ -113,7 +113,7 @@ class BotJoined(Model):
 
 
 class BotIgnored(Model):
-    """A valid activity that asks nothing of us, such as a typing indicator."""
+    """A valid activity that needs no response, such as a typing indicator."""
 
     kind: Literal["ignored"] = "ignored"
     activity_type: str
@@ -123,9 +123,9 @@ BotActivity = Annotated[BotMessage | BotFeedback | BotJoined | BotIgnored, Field
 
 
 class ShownCitation(Model):
-    """A numbered source under a message; `[n]` stands in its text.
+    """A numbered source below a message, referenced by `[n]` in its text.
 
-    `url` is absolute and leads to our own page, which asks who reads; never a signed address.
+    `url` is an absolute URL of our page, which checks permissions; it is never signed.
     """
 
     n: int
@@ -135,9 +135,9 @@ class ShownCitation(Model):
 
 
 class ShownFigure(Model):
-    """A picture under a message. `image_url` is signed and good for an hour at least; `page_url` is ours.
+    """A picture below a message. `image_url` is signed for at least an hour; `page_url` is our page.
 
-    `caption` stands below it; `alt` tells those who do not see it what it shows (empty: the caption does).
+    `caption` is shown below it; `alt` is the alternative text (empty = use the caption).
     """
 
     caption: str
@@ -147,27 +147,27 @@ class ShownFigure(Model):
 
 
 class ShownTable(Model):
-    """A table of an answer. All rows have as many cells as `header`."""
+    """A table of an answer. Rows are as wide as `header`."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 class ShownButton(Model):
-    """A button under a message. A channel without buttons gets `title` as a numbered line."""
+    """A button below a message. Channels without buttons show `title` as a numbered line."""
 
     title: str
     value: ButtonValue
 
 
 class BotReply(Model):
-    """A message of ours, for any channel.
+    """An outgoing message for any channel.
 
     Attributes:
-        text: Markdown that chat clients show: no pictures, no tables.
+        text: Markdown as supported by chat clients: no pictures or tables.
         badge: a word below the first part of the text; empty = none.
-        can_be_rated: show thumbs under it.
-        is_generated: show that a model wrote it.
+        can_be_rated: show rating buttons.
+        is_generated: mark the message as written by a model.
     """
 
     text: str
@@ -181,14 +181,13 @@ class BotReply(Model):
 
 
 class BotTurn(Model):
-    """The state of one owner in one conversation; a row of a table.
+    """The state of one owner in one conversation; a table row.
 
     Attributes:
-        owner_id: whose runs and thread these are: the person's id, or the conversation's own where several
-            people read along.
-        thread_id: of the next question; None = it begins a new one.
-        last_run_id: whose sources `/sources` shows.
-        waiting_run_id: the run that asked the person something.
+        owner_id: owner of the runs and the thread: the person, or the conversation if several people read it.
+        thread_id: thread of the next question; None = create one.
+        last_run_id: run whose sources `/sources` shows.
+        waiting_run_id: run with an open clarification.
         revision: changes with every write; None before the first.
     """
 
@@ -210,19 +209,19 @@ StepKind = Literal["take", "store_files", "look_at_files", "follow", "expire", "
 
 
 class ReplyStep(Model):
-    """The next step of a reply: in and out of each activity of `reply_in_channel`. Names no content.
+    """The next step of a reply: input and output of each `reply_in_channel` activity. It has no content.
 
     Attributes:
-        reply_key: of what was written; also the id of the run that answers it, if it is a question.
-        day: when it came, YYYY-MM-DD; names the folder where it is kept.
-        run_id: the run that is followed.
-        ask_step: the step of the run whose question was answered last; 0 = none asked.
-        after: how many events of the run need not be looked at again.
-        part: counted from 0; only the first may be a message that grows.
-        doc_ids: documents of files that were dropped, until they can be read.
-        attempt: how often this very step has failed so far.
-        error: the code of what cannot be mended; the next step says so.
-        delay_s: seconds to wait before it.
+        reply_key: key of the message; also the id of the run that answers it.
+        day: when it arrived, YYYY-MM-DD; names the folder where it is stored.
+        run_id: the run being followed.
+        ask_step: the run's step whose clarification was answered last; 0 = none.
+        after: number of the run's events that were processed.
+        part: counted from 0; only the first can be a streamed message.
+        doc_ids: documents of dropped files that aren't ready yet.
+        attempt: number of failed attempts of this step.
+        error: code of a permanent failure, which the next step reports.
+        delay_s: seconds to wait before the step.
     """
 
     reply_key: str
@@ -239,15 +238,15 @@ class ReplyStep(Model):
 
     @property
     def end(self) -> "ReplyStep":
-        """The last step: nothing is left to do."""
+        """The final step."""
         return ReplyStep(reply_key=self.reply_key, day=self.day, kind="end")
 
 
 class TakenActivity(Model):
-    """An activity, stored until it is answered; afterwards without its words.
+    """An activity stored until it is answered, and afterwards without its text.
 
     Attributes:
-        is_done: it was answered, and its words were removed.
+        is_done: it was answered and its text deleted.
     """
 
     said: BotMessage | BotJoined | None = None
@@ -255,11 +254,11 @@ class TakenActivity(Model):
 
 
 class ReplyPlace(Model):
-    """Where a run is answered, and its owner; stored as long as the run's files.
+    """The destination and owner of a run's answer, stored as long as the run's files.
 
     Attributes:
-        reply_to: the channel's id of the message that is answered.
-        alone: the person's groups could not be looked up.
+        reply_to: the channel's id of the message being answered.
+        alone: whether the person's groups could not be looked up.
     """
 
     conversation: BotConversation
@@ -269,19 +268,19 @@ class ReplyPlace(Model):
 
 
 class SentReply(Model):
-    """A reply that was sent. `message_id`: the channel's id of it."""
+    """A reply that was sent. `message_id` is the channel's id."""
 
     message_id: str
 
 
 class ReplyClaim(Model):
-    """The reply that shows what follows an answered clarification: the first to claim it."""
+    """The reply that continues an answered clarification: the first one to claim it."""
 
     reply_key: str
 
 
 def sorry(step: ReplyStep, code: str) -> ReplyStep:
-    """The step that apologises for a failure; after a failed apology there is none.
+    """Return the step that apologises for a failure, or the final step after a failed apology.
 
     Args:
         code: of the error, as in docs/events-and-errors.md.

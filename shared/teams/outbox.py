@@ -1,6 +1,6 @@
-"""Sends our messages: whole, or streamed where the channel can show that.
+"""Sends messages, streamed if the channel supports it.
 
-Teams shows sources, figures and buttons; other channels get everything as text.
+Teams displays sources, figures and buttons; other channels receive everything as text.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from shared.teams.outgoing import (
     update_of,
 )
 
-_MAX_FAILURES = 3  # one after another; unmeasured
-MAX_PAUSE_S = 10.0  # longer ones would keep the finished answer back; unmeasured
-_STREAM_INTERVAL_S = 1.0  # Teams takes one update a second
+_MAX_FAILURES = 3  # consecutive; unmeasured
+MAX_PAUSE_S = 10.0  # longer pauses would delay the finished answer; unmeasured
+_STREAM_INTERVAL_S = 1.0  # Teams accepts one update per second
 
 
 class BotStream:
-    """One message that is streamed. Must end with `finish`. Only `finish` raises."""
+    """One streamed message. It must end with `finish`, the only method that raises."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class BotStream:
         interval_s: float,
         message_id: str = "",
     ) -> None:
-        """`reply_to`: the message that it answers, if that is shown. `message_id`: of one that was begun."""
+        """Create a stream. `reply_to`: message to quote. `message_id`: id of a message begun earlier."""
         self._connector = connector
         self._conversation = conversation
         self._reply_to = reply_to
@@ -51,34 +51,34 @@ class BotStream:
         self._stream_id = message_id
         self._sequence = 0
         self._failures = 0
-        self._free_at = 0.0  # on the event loop's clock: when the channel takes the next update
+        self._free_at = 0.0  # on the event loop's clock: when the channel accepts the next update
         self._ending: Ending | None = None
         self._sending: asyncio.Task[None] | None = None
 
     @property
     def is_live(self) -> bool:
-        """Whether users see it grow. If not, only `finish` shows something."""
+        """Whether users see the message grow. Otherwise only `finish` displays it."""
         return self._is_live
 
     @property
     def message_id(self) -> str:
-        """The channel's id of the message; empty until the channel has taken the first update."""
+        """The channel's id of the message; empty until the first update was accepted."""
         return self._stream_id
 
     async def inform(self, text: str) -> None:
-        """Show the progress line, until the text begins."""
+        """Show a progress line until the text begins."""
         self._line = " ".join(text.split())
         self._wake()
 
     async def write(self, text: str) -> None:
-        """Add to the text."""
+        """Append to the text."""
         self._text += text
         self._wake()
 
     async def finish(self, reply: BotReply) -> str:
-        """Replace it with the whole message; the channel's id of its last part.
+        """Replace the stream with the complete message and return the channel's id of its last part.
 
-        Nothing is sent if the user has stopped the message: they want no more of it.
+        Nothing is sent if the user stopped the message.
 
         Raises:
             CallerError, DependencyError: as `BotOutbox.say`.
@@ -90,15 +90,15 @@ class BotStream:
             return self._stream_id
         await self._pause()
         first, *others = messages_of(self._conversation, reply)
-        sent = self._stream_id if await self._replaced(first) else await self._post(first)
+        message_id = self._stream_id if await self._replaced(first) else await self._post(first)
         if self._has_ended("stopped"):
-            return sent
+            return message_id
         for activity in others:
-            sent = await self._post(activity)
-        return sent
+            message_id = await self._post(activity)
+        return message_id
 
     async def _replaced(self, message: dict[str, object]) -> bool:
-        """Whether `message` has replaced what was shown, or the user wants no more of it."""
+        """Return whether `message` replaced the stream, or the user stopped it."""
         if not self._stream_id or not message["text"]:
             return False
         if self._ending is None:
@@ -127,16 +127,16 @@ class BotStream:
             self._sending = asyncio.create_task(self._send_all())
 
     async def _send_all(self) -> None:
-        """Send the newest state after each pause, until there is nothing new."""
+        """Send the current state after each pause until it no longer changes."""
         while self._is_live and self._next():
             await self._pause()
             if self._is_live:
                 await self._send(self._next())
 
     def _next(self) -> str:
-        """What to show now: the text so far, else the progress line; empty = nothing new.
+        """Return the text so far, or the progress line; empty = nothing new.
 
-        A text that is too long for one message stops growing: its end comes with `finish`.
+        A text that exceeds one message stops growing, and `finish` sends the rest.
         """
         if self._text.strip():
             is_new = self._shown_chars < len(self._text) <= MAX_TEXT_CHARS
@@ -150,15 +150,15 @@ class BotStream:
         shown_chars = len(text) if is_text else 0
         try:
             update = update_of(self._conversation, text, state)
-            sent = await self._connector.send(self._conversation, update, max_retries=0)
+            stream_id = await self._connector.send(self._conversation, update, max_retries=0)
         except StreamEndedError as ended:
             self._end(ended.how)
         except GroundworkError as failed:
             self._fail(failed)
         else:
-            self._stream_id = self._stream_id or sent
+            self._stream_id = self._stream_id or stream_id
             self._sequence, self._failures, self._shown_chars = state.sequence, 0, shown_chars
-            self._is_live = self._is_live and bool(self._stream_id)  # without an id nothing can follow
+            self._is_live = self._is_live and bool(self._stream_id)  # without an id no update can follow
         self._free_at = max(self._free_at, asyncio.get_running_loop().time() + self._interval_s)
 
     def _has_ended(self, how: Ending) -> bool:
@@ -190,35 +190,35 @@ class BotOutbox:
         *,
         stream_interval_s: float = _STREAM_INTERVAL_S,
     ) -> None:
-        """`token`: gives the bot's own for the Bot Service.
+        """Store the dependencies. `token` provides the bot's token.
 
-        `stream_interval_s`: between two updates of a message that grows.
+        `stream_interval_s`: seconds between updates of a streamed message.
         """
         self._connector = ChannelConnector(settings, token)
         self._stream_interval_s = stream_interval_s
 
     async def typing(self, conversation: BotConversation) -> None:
-        """Show the typing indicator. Not retried: an indicator that comes late is useless."""
+        """Show the typing indicator, without retries: a late indicator is useless."""
         await self._connector.send(conversation, typing_of(conversation), max_retries=0)
 
     async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
-        """Send a message, in several parts if it is too long for the channel; the channel's id of the last.
+        """Send a message, split if it exceeds the channel's limit. Return the channel's id of the last part.
 
         Raises:
-            CallerError: the channel accepts nothing from us there, now and later.
-            DependencyError: it cannot be reached, or keeps asking us to wait.
+            CallerError: the channel permanently rejects our messages to this conversation.
+            DependencyError: the channel is unreachable or keeps throttling.
         """
-        sent, answered = "", _answered(conversation, reply_to)
+        message_id, answered = "", _answered(conversation, reply_to)
         for activity in messages_of(conversation, reply):
-            sent = await self._connector.send(conversation, activity, reply_to=answered)
-        return sent
+            message_id = await self._connector.send(conversation, activity, reply_to=answered)
+        return message_id
 
     async def begin(
         self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
     ) -> BotStream:
-        """A message that is streamed in personal chats of Teams, and comes whole elsewhere.
+        """Begin a message that is streamed in personal Teams chats and sent whole elsewhere.
 
-        `message_id`: of one that an earlier process began: it is not streamed further, but replaced.
+        `message_id`: a message begun by an earlier process; it is replaced rather than streamed.
         """
         return BotStream(
             self._connector,
@@ -230,12 +230,12 @@ class BotOutbox:
         )
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         await self._connector.close()
 
 
 def _answered(conversation: BotConversation, reply_to: str | None) -> str | None:
-    """The message that ours answers; None in a personal chat, where it is obvious."""
+    """Return the message to quote; None in a personal chat, where it is obvious."""
     return None if _is_personal_teams(conversation) else reply_to
 
 

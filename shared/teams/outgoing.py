@@ -1,11 +1,10 @@
-"""Outgoing messages. Pure: an answer becomes a reply, and a reply becomes one or more activities.
+"""Rendering of outgoing messages. Pure: an answer becomes a reply, a reply one or more activities.
 
-Links are absolute: a chat client has no page that a relative address could belong to. Only pictures have
-signed addresses (decision 0023).
+Links are absolute, because chat clients have no base URL. Only pictures have signed URLs (decision 0023).
 
-In Teams an Adaptive Card below the message shows figures, tables and buttons. Text from documents stands only
-in text blocks of the card, where it cannot become a link. A button returns its value and no words (no
-`messageBack`): the Agents Playground 0.2.28 sends nothing for one with words.
+In Teams an Adaptive Card below the message shows figures, tables and buttons. Document text appears only in
+text blocks of the card, where it can't become a link. Buttons return a value without text (no `messageBack`),
+because the Agents Playground 0.2.28 ignores clicks on buttons with text.
 
 Source: Bot Framework Activity schema 3.1; Adaptive Cards 1.5; Microsoft Teams, "Enhance AI-generated bot
 messages", "Stream bot messages", "Format your bot messages", "Card actions", "Cards reference".
@@ -43,15 +42,15 @@ from shared.teams.models import (
 
 Wire = dict[str, Any]
 
-# Size of one activity, counted as UTF-16. Teams' documentation said 28 KB, then 40, and says 100 today; its
-# older clouds may still have the lower limits.
+# Size of one activity in UTF-16. Teams' documentation gave 28 KB, then 40, and now 100; older
+# clouds may still have the lower limits.
 MAX_MESSAGE_BYTES = 40_000
-MAX_TEXT_CHARS = 8_000  # leaves room for the sources of a text
-MAX_CARD_BYTES = 27_000  # as UTF-8; Teams refuses cards of more than 28 KB
-MAX_CITATIONS = 10  # of one message, in the schema of Microsoft's own Agents Playground 0.2.28
+MAX_TEXT_CHARS = 8_000  # leaves space for the sources
+MAX_CARD_BYTES = 27_000  # as UTF-8; Teams rejects cards above 28 KB
+MAX_CITATIONS = 10  # per message, from the schema of Microsoft's Agents Playground 0.2.28
 MAX_ABSTRACT_CHARS = 480  # the limit of the Agents SDK 1.9.0
 MARKDOWN_CHANNELS = frozenset(("msteams", "webchat", "directline", "emulator", "skype", "slack", "cortana"))
-_MAX_LABEL_CHARS = 60  # of a figure's label when the text holds its whole caption; unmeasured
+_MAX_LABEL_CHARS = 60  # of a figure's label if the text contains the whole caption; unmeasured
 _MAX_NAME_CHARS = 80
 _MIN_SPLIT_CHARS = 200
 _KINDS = {"personal": "personal", "group": "groupChat", "channel": "channel"}
@@ -62,35 +61,35 @@ _FENCE = re.compile(rf"^(`{{3,{MAX_FENCE_CHARS}}}|~{{3,{MAX_FENCE_CHARS}}})", re
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _EMPHASIS = re.compile(r"(?<!\\)(\*{1,3})(?=\S)(.+?)(?<=\S)(?<!\\)\1")
 
-MAX_TABLE_ROWS = 40  # longer ones are read in the text; unmeasured
+MAX_TABLE_ROWS = 40  # longer tables stay in the text; unmeasured
 MAX_TABLE_COLUMNS = 7  # a phone shows about 4 (unmeasured)
 _MAX_TITLE_CHARS = 120
 _MAX_CELL_CHARS = 400
-# These would become a link, or a date in the reader's own format: {{DATE(...)}}.
+# Otherwise rendered as a link, or as a date in the reader's format: {{DATE(...)}}.
 _REST = "rest"
-_OF_ADDRESSES = ":/?#[]@!$&'*+,;=%~"  # all that an address may hold, but what would end a link of Markdown
+_OF_ADDRESSES = ":/?#[]@!$&'*+,;=%~"  # legal in a URL, except characters that end a Markdown link
 _SEPARATED = (("](", "] ("), ("{{", "{ {"))
 
 
 def reply_of(answer: RunAnswer, *, language: Language, public_address: str | None) -> BotReply:
-    """The message that shows an answer.
+    """Return the message that shows an answer.
 
     Args:
-        answer: refreshed, so that its figures have signed addresses; a figure without one is not shown.
-        public_address: of the app, without a trailing slash; None = unknown, so nothing is linked.
+        answer: refreshed, so that its figures have signed URLs; figures without one are skipped.
+        public_address: the app's URL without a trailing slash; None = unknown, so nothing is linked.
     """
     text, tables = for_channel(answer.text, messages.PAGE[language])
     tables = tables or tuple(
         filter(None, (_calculated(cited, answer.language) for cited in answer.citations))
     )
-    shown = [figure for figure in answer.figures if figure.image_url]
+    figures = [figure for figure in answer.figures if figure.image_url]
     return BotReply(
         text=text,
         badge=messages.DEEP_ANALYSIS[language] if answer.sub_agents else "",
         citations=tuple(_citation(cited, language, public_address) for cited in answer.citations),
         figures=tuple(
-            _figure(figure, _label(figure, text, is_only=len(shown) == 1), language, public_address)
-            for figure in shown
+            _figure(figure, _label(figure, text, is_only=len(figures) == 1), language, public_address)
+            for figure in figures
         ),
         tables=tables,
         can_be_rated=True,
@@ -99,9 +98,9 @@ def reply_of(answer: RunAnswer, *, language: Language, public_address: str | Non
 
 
 def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
-    """The activities that show a reply, in order. The card and the thumbs go with the last one.
+    """Return the activities that show a reply, in order. The last one has the card and the rating buttons.
 
-    A text that is too long for a message is unfolded by the card, if that has room for it.
+    A text that exceeds one message is moved into the card if it fits there.
     """
     language = language_of(conversation)
     if conversation.channel != TEAMS:
@@ -115,14 +114,14 @@ def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
     if reply.badge:
         texts[0] = f"{texts[0]}\n\n**{reply.badge}**"
     whole = _unfolding(conversation, reply, texts[0], rest) if rest else None
-    sent = [whole] if whole else _in_parts(conversation, reply, texts)
+    activities = [whole] if whole else _in_parts(conversation, reply, texts)
     if reply.can_be_rated:
-        sent[-1]["channelData"] = {"feedbackLoop": {"type": "default"}}
-    return sent
+        activities[-1]["channelData"] = {"feedbackLoop": {"type": "default"}}
+    return activities
 
 
 def _unfolding(conversation: BotConversation, reply: BotReply, first: str, rest: str) -> Wire | None:
-    """One message whose card unfolds the rest of its text; None if that is too large."""
+    """Return one message whose card expands to the rest of its text; None if that is too large."""
     without_tables = reply.model_copy(update={"tables": ()})  # the text has them as well
     card = card_of(without_tables, language_of(conversation), rest)
     message = {**_message(conversation, reply, f"{first}\n\n…"), "attachments": [card]}
@@ -131,43 +130,43 @@ def _unfolding(conversation: BotConversation, reply: BotReply, first: str, rest:
 
 
 def _in_parts(conversation: BotConversation, reply: BotReply, texts: list[str]) -> list[Wire]:
-    """A message for each text."""
+    """Return one message per text."""
     language = language_of(conversation)
-    sent = [_message(conversation, reply, text) for text in texts]
+    activities = [_message(conversation, reply, text) for text in texts]
     card = card_of(reply, language)
     if card is not None and len(json.dumps(card).encode()) > MAX_CARD_BYTES:
         card = card_of(reply.model_copy(update={"tables": ()}), language)  # the text has them as well
     if card is not None:
-        with_card = {**sent[-1], "attachments": [card]}
+        with_card = {**activities[-1], "attachments": [card]}
         if _size(with_card) <= MAX_MESSAGE_BYTES:
-            sent[-1] = with_card
+            activities[-1] = with_card
         else:
             alone = reply.model_copy(update={"citations": ()})
-            sent.append({**_message(conversation, alone, ""), "attachments": [card]})
-    return sent
+            activities.append({**_message(conversation, alone, ""), "attachments": [card]})
+    return activities
 
 
 def typing_of(conversation: BotConversation) -> Wire:
-    """The typing indicator."""
+    """Return the typing indicator."""
     return _addressed(conversation, {"type": "typing"})
 
 
 @dataclass(frozen=True)
 class StreamState:
-    """The state of a streamed message; `stream_id` is empty until the channel has given one."""
+    """The state of a streamed message; `stream_id` is empty until the channel assigns one."""
 
     kind: Literal["informative", "streaming", "final"]
     stream_id: str = ""
-    sequence: int = 0  # counted from 1; a final one has none
+    sequence: int = 0  # counted from 1; the final update has none
 
 
 def update_of(conversation: BotConversation, text: str, state: StreamState) -> Wire:
-    """An update of a streamed message: all of its text so far, or the progress line."""
+    """Return an update of a streamed message: the whole text so far, or the progress line."""
     return streamed(_addressed(conversation, {"type": "typing", "text": text}), state)
 
 
 def streamed(activity: Wire, state: StreamState) -> Wire:
-    """The activity as an update of a streamed message."""
+    """Mark an activity as an update of a streamed message."""
     entity: Wire = {"type": "streaminfo", "streamType": state.kind}
     if state.kind != "final":
         entity["streamSequence"] = state.sequence
@@ -178,7 +177,7 @@ def streamed(activity: Wire, state: StreamState) -> Wire:
 
 
 def in_words(reply: BotReply, language: Language) -> str:
-    """The whole message as Markdown, for channels that show nothing but text."""
+    """Return the whole message as Markdown, for channels that support only text."""
     commands = " · ".join(
         f"`{button.value.command}`" for button in reply.buttons if not isinstance(button.value, ChosenOption)
     )
@@ -202,20 +201,21 @@ def in_words(reply: BotReply, language: Language) -> str:
 
 
 def without_markdown(text: str) -> str:
-    """For channels that show the signs of Markdown as they are, such as SMS."""
+    """Remove Markdown, for channels that don't render it, such as SMS."""
     text = _EMPHASIS.sub(r"\2", text)
     return _ESCAPED.sub(r"\1", text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def split(text: str, most_chars: int) -> list[str]:
-    """The text in parts of at most `most_chars`, cut between paragraphs, else lines, else words.
+    """Split the text into parts of at most `most_chars`, preferably between paragraphs, then lines, then
+    words.
 
-    Code that is cut is closed, and opened again in the next part.
+    Split code is closed and reopened in the next part.
     """
     parts, rest = [], text.strip()
     while len(rest) > most_chars:
         longest = max((len(fence) for fence in _FENCE.findall(rest)), default=3)
-        room = most_chars - 2 * longest - 2  # for the lines that close code and open it again
+        room = most_chars - 2 * longest - 2  # for the lines that close and reopen code
         end = _before_code_span(rest, _place_to_cut(rest[:room]))
         part, rest = rest[:end].rstrip(), rest[end:].lstrip("\n")
         fence = ReaderText.after(f"{part}\n").open_fence
@@ -225,16 +225,16 @@ def split(text: str, most_chars: int) -> list[str]:
 
 
 def _place_to_cut(room: str) -> int:
-    """After the last break in the second half of the room."""
+    """Return the position after the last break in the second half."""
     for sign in ("\n\n", "\n", " "):
-        found = room.rfind(sign, len(room) // 2)
-        if found > 0:
-            return found + len(sign)
+        position = room.rfind(sign, len(room) // 2)
+        if position > 0:
+            return position + len(sign)
     return len(room)
 
 
 def _before_code_span(text: str, end: int) -> int:
-    """Return the place of the cut, moved before a code span that it would cut: outside it, code is a link."""
+    """Move the cut before a code span that it would split, because text outside code could become a link."""
     start = text.rfind("\n", 0, end) + 1
     line = text[start:].partition("\n")[0]
     spans = ((start + span.start(), start + span.end()) for span in _CODE_SPAN.finditer(line))
@@ -247,22 +247,22 @@ def _citation(citation: Citation, language: Language, public_address: str | None
         parts.append(clock_time(citation.start_seconds))
     if citation.kind == "table":
         parts.append(messages.COMPUTED[language])
-    elif citation.quote and not citation.verified:  # from the caption of a figure, which proves nothing
+    elif citation.quote and not citation.verified:  # from a figure's caption, which is not proof
         parts.append(messages.FIGURE[language])
     if citation.kind == "web":
         parts.append(messages.OUTSIDE[language])
     publisher = f" ({one_line(citation.published_by)})" if citation.published_by else ""
-    said = f"{citation.sql_in_words} {citation.quote}" if citation.sql_in_words else citation.quote
+    abstract = f"{citation.sql_in_words} {citation.quote}" if citation.sql_in_words else citation.quote
     return ShownCitation(
         n=citation.n,
         name=", ".join(parts),
-        abstract=textwrap.shorten(one_line(said) + publisher, MAX_ABSTRACT_CHARS, placeholder=" …"),
+        abstract=textwrap.shorten(one_line(abstract) + publisher, MAX_ABSTRACT_CHARS, placeholder=" …"),
         url=_absolute(citation.url, public_address),
     )
 
 
 def _calculated(citation: Citation, answer_language: str) -> ShownTable | None:
-    """The rows that an answer was calculated from, for the card, if they fit and are more than one number."""
+    """Return the rows of a calculated answer for the card, if they fit and are more than one number."""
     columns, rows = citation.columns or (), citation.rows or ()
     if not len(rows) * len(columns) > 1 or len(rows) > MAX_TABLE_ROWS or len(columns) > MAX_TABLE_COLUMNS:
         return None
@@ -287,7 +287,7 @@ def _figure(figure: AnswerFigure, label: str, language: Language, public_address
 
 
 def _label(figure: AnswerFigure, text: str, *, is_only: bool) -> str:
-    """The caption, shortened or left out if the text has it already."""
+    """Return the figure's caption, shortened or omitted if the text contains it."""
     caption = alt_text(figure.caption)
     if f"*{caption}*" not in text:
         return caption
@@ -300,14 +300,14 @@ def _page_of(filename: str, page_number: int | None, language: Language) -> str:
 
 
 def _absolute(address: str, public_address: str | None) -> str:
-    """The address with our host, or an https address as it is; empty if our host is not known."""
+    """Return an absolute URL; empty if our host is unknown."""
     if not address.startswith("/"):
         return address if address.startswith("https://") else ""
     return f"{public_address}{address}" if public_address else ""
 
 
 def _with_choices(reply: BotReply) -> str:
-    """The text, and below it the options that can be chosen by their number."""
+    """Return the text followed by the numbered options."""
     options = [
         f"{button.value.number}. {markdown_text(button.title)}"
         for button in reply.buttons
@@ -317,21 +317,21 @@ def _with_choices(reply: BotReply) -> str:
 
 
 def _cited_in(text: str, citations: tuple[ShownCitation, ...]) -> list[ShownCitation]:
-    """Those whose `[n]` stands in the text."""
-    numbers = {int(found) for found in _CITED.findall(text)}
+    """Return the citations whose `[n]` occurs in the text."""
+    numbers = {int(number) for number in _CITED.findall(text)}
     return [citation for citation in citations if citation.n in numbers]
 
 
 def _messages_in_words(conversation: BotConversation, reply: BotReply, language: Language) -> list[Wire]:
     is_markdown = conversation.channel in MARKDOWN_CHANNELS
     text = in_words(reply, language)
-    shown = text if is_markdown else without_markdown(text)
+    visible = text if is_markdown else without_markdown(text)
     fields = {"type": "message", "textFormat": "markdown" if is_markdown else "plain"}
-    return [_addressed(conversation, {**fields, "text": part}) for part in split(shown, MAX_TEXT_CHARS)]
+    return [_addressed(conversation, {**fields, "text": part}) for part in split(visible, MAX_TEXT_CHARS)]
 
 
 def _fitting(conversation: BotConversation, reply: BotReply, text: str) -> list[str]:
-    """The text, or its halves, so that each fits into one message with its sources."""
+    """Return the text, halved until each part fits into one message with its sources."""
     is_few = len(_cited_in(text, reply.citations)) <= MAX_CITATIONS
     is_small = _size(_message(conversation, reply, text)) <= MAX_MESSAGE_BYTES
     if len(text) < _MIN_SPLIT_CHARS or (is_few and is_small):
@@ -370,7 +370,7 @@ def _claim(citation: ShownCitation) -> Wire:
 
 def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
     target: Wire = {"id": conversation.conversation_id}
-    if conversation.channel == TEAMS:  # it streams only messages that say the conversation is personal
+    if conversation.channel == TEAMS:  # streams only messages marked as personal
         target["conversationType"] = _KINDS[conversation.kind]
         target["isGroup"] = conversation.kind != "personal"
     if conversation.tenant_id:
@@ -381,7 +381,7 @@ def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
         "serviceUrl": conversation.service_url,
         "conversation": target,
     }
-    if conversation.bot_id:  # a channel that never named us knows us by our token
+    if conversation.bot_id:  # a channel that never named the bot identifies it by the token
         name = {"name": conversation.bot_name} if conversation.bot_name else {}
         addressed["from"] = {"id": conversation.bot_id, **name}
     return addressed
@@ -392,9 +392,9 @@ def _size(activity: Wire) -> int:
 
 
 def card_of(reply: BotReply, language: Language, rest: str = "") -> Wire | None:
-    """The card of a message, as an attachment; None if the message needs none.
+    """Return a message's card as an attachment; None if it needs none.
 
-    `rest`: text that the message has no room for, shown when a button is pressed, with its sources.
+    `rest`: text beyond the message's limit, expanded by a button together with its sources.
     """
     body = [
         *(_folded(rest, _cited_in(rest, reply.citations), language) if rest else ()),
@@ -474,7 +474,8 @@ def _row(cells: tuple[str, ...], *, is_header: bool = False) -> Wire:
 
 
 def _button(button: ShownButton) -> Wire:
-    """One per row: side by side, titles would be cut, and more than six buttons hidden.
+    """Return a button in its own row: side by side, titles would be truncated, and more than six buttons
+    hidden.
 
     The title begins with the option's number, which can be typed instead.
     """
@@ -489,7 +490,7 @@ def _text(text: str) -> Wire:
 
 
 def _block(text: str) -> Wire:
-    shown = text
+    visible = text
     for sign, separated in _SEPARATED:
-        shown = shown.replace(sign, separated)
-    return {"type": "TextBlock", "text": shown or " ", "wrap": True}
+        visible = visible.replace(sign, separated)
+    return {"type": "TextBlock", "text": visible or " ", "wrap": True}

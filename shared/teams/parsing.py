@@ -1,4 +1,4 @@
-"""Reads messages: commands, answers to a clarification, and the keys of what is stored. Pure."""
+"""Parsing of messages: commands, answers to clarifications and storage keys. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ _COMMANDS: dict[str, Command] = {
     "vergessen": "forget",
     "help": "help",
     "hilfe": "help",
-    "start": "help",  # what some channels send when a conversation begins
+    "start": "help",  # sent by some channels when a conversation begins
 }
 
-_MAX_WORDS_OF_ADDITION = 8  # "the one of the Hamburg plant, please"; longer is a question (unmeasured)
+_MAX_WORDS_OF_ADDITION = 8  # "the one of the Hamburg plant, please"; longer texts are questions (unmeasured)
 
 _ASKING = frozenset(
     (
@@ -39,14 +39,14 @@ MAX_OPTION_CHARS = 500
 
 
 def command_of(text: str) -> Command | None:
-    """The command that a message is, with or without its slash; None when it says anything else."""
+    """Return the command, with or without its slash; None for other messages."""
     return _COMMANDS.get(text.strip().removeprefix("/").strip(".!? ").casefold())
 
 
 def is_unknown_command(text: str) -> bool:
-    """A slash and one unknown word, or a command and more words: not meant as a question.
+    """Return whether the text is a slash and one unknown word, or a command followed by more words.
 
-    A user who writes "/forget everything" would take an answer for a deletion.
+    Such a text isn't answered as a question: after "/forget everything" the answer could pass for a deletion.
     """
     first, _, more = text.strip().partition(" ")
     if more:
@@ -55,28 +55,28 @@ def is_unknown_command(text: str) -> bool:
 
 
 def has_words(text: str) -> bool:
-    """Whether there is a letter or a digit in it; an emoji asks nothing."""
+    """Return whether the text has a letter or digit, unlike an emoji."""
     return _WORD.search(text) is not None
 
 
 def is_number_of_option(text: str) -> bool:
-    """A number alone: the answer to a clarification, even if that is over."""
+    """Return whether the text is a bare number, which answers a clarification even if that has expired."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def conversation_key(conversation: BotConversation) -> str:
-    """The key under which a conversation is stored."""
+    """Return the storage key of a conversation."""
     where = (conversation.channel, conversation.tenant_id or "", conversation.conversation_id)
     return digest("conversation", *where)[:32]
 
 
 def reply_key(activity: BotActivity, owner_id_key: str) -> str:
-    """Return the same key for the same activity, however often it is delivered.
+    """Return the activity's key, the same for every delivery.
 
-    It is also the run's id, if the activity is a question; so it begins as the ids of its owner do.
+    It is also the id of the question's run, so it begins like all ids of its owner.
 
     Raises:
-        ValueError: an activity that asks nothing.
+        ValueError: the activity needs no reply.
     """
     if isinstance(activity, BotIgnored):
         raise ValueError("nothing is said to this")
@@ -85,7 +85,7 @@ def reply_key(activity: BotActivity, owner_id_key: str) -> str:
 
 
 def owner_of(conversation: BotConversation, sender: BotSender) -> str:
-    """Owner of the thread and the runs: the person, or a name for a group or a stranger."""
+    """Return the owner of the thread and the runs: the person, or a name for a group or an anonymous user."""
     if conversation.kind != "personal":
         return f"conversation:{conversation_key(conversation)}"
     if sender.object_id is None:
@@ -94,16 +94,16 @@ def owner_of(conversation: BotConversation, sender: BotSender) -> str:
 
 
 def as_answer(text: str, options: Sequence[ClarificationOption]) -> Choice | None:
-    """The choice that a message makes in a clarification; None if it is another question.
+    """Return the choice that a message makes in a clarification; None if it is another question.
 
     Raises:
-        CallerError: a number that no option has.
+        CallerError: no option has this number.
     """
-    said = text.strip()[:MAX_OPTION_CHARS]
-    choice = read_answer(ClarificationAnswer(text=said), options)
+    words = text.strip()[:MAX_OPTION_CHARS]
+    choice = read_answer(ClarificationAnswer(text=words), options)
     if choice.numbers:
-        return None if said.endswith("?") and not _is_short(said) else choice
-    return None if _asks(said) else choice
+        return None if words.endswith("?") and not _is_short(words) else choice
+    return None if _asks(words) else choice
 
 
 def _asks(said: str) -> bool:
@@ -111,5 +111,5 @@ def _asks(said: str) -> bool:
     return said.endswith("?") or not _is_short(said) or not words or words[0] in _ASKING
 
 
-def _is_short(said: str) -> bool:
-    return len(_WORD.findall(said)) <= _MAX_WORDS_OF_ADDITION
+def _is_short(words: str) -> bool:
+    return len(_WORD.findall(words)) <= _MAX_WORDS_OF_ADDITION

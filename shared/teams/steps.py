@@ -1,6 +1,6 @@
-"""Performs one step of a reply and returns the next one. Whatever happens, the sender gets a reply.
+"""Performs one step of a reply and returns the next one. The sender always gets a reply.
 
-A step may run twice after a crash. A failure that may pass is retried; otherwise the next step apologises.
+A step may run twice after a crash. Temporary failures are retried; after others the next step apologises.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,15 +15,15 @@ from shared.teams.models import BotJoined, BotMessage, BotReply, ReplyStep, Step
 from shared.teams.replies import expire, reply_part
 from shared.teams.store import ReplyMemory, settle, taken
 
-PAUSES_S = (2.0, 8.0, 30.0)  # together about what users wait before they ask again (unmeasured)
+PAUSES_S = (2.0, 8.0, 30.0)  # in total about as long as users wait before asking again (unmeasured)
 _MAX_PAUSE_S = 60.0
 
 
 async def perform_reply(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
-    """Perform one step; expected failures come back as the step that follows them."""
+    """Perform one step. Expected failures are returned as the step that handles them."""
     try:
         if step.kind == "follow" and step.part == 0:
-            await settle(step, deps.services.blobs)  # from here on nobody takes it a second time
+            await settle(step, deps.services.blobs)  # from here on no attempt handles it again
         following = await _perform(step, deps)
         if following.kind == "end":
             await settle(step, deps.services.blobs)
@@ -41,7 +41,7 @@ async def _perform(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     if step.kind == "apologise":
         return await _apologise(step, deps)
     activity = await taken(step, deps.services.blobs)
-    if activity is None:  # answered already
+    if activity is None:  # already answered
         return step.end
     if isinstance(activity, BotJoined):
         greeting = BotMessage(
@@ -60,7 +60,7 @@ _OF_MESSAGES: Mapping[StepKind, Callable[[IncomingMessage], Awaitable[ReplyStep]
 
 def _after_failure(step: ReplyStep, failed: GroundworkError) -> ReplyStep:
     may_pass = failed.retryable and not isinstance(failed, CallerError)
-    # An answer that exists is worth a longer wait than the news that there will be none.
+    # An existing answer justifies a longer wait than an apology does.
     retries = len(PAUSES_S) if step.kind == "follow" else len(PAUSES_S) - 1
     if may_pass and step.attempt < retries:
         pause_s = max(PAUSES_S[step.attempt], failed.retry_after_s or 0.0)
@@ -70,7 +70,7 @@ def _after_failure(step: ReplyStep, failed: GroundworkError) -> ReplyStep:
 
 
 async def _apologise(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
-    """Say that there is no answer, if it is still known where."""
+    """Report that there is no answer, if the conversation is still known."""
     following = step.model_copy(update={"kind": "end"})
     activity = await taken(step, deps.services.blobs)
     if activity is not None:

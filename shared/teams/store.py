@@ -1,8 +1,8 @@
-"""What is stored of messages and conversations.
+"""Stored messages and conversations.
 
-Blobs of the `work` container hold a message until it is answered, in a folder of its day, and what a reply
-keeps with the run that it shows; that is erased with the run. A table holds turns, and which run each of our
-messages shows.
+Blobs of the `work` container hold a message until it is answered, in a folder per day, and the state that a
+reply keeps with its run, which is erased with the run. A table holds turns and the run behind each of our
+messages.
 """
 
 import hashlib
@@ -30,39 +30,39 @@ from shared.teams.models import (
 
 TAKEN_FOLDER = "channel/"
 MAX_PURGED = 1000  # per call of the timer; the next call continues
-_RETENTION = timedelta(days=2)  # a reply takes minutes, and the Bot Service sends again within minutes
+_RETENTION = timedelta(days=2)  # replies and redeliveries take minutes
 _ALL_ROWS = 1_000_000
 
 
 async def take_down(activity: BotMessage | BotJoined, key: str, day: str, blobs: BlobStore) -> None:
-    """Store an activity. A duplicate changes nothing, also after it was answered."""
+    """Store an activity. Duplicates are ignored, also after it was answered."""
     content = TakenActivity(said=activity)
     try:
         await keep_model(blobs, WORK, _path(key, day), content)
-    except NotFoundError:  # the very first request of a deployment: there is no container yet
+    except NotFoundError:  # a deployment's first request: the container doesn't exist yet
         await blobs.ensure_containers((WORK,))
         await keep_model(blobs, WORK, _path(key, day), content)
 
 
 async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | None:
-    """The activity; None once it is answered."""
+    """Return the activity; None once it is answered."""
     stored = await find_model(blobs, WORK, _path(step.reply_key, step.day), TakenActivity)
     return stored.said if stored else None
 
 
 async def settle(step: ReplyStep, blobs: BlobStore) -> None:
-    """Mark the activity as answered, without its words."""
+    """Mark the activity as answered and delete its text."""
     await write_model(blobs, WORK, _path(step.reply_key, step.day), TakenActivity(is_done=True))
 
 
 async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forget: StopRun) -> int:
-    """Remove old activities and the orchestrations of their replies; how many activities.
+    """Delete old activities and the orchestrations of their replies. Return the number of activities.
 
-    An activity is old when its reply cannot wait for anything any more.
+    An activity is old when its reply can't be waiting for anything any more.
     """
     waits = timedelta(seconds=settings.answering.clarification_timeout_s)
     last = (now - _RETENTION - waits).date().isoformat()
-    names = [found.name async for found in blobs.list_blobs(WORK, TAKEN_FOLDER)]
+    names = [blob.name async for blob in blobs.list_blobs(WORK, TAKEN_FOLDER)]
     old = [name for name in names if name.removeprefix(TAKEN_FOLDER).partition("/")[0] < last][:MAX_PURGED]
     for name in old:
         await forget(reply_of(name))
@@ -71,7 +71,7 @@ async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forge
 
 
 async def purge_turns(now: datetime, settings: Settings, turns: "BotTurnStore | None") -> int:
-    """Remove turns and messages older than RUN_RETENTION_DAYS; how many rows."""
+    """Delete turns and messages older than RUN_RETENTION_DAYS. Return the number of rows."""
     if turns is None:
         return 0
     limit = now - timedelta(days=settings.conversations.run_retention_days)
@@ -79,17 +79,17 @@ async def purge_turns(now: datetime, settings: Settings, turns: "BotTurnStore | 
 
 
 def instance_of(key: str) -> str:
-    """The orchestration of a reply."""
+    """Return the instance id of a reply's orchestration."""
     return f"{key}-reply"
 
 
 def reply_of(name: str) -> str:
-    """The orchestration of the reply to an activity, from the name of its blob."""
+    """Return the instance id for the blob of an activity."""
     return instance_of(name.rpartition("/")[2].removesuffix(".json"))
 
 
 def today() -> str:
-    """The day in UTC, as folders are named."""
+    """Return the UTC date in the form of folder names."""
     return datetime.now(UTC).date().isoformat()
 
 
@@ -98,7 +98,7 @@ NoteKind = Literal["growing", "sent"]
 
 
 class ReplyMemory:
-    """What one reply keeps with the run that it shows."""
+    """The state that one reply keeps with its run."""
 
     def __init__(self, blobs: BlobStore, run_id: str, reply_key: str) -> None:
         self._blobs = blobs
@@ -107,33 +107,33 @@ class ReplyMemory:
         self._key = reply_key
 
     async def keep_place(self, place: ReplyPlace) -> None:
-        """Store where the run is answered."""
+        """Store the destination of the run's answer."""
         await write_model(self._blobs, WORK, f"{self._own}-place.json", place)
 
     async def place(self) -> ReplyPlace:
-        """Where the run is answered. NotFoundError if the run was erased."""
-        found = await find_model(self._blobs, WORK, f"{self._own}-place.json", ReplyPlace)
-        if found is None:
+        """Return the destination. Raise NotFoundError if the run was erased."""
+        place = await find_model(self._blobs, WORK, f"{self._own}-place.json", ReplyPlace)
+        if place is None:
             raise NotFoundError("Nothing is kept of this reply.")
-        return found
+        return place
 
     async def claim(self, ask_step: int) -> bool:
-        """Whether this reply is the one that shows what follows an answered clarification."""
+        """Return whether this reply is the one that continues an answered clarification."""
         claim = ReplyClaim(reply_key=self._key)
         return await keep_model(self._blobs, WORK, f"{self._run}-after-{ask_step:03d}.json", claim) == claim
 
     async def begin(self, ask_step: int) -> bool:
-        """Whether this is the first attempt to write the reply; an earlier one may have shown a part."""
+        """Return whether this is the first attempt; an earlier one may have sent a part."""
         return await self._blobs.create(WORK, f"{self._own}-{ask_step:03d}-begun", b"")
 
     async def note(self, ask_step: int, kind: NoteKind, message_id: str) -> None:
-        """Store the channel's id of a message; empty for `growing`: that message is finished."""
+        """Store the channel's id of a message; empty for `growing` = that message is finished."""
         await write_model(self._blobs, WORK, self._part(ask_step, kind), SentReply(message_id=message_id))
 
     async def noted(self, ask_step: int, kind: NoteKind) -> str | None:
-        """The id of the message, if there is one."""
-        found = await find_model(self._blobs, WORK, self._part(ask_step, kind), SentReply)
-        return found.message_id if found else None
+        """Return the stored id of the message, or None."""
+        reply = await find_model(self._blobs, WORK, self._part(ask_step, kind), SentReply)
+        return reply.message_id if reply else None
 
     def _part(self, ask_step: int, kind: NoteKind) -> str:
         return f"{self._own}-{ask_step:03d}-{kind}.json"
@@ -144,18 +144,17 @@ def _path(key: str, day: str) -> str:
 
 
 class BotTurnStore:
-    """Turns of owners in conversations, and the run that each of our messages shows.
+    """The turns of owners in conversations, and the run behind each of our messages.
 
-    A table with two kinds of partitions, whose keys are digests like those of all rows.
-    One partition per owner holds the owner's turns, by conversation. One per conversation holds the run of
-    each of our messages.
+    The table has two kinds of partitions, with digests as keys: one per owner with their turns by
+    conversation, and one per conversation with the run of each of our messages.
     """
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     async def get(self, conversation_key: str, owner_id: str) -> BotTurn | None:
-        """The turn, or None. A row that cannot be read is removed."""
+        """Return the turn, or None. An unreadable row is deleted."""
         entity = await self._table.get(_owner(owner_id), conversation_key)
         if entity is None:
             return None
@@ -167,7 +166,7 @@ class BotTurnStore:
         return turn.model_copy(update={"revision": revision_of(entity)})
 
     async def put(self, conversation_key: str, turn: BotTurn) -> BotTurn:
-        """The turn as stored. ConflictError if it changed since `turn.revision` was read."""
+        """Store the turn. Raise ConflictError if it changed since `turn.revision`."""
         entity: Entity = {
             "PartitionKey": _owner(turn.owner_id),
             "RowKey": conversation_key,
@@ -177,7 +176,7 @@ class BotTurnStore:
         return turn.model_copy(update={"revision": revision})
 
     async def note_message(self, conversation_key: str, message_id: str, run_id: str, owner_id: str) -> None:
-        """Store which run a message of ours shows; a duplicate changes nothing."""
+        """Store which run a message shows. Duplicates are ignored."""
         entity: Entity = {
             "PartitionKey": f"messages-{conversation_key}",
             "RowKey": _digest(message_id),
@@ -191,23 +190,23 @@ class BotTurnStore:
             return
 
     async def run_of_message(self, conversation_key: str, message_id: str) -> tuple[str, str] | None:
-        """The run and its owner's id; None if the message is not one of ours."""
+        """Return the run and its owner's id; None if the message isn't ours."""
         entity = await self._table.get(f"messages-{conversation_key}", _digest(message_id))
         return None if entity is None else (str(entity["run_id"]), str(entity["owner_id"]))
 
     async def forget(self, owner_id: str) -> int:
-        """Remove the turns and messages of an owner; of how many conversations."""
+        """Delete an owner's turns and messages. Return the number of conversations."""
         owner = _owner(owner_id)
         keys = [str(row["RowKey"]) async for row in self._table.query(f"PartitionKey eq '{owner}'")]
         for key in keys:
-            # Messages first: only the turn leads to them.
+            # Messages first, because they are found only through the turn.
             theirs = f"PartitionKey eq 'messages-{key}' and owner eq '{owner}'"
             await self._table.delete_found(theirs, _ALL_ROWS)
             await self._table.delete(owner, key)
         return len(keys)
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Remove rows that were not written since `moment`; how many, at most `most`."""
+        """Delete up to `most` rows not written since `moment`. Return their number."""
         return await self._table.delete_before("Timestamp", moment, most)
 
 
@@ -216,5 +215,5 @@ def _owner(owner_id: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Ids of channels and of identity providers may hold characters that no key of a table can."""
+    """Return a digest, because ids of channels and users may contain characters that table keys can't."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

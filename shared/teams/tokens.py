@@ -1,7 +1,7 @@
-"""Verifies tokens of the Bot Service. Claims count only after the signature is verified.
+"""Verification of Bot Service tokens. Claims are used only after the signature is verified.
 
-Header and issuer are checked before, so that a stranger's token makes us request no keys. Why not the SDK's
-validator: decision 0023.
+Header and issuer are checked first, so that forged tokens cause no key requests. Decision 0023 explains why
+the SDK's validator isn't used.
 
 Source: Microsoft, "Authenticate requests from the Bot Connector service to your bot": RS256, issuer,
 audience, validity with 5 minutes' skew, `serviceurl`, endorsements of the key.
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
-MAX_ADDRESS_CHARS = 8000  # of files: with their signatures some 1,500 were seen, and names make them longer
+MAX_ADDRESS_CHARS = 8000  # of file URLs: about 1,500 were seen with signatures, and names add to that
 
 
 def address_parts(address: str) -> SplitResult | None:
-    """The parts of an http address that means the same to everyone who reads it; None for any other."""
+    """Parse an http URL; None if parsers could disagree about it."""
     if len(address) > MAX_ADDRESS_CHARS or not address.isascii() or not address.isprintable():
         return None
-    if "\\" in address or " " in address:  # some take a backslash for a slash
+    if "\\" in address or " " in address:  # some parsers treat a backslash as a slash
         return None
     try:
         parts = urlsplit(address)
@@ -47,23 +47,25 @@ def address_parts(address: str) -> SplitResult | None:
 
 
 def origin(parts: SplitResult) -> tuple[str, str, int]:
-    """Scheme, host and port: what two addresses of one server share."""
+    """Return scheme, host and port."""
     return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def is_on(host: str, names: tuple[str, ...]) -> bool:
-    """Whether a host is one of `names`, or lies below one that begins with a dot."""
+    """Return whether a host is in `names`, where a leading dot matches subdomains."""
     return any(host.endswith(name) if name.startswith(".") else host == name for name in names)
 
 
 def is_service(parts: SplitResult, hosts: tuple[str, ...]) -> bool:
-    """Whether the Bot Service of a cloud with these hosts is there, so that a token of ours may go there."""
+    """Return whether the URL belongs to the Bot Service with these hosts, so that our token may be sent to
+    it.
+    """
     scheme, host, port = origin(parts)
     return scheme == "https" and port == 443 and is_on(host, hosts)
 
 
 def is_loopback(parts: SplitResult) -> bool:
-    """Whether the address stays on this machine."""
+    """Return whether the URL points to this machine."""
     return parts.hostname in LOOPBACK_HOSTS
 
 
@@ -72,12 +74,12 @@ CloudName = Literal["public", "usgov"]
 
 @dataclass(frozen=True)
 class BotCloud:
-    """One cloud.
+    """One Azure cloud.
 
     Attributes:
-        issuer: of the tokens that activities come with; also whom our own token is for.
-        keys_url: where the keys of those tokens are.
-        hosts: that serve channels; one that begins with a dot stands for all below it.
+        issuer: issuer of incoming tokens, and audience of our own.
+        keys_url: where the signing keys are published.
+        hosts: channel hosts; a leading dot matches subdomains.
     """
 
     issuer: str
@@ -98,28 +100,28 @@ CLOUDS: dict[CloudName, BotCloud] = {
     ),
 }
 
-KEEP_S = 3600.0  # a key that is withdrawn is believed no longer than this
-KEEP_ANYWAY_S = 24 * 3600.0  # the documentation's own limit
-LOOK_AGAIN_S = 10.0  # strangers can make us ask no more often, whatever ids they invent
-_TIMEOUT_S = 5.0  # an activity has 15 s altogether
-MAX_ANSWER_BYTES = 1_000_000  # it has some 30 KB
+KEEP_S = 3600.0  # a withdrawn key is trusted no longer than this
+KEEP_ANYWAY_S = 24 * 3600.0  # the limit in Microsoft's documentation
+LOOK_AGAIN_S = 10.0  # limits requests caused by invented key ids
+_TIMEOUT_S = 5.0  # an activity has 15 s in total
+MAX_ANSWER_BYTES = 1_000_000  # about 30 KB today
 
 
 @dataclass(frozen=True)
 class SigningKey:
-    """A key, and the channels whose activities it may sign; none named = any."""
+    """A key and the channels whose activities it may sign; empty = any."""
 
     key: "PyJWK"
     endorsements: frozenset[str]
 
 
 def connect_bot() -> "Connection[ClientSession]":
-    """The HTTP session for keys and files of channels; made, and aiohttp and PyJWT imported, on first use."""
+    """Return the HTTP session for keys and files; aiohttp and PyJWT are imported on first use."""
     return connect_http(_TIMEOUT_S, None, "jwt.algorithms")
 
 
 class SigningKeys:
-    """One set of keys."""
+    """A cached set of signing keys."""
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class SigningKeys:
         url: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`clock` counts seconds."""
+        """Create an empty cache. `clock` is in seconds."""
         self._connection = connection
         self._url = url
         self._clock = clock
@@ -137,14 +139,14 @@ class SigningKeys:
         self._reading = asyncio.Lock()
 
     async def ready(self) -> None:
-        """Have imported what tokens are read with."""
+        """Import the modules that verification needs."""
         await self._connection.opened()
 
     async def find(self, key_id: str) -> SigningKey | None:
-        """The key of this id.
+        """Return the key with this id, or None.
 
         Raises:
-            DependencyError: the keys cannot be had, or only such as are older than a day.
+            DependencyError: the keys are unavailable and cached ones are older than a day.
         """
         if not self._is_known(key_id):
             async with self._reading:
@@ -184,7 +186,7 @@ class SigningKeys:
 
 
 def _keys_of(content: bytes) -> dict[str, SigningKey]:
-    """The keys that can be used; one that is of another kind, or broken, is left out."""
+    """Parse the usable keys. Keys of other kinds and broken ones are skipped."""
     import json
 
     try:
@@ -207,37 +209,39 @@ def _key(item: Mapping[str, Any]) -> SigningKey | None:
         key = PyJWK.from_dict(dict(item), algorithm="RS256")
     except (PyJWTError, ValueError, KeyError, TypeError):
         return None
-    named = item.get("endorsements")
-    return SigningKey(key, frozenset(map(str, named)) if isinstance(named, list) else frozenset())
+    endorsements = item.get("endorsements")
+    return SigningKey(
+        key, frozenset(map(str, endorsements)) if isinstance(endorsements, list) else frozenset()
+    )
 
 
 _SKEW_S = 300
-_MAX_TOKEN_CHARS = 16_000  # they have some 1,500
+_MAX_TOKEN_CHARS = 16_000  # about 1,500 today
 
 
 @dataclass(frozen=True)
 class ChannelToken:
-    """What a token proves: the channels for which its key stands (none named = any), and their address."""
+    """The verified content of a token: the endorsed channels (empty = any) and the service URL."""
 
     service_url: str
     endorsements: frozenset[str]
 
 
 class ChannelTokens:
-    """Believes the Bot Service, for one bot."""
+    """Verifies Bot Service tokens for one bot."""
 
     def __init__(self, keys: SigningKeys, app_id: str, issuer: str) -> None:
-        """`app_id` is ours: tokens for others are not for us. `issuer`: the Bot Service of our cloud."""
+        """Accept tokens for `app_id`, our own id, from `issuer`, our cloud's Bot Service."""
         self._keys = keys
         self._issuer = issuer
         self._app_id = app_id.casefold()
 
     async def verify(self, authorization: str | None) -> ChannelToken:
-        """What the token of an Authorization header proves.
+        """Verify the token of an Authorization header.
 
         Raises:
-            NotAuthenticatedError: no token, or any fault in it; which one is only logged.
-            DependencyError: the Bot Service's keys cannot be had.
+            NotAuthenticatedError: the token is missing or invalid. Only the log says why.
+            DependencyError: the Bot Service's keys are unavailable.
         """
         token = _bearer(authorization)
         await self._keys.ready()
@@ -247,16 +251,17 @@ class ChannelTokens:
         claims = _claims(token, key, self._issuer)
         audience, service_url = claims.get("aud"), claims.get("serviceurl")
         if not isinstance(audience, str) or audience.casefold() != self._app_id:
-            refuse("audience")  # several audiences: a token that is not for us alone
+            refuse("audience")  # several audiences: the token isn't for us alone
         if not isinstance(service_url, str) or not service_url:
             refuse("no_service_url")
         return ChannelToken(service_url, key.endorsements)
 
 
 def refuse(reason: str) -> NoReturn:
-    """
+    """Log the reason and reject the token.
+
     Raises:
-        NotAuthenticatedError: always; its text does not say what to try next.
+        NotAuthenticatedError: always, with a message that gives no clue to attackers.
     """
     get_logger().warning("bot.token_refused", reason=reason)
     raise NotAuthenticatedError(
@@ -275,7 +280,7 @@ def _bearer(authorization: str | None) -> str:
 
 
 def _key_id(token: str, issuer: str) -> str:
-    """The id of the key that a token of the Bot Service is signed with; any other token is refused here."""
+    """Return the signing key's id from a Bot Service token. Any other token is rejected."""
     import jwt
 
     try:
@@ -285,7 +290,7 @@ def _key_id(token: str, issuer: str) -> str:
     header, payload = unproved["header"], unproved["payload"]
     if header.get("alg") != "RS256":
         refuse("algorithm")
-    if payload.get("iss") != issuer:  # Entra's of our own tenant, too: any app there could name any person
+    if payload.get("iss") != issuer:  # not even our tenant's Entra: any app there could impersonate a user
         refuse("issuer")
     key_id = header.get("kid")
     if not isinstance(key_id, str) or not key_id:

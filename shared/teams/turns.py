@@ -1,7 +1,7 @@
-"""Accepts an activity of a channel: stores it and starts the orchestration of its reply, or stores a rating.
+"""Accepts an activity: stores it and starts the orchestration of its reply, or stores a rating.
 
-The channel waits for the acknowledgement and sends again what takes too long. So nothing here calls a model
-or a directory, or writes to the channel. A rating is stored at once, because its sender waits for that.
+The channel redelivers activities that aren't acknowledged quickly, so nothing here calls a model or a
+directory or writes to the channel. A rating is stored at once, because its sender waits for that.
 """
 
 from contextlib import suppress
@@ -24,13 +24,13 @@ ORCHESTRATION = "reply_in_channel"
 
 
 async def handle(activity: BotActivity, services: TeamsServices, starter: Instances) -> InvokeBody | None:
-    """Do what an activity asks. None = the channel expects no body.
+    """Accept an activity. None = the channel expects no body.
 
-    A duplicate activity finds what the first one began, so it is answered once.
+    A duplicate finds the work of the first delivery, so it is answered once.
 
     Raises:
-        ConfigurationError: there is no bot.
-        DependencyError: it could not be stored; the channel sends it again.
+        ConfigurationError: no bot is configured.
+        DependencyError: the activity could not be stored; the channel will redeliver it.
     """
     _, turns = channel_clients(services)
     if isinstance(activity, BotIgnored) or (isinstance(activity, BotJoined) and not activity.is_us):
@@ -46,18 +46,18 @@ async def handle(activity: BotActivity, services: TeamsServices, starter: Instan
 
 
 async def _rate(feedback: BotFeedback, runs: RunStore, quality: QualityStore, turns: BotTurnStore) -> None:
-    """Store a thumb with the run that our message shows; only its owner's counts."""
+    """Store a rating for the run that the message shows. Only its owner's rating counts."""
     key = conversation_key(feedback.conversation)
     owner = owner_of(feedback.conversation, feedback.sender)
     if feedback.message_id:
         rated = await turns.run_of_message(key, feedback.message_id)
     else:
-        # Some clients do not say which message they rate: it is the last answer.
+        # Some clients don't name the rated message, so the last answer is meant.
         turn = await turns.get(key, owner)
         rated = (turn.last_run_id, owner) if turn and turn.last_run_id else None
     if rated is None or rated[1] != owner:
         get_logger().info("channel.rating_ignored")
         return
     body = FeedbackBody(thumb=feedback.thumb, comment=feedback.comment.strip() or None)
-    with suppress(NotFoundError, ConflictError):  # the run was deleted meanwhile
+    with suppress(NotFoundError, ConflictError):  # deleted meanwhile
         await rate_run(rated[0], body, UserContext(user_id=owner), runs, quality)
