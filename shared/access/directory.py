@@ -126,7 +126,7 @@ class _Answers(Generic[Value]):
             value = entry.value
         else:
             if user_id not in self._asking:
-                self._asking[user_id] = asyncio.create_task(self._asked(user_id))
+                self._asking[user_id] = asyncio.create_task(self._fetch(user_id))
                 self._asking[user_id].add_done_callback(lambda done: self._answered(user_id, done))
             # A cancelled caller must not cancel the request for the others.
             value = await asyncio.shield(self._asking[user_id])
@@ -134,7 +134,7 @@ class _Answers(Generic[Value]):
             raise NotFoundError("The directory knows no such person.")
         return value
 
-    async def _asked(self, user_id: str) -> Value | None:
+    async def _fetch(self, user_id: str) -> Value | None:
         began = self._clock()
         try:
             value = await self._ask(user_id)

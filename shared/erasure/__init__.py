@@ -1,5 +1,5 @@
-"""Erasing a thread or a person. It knows every store, so it stands near the top.
+"""Erasure of threads and people. It depends on every store, so it is near the top of the layers.
 
-`threads` erases turns and their runs. `requests` accepts the erasure of a person; `passes` find what is
-stored of them and erase it, by the rules of `policy`.
+`threads` erases turns and their runs. `requests` accepts the erasure of a person; `passes` find and erase
+their data by the rules of `policy`.
 """

@@ -1,4 +1,4 @@
-"""What a pass of an erasure is about to delete, and its counts."""
+"""The data that an erasure pass is about to delete, and its counts."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from shared.teams.store import reply_of
 
 @dataclass(frozen=True)
 class ErasureFindings:
-    """What is to be erased.
+    """The data to erase.
 
     Attributes:
-        threads: those that no earlier pass took out of sight.
-        runs: by their records and their folders.
-        at_work: how many of the runs.
-        damaged_summaries: ids of those without a readable request, with their orchestrations.
-        messages: blobs of chat messages that wait for their answer.
-        sessions: blobs of questions that wait in a program.
-        documents: that are to be deleted; empty unless it was asked for.
-        sidecars: blobs with access lists of uploads that never came.
-        kept: what stays of documents.
+        threads: threads that no earlier pass has hidden.
+        runs: found by their records and folders.
+        at_work: number of active runs.
+        damaged_summaries: ids of summaries without a readable request, with their orchestrations.
+        messages: blobs of unanswered chat messages.
+        sessions: blobs of clarifications waiting in a program.
+        documents: documents to delete; empty unless requested.
+        sidecars: access lists of uploads that never arrived.
+        kept: documents that stay.
     """
 
     threads: tuple[Thread, ...]
@@ -40,16 +40,16 @@ class ErasureFindings:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has to go that somebody could have made since the pass before."""
+        """Whether nothing was found that could have been created since the previous pass."""
         return self.counts() == ErasedCounts()
 
     @property
     def deleting(self) -> tuple[str, ...]:
-        """What goes by and by, so that the next pass may find it again."""
+        """Documents and uploads whose deletion takes time, so that the next pass may find them again."""
         return (*(one.doc_id for one in self.documents), *self.sidecars)
 
     def counts(self, counted: Collection[str] = ()) -> ErasedCounts:
-        """The same in numbers, without those of `deleting` that were counted. 0: counted as it goes."""
+        """Return the counts, without the items of `deleting` counted earlier. 0 = counted during deletion."""
         return ErasedCounts(
             threads=len(self.threads),
             runs=len(self.runs),
@@ -64,7 +64,7 @@ class ErasureFindings:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """The orchestrations of summaries, and of replies to chat messages; those of runs go with the run."""
+        """Orchestrations of summaries and chat replies; those of runs are deleted with the run."""
         children = (
             f"{one.summary_id}:d{index}" for one in self.summaries for index in range(len(one.order.doc_ids))
         )

@@ -1,6 +1,6 @@
-"""The erasure of everything that is kept about one person: what is asked, how far it is, what it found.
+"""The erasure of a person's data: request, progress and results.
 
-Its record outlives the person's id: while it is at work it holds the id, afterwards a digest and counts.
+The record outlives the person's id: while active it contains the id, afterwards only a digest and counts.
 """
 
 from datetime import datetime
@@ -24,20 +24,20 @@ class ErasureQuery(Model):
 
 
 class ErasedCounts(Model):
-    """What was found of the person and erased, by kind; a person who keeps using the app adds to it.
+    """Counts of erased data by kind; it grows if the person keeps using the app.
 
     Attributes:
-        runs_at_work: of `runs`, those that were ended for it.
+        runs_at_work: `runs` that were active and had to be ended.
         summaries: of documents.
-        conversations: in chat channels, of which something was remembered.
-        chat_messages: that waited for their answer.
-        sessions: of programs that use the agents as a library, in which a question waited.
+        conversations: in chat channels, with stored state.
+        chat_messages: unanswered messages.
+        sessions: of programs that use the agents as a library, with a waiting clarification.
         quality_records: of answers, ratings and openings.
-        limits: rows of what they used up.
-        workspace_files: that agents wrote for them.
+        limits: rows of usage.
+        workspace_files: written by agents for the person.
         queue_messages: in poison queues.
-        documents: 0 unless it was asked for.
-        unused_uploads: access lists of uploads that never came.
+        documents: 0 unless requested.
+        unused_uploads: access lists of uploads that never arrived.
     """
 
     threads: Count = Field(default=0, description="Threads.")
@@ -58,12 +58,12 @@ class ErasedCounts(Model):
 
 
 class OwnDocuments(Model):
-    """What stays of documents, in numbers.
+    """Counts of documents that stay.
 
     Attributes:
-        alone: they own them, and nobody else may read them.
-        shared: they own them, and others may read them.
-        named: somebody else's, whose access lists name the person.
+        alone: owned by the person and readable by nobody else.
+        shared: owned by the person and readable by others.
+        named: owned by others, with access lists that name the person.
     """
 
     alone: Count = 0
@@ -72,25 +72,25 @@ class OwnDocuments(Model):
 
 
 class RunPlace(Model):
-    """A run whose last traces are still to go. `at`: when its question came."""
+    """A run with traces still to delete. `at`: time of its question."""
 
     run_id: str
     at: datetime
 
 
 class ErasureRecord(Model):
-    """An erasure as it is stored.
+    """The stored state of an erasure.
 
     Attributes:
         erasure_id: digest of the person's id.
         user_id: empty once it has ended.
-        not_before: when the next pass is due; an earlier message is a repeated one.
-        passes: that came to their end.
-        counted: passes whose finds are in `counts`: one that is repeated counts nothing twice.
-        threads, runs, summaries, instances: what the last pass looks for again, and takes off as it is
-            done; `instances` are orchestrations.
-        deleting: documents, and access lists of uploads, that are counted: they may take longer than a pass.
-        is_finishing: a pass has found nothing new, and the last traces are going.
+        not_before: when the next pass is due; earlier messages are duplicates.
+        passes: number of completed passes.
+        counted: number of passes included in `counts`; a repeated pass isn't counted twice.
+        threads, runs, summaries, instances: work of the last pass, removed as it is done; `instances` are
+            orchestrations.
+        deleting: counted documents and access lists whose deletion may outlast a pass.
+        is_finishing: a pass found nothing new, and the last traces are being deleted.
     """
 
     erasure_id: str
@@ -113,13 +113,13 @@ class ErasureRecord(Model):
 
 
 class EraseUserTask(Model):
-    """Message of the queue `erasures`: resume an erasure."""
+    """Message of the queue `erasures`: continue an erasure."""
 
     erasure_id: str
 
 
 class Kept(Model):
-    """Something that is not erased. `count` is None where nobody can count it."""
+    """Data that is not erased. `count` is None if it can't be counted."""
 
     what: str = Field(description="What stays.")
     count: Count | None = Field(description="How many.")
@@ -127,13 +127,13 @@ class Kept(Model):
 
 
 class ErasureView(Model):
-    """Answer of DELETE /api/users/{user_id} and of GET /api/users/{user_id}/erasure.
+    """Response of DELETE /api/users/{user_id} and of GET /api/users/{user_id}/erasure.
 
     Attributes:
         next_pass_at: when it continues; None when it has ended.
         reason: why it failed, and what to do.
-        erased: so far.
-        kept: what stays, and why.
+        erased: counts so far.
+        kept: data that stays, with reasons.
     """
 
     user_id: str = Field(description="The person.")

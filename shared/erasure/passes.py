@@ -1,12 +1,13 @@
 """Erases a person in passes, 15 minutes apart, until a pass finds nothing new.
 
-Each store is searched for the person's id, never by way of another record. So a pass also finds what a crash,
-a bug or an earlier deletion left without its thread or record. Ids of runs, threads and summaries begin with
-a digest of their owner (`owner_ids`), so nobody else's runs and summaries are listed or read.
+Each store is searched for the person's id directly, not through another record. So a pass also finds data
+whose thread or record was lost by a crash, a bug or an earlier deletion. Ids of runs, threads and summaries
+begin with a digest of their owner (`owner_ids`), so other people's runs and summaries are neither listed nor
+read.
 
-A step that runs while the first pass erases may write again, and a person whose token is still valid may
-ask again: a later pass finds that. Findings are stored and counted before anything is deleted, so a pass
-that breaks off anywhere is simply repeated.
+A step that is active during the first pass may still write, and a person with a valid token may ask again;
+later passes find that. Findings are stored and counted before anything is deleted, so an interrupted pass can
+simply be repeated.
 """
 
 import time
@@ -53,9 +54,9 @@ from shared.tools.workspace import forget_workspace
 One = TypeVar("One")
 Made = TypeVar("Made")
 
-_WORKING_S = 300.0  # of one message; the platform ends a function after 600 s, and its whole worker with it
-_AT_ONCE = 8  # runs that are erased at the same time (unmeasured; each takes some ten calls)
-_EARLY_S = 5.0  # by which queues and clocks may differ
+_WORKING_S = 300.0  # per message; the platform ends a function, with its worker, after 600 s
+_AT_ONCE = 8  # runs erased concurrently (unmeasured; each takes about ten calls)
+_EARLY_S = 5.0  # tolerance for clock skew between queue and app
 _RUNS = "runs/"  # as RunFiles names its blobs
 _CHILDREN = "children.json"  # as answering/artifacts.py does
 _SESSIONS = "sessions/"  # as answering/agent.py does
@@ -63,12 +64,12 @@ _SESSIONS = "sessions/"  # as answering/agent.py does
 
 @dataclass(frozen=True)
 class EraseDependencies:
-    """How erasing stops orchestrations and deletes documents, and how much time it has.
+    """The orchestration and document operations that erasing needs, and its time limit.
 
     Attributes:
-        stop: ends an orchestration.
-        forget: ends it and removes its history.
-        delete_document: begins to delete a document and everything made from it.
+        stop: terminates an orchestration.
+        forget: terminates it and purges its history.
+        delete_document: starts the deletion of a document and everything derived from it.
     """
 
     stop: StopRun
@@ -82,17 +83,17 @@ class EraseDependencies:
         return time.monotonic() > self.until
 
     def require_time(self) -> None:
-        """Raise if it is late."""
+        """Raise if the time limit is reached."""
         if self.is_late:
             raise _TimeIsUpError
 
 
 class _TimeIsUpError(Exception):
-    """The pass continues with the next message."""
+    """The time limit was reached; the next message continues the pass."""
 
 
 async def advance(erasure_id: str, services: ErasureServices, deps: EraseDependencies) -> None:
-    """Make the pass that is due; early, late and duplicate messages change nothing."""
+    """Run the pass that is due. Early, late and duplicate messages are ignored."""
     record = await find_record(services.blobs, erasure_id)
     if record is None or record.status != "running":
         return
@@ -109,84 +110,84 @@ async def _advance(record: ErasureRecord, services: ErasureServices, deps: Erase
     if record.is_finishing:
         await _finish(record, services, deps)
         return
-    found = await _find(record, services)
-    record = await _noted(record, found, services.blobs)
-    if found.is_empty and record.passes:
-        # Noted first: a finish that runs out of time continues, and is no pass that has found something.
+    findings = await _find(record, services)
+    record = await _store_findings(record, findings, services.blobs)
+    if findings.is_empty and record.passes:
+        # Stored first: a finish that runs out of time continues and doesn't count as a pass with findings.
         record = await _keep(record, services.blobs, is_finishing=True)
         await _finish(record, services, deps)
         return
     if record.passes == MAX_PASSES:
         await _end(record, "failed", services.blobs)
         return
-    record = await _erase(found, record, services, deps)
+    record = await _erase(findings, record, services, deps)
     counts = added(record.counts, await _forget_rows(record.user_id, services))
     now = datetime.now(UTC)
     due = now + timedelta(seconds=LAST_PASS_AFTER_S)
-    made = {"passes": record.passes + 1, "counts": counts, "not_before": due}
-    record = await _keep(record, services.blobs, **made)
+    progress = {"passes": record.passes + 1, "counts": counts, "not_before": due}
+    record = await _keep(record, services.blobs, **progress)
     await send_on(record, services.queues)
 
 
-async def _noted(record: ErasureRecord, found: ErasureFindings, blobs: BlobStore) -> ErasureRecord:
-    """Store what this pass found, before anything is deleted; a repeated pass counts nothing."""
+async def _store_findings(record: ErasureRecord, findings: ErasureFindings, blobs: BlobStore) -> ErasureRecord:
+    """Store the findings before anything is deleted. A repeated pass counts nothing twice."""
     is_repeated = record.counted > record.passes
-    runs = {one.run_id: one for one in (*record.runs, *found.runs)}
-    noted = {
-        "counts": record.counts if is_repeated else added(record.counts, found.counts(record.deleting)),
+    runs = {one.run_id: one for one in (*record.runs, *findings.runs)}
+    updates = {
+        "counts": record.counts if is_repeated else added(record.counts, findings.counts(record.deleting)),
         "counted": record.passes + 1,
-        "kept_documents": found.kept,
-        "threads": _merged(record.threads, [one.thread_id for one in found.threads]),
+        "kept_documents": findings.kept,
+        "threads": _merged(record.threads, [one.thread_id for one in findings.threads]),
         "runs": tuple(runs.values()),
         "summaries": _merged(
-            record.summaries, [*(one.summary_id for one in found.summaries), *found.damaged_summaries]
+            record.summaries, [*(one.summary_id for one in findings.summaries), *findings.damaged_summaries]
         ),
-        "instances": _merged(record.instances, found.instances),
-        "deleting": _merged(record.deleting, found.deleting),
+        "instances": _merged(record.instances, findings.instances),
+        "deleting": _merged(record.deleting, findings.deleting),
     }
-    return await keep_record(blobs, record.model_copy(update=noted))
+    return await keep_record(blobs, record.model_copy(update=updates))
 
 
-def _merged(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*known, *more)))
+def _merged(before: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*before, *more)))
 
 
 async def _erase(
-    found: ErasureFindings, record: ErasureRecord, services: ErasureServices, deps: EraseDependencies
+    findings: ErasureFindings, record: ErasureRecord, services: ErasureServices, deps: EraseDependencies
 ) -> ErasureRecord:
-    """Delete what was found; the record, with what can be counted only while it is deleted."""
-    # Threads first: no question is added to one that is being deleted.
-    for thread in found.threads:
+    """Delete the findings. Return the record with the counts known only during deletion."""
+    # Threads first, because a thread being deleted accepts no questions.
+    for thread in findings.threads:
         deps.require_time()
         await _erase_thread(thread, services, deps)
-    for start in range(0, len(found.runs), _AT_ONCE):
+    for start in range(0, len(findings.runs), _AT_ONCE):
         deps.require_time()
-        first = await _gathered(found.runs[start:], lambda one: _erase_run(one, services, deps.stop))
-        # Stored at once: a pass that continues does not find them again.
+        first = await _gathered(findings.runs[start:], lambda one: _erase_run(one, services, deps.stop))
+        # Stored at once, because a continued pass won't find them again.
         counts = added(record.counts, ErasedCounts(quality_records=sum(first)))
         record = await _keep(record, services.blobs, counts=counts)
-    await _erase_summaries(found, record.user_id, services, deps)
-    for name in (*found.messages, *found.sessions):
+    await _erase_summaries(findings, record.user_id, services, deps)
+    for name in (*findings.messages, *findings.sessions):
         await services.blobs.delete(WORK, name)
-    for instance_id in found.instances:
+    for instance_id in findings.instances:
         deps.require_time()
         await deps.forget(instance_id)
     await forget_all(UserContext(user_id=record.user_id), services.memory_index, services.threads)
-    for state in found.documents:
+    for state in findings.documents:
         deps.require_time()
         await deps.delete_document(state)
-    for name in found.sidecars:
+    for name in findings.sidecars:
         await services.blobs.delete(DOCUMENTS, name)
     return record
 
 
 async def _erase_summaries(
-    found: ErasureFindings, user_id: str, services: ErasureServices, deps: EraseDependencies
+    findings: ErasureFindings, user_id: str, services: ErasureServices, deps: EraseDependencies
 ) -> None:
-    for summary in found.summaries:
+    for summary in findings.summaries:
         deps.require_time()
         await delete_summary(summary, services.settings, services.blobs, services.user_limits, deps.forget)
-    for summary_id, instance_ids in found.damaged_summaries.items():
+    for summary_id, instance_ids in findings.damaged_summaries.items():
         deps.require_time()
         for instance_id in instance_ids:
             await deps.forget(instance_id)
@@ -195,7 +196,7 @@ async def _erase_summaries(
 
 
 async def _erase_thread(thread: Thread, services: ErasureServices, deps: EraseDependencies) -> None:
-    """Hide the thread and erase what its turns made; its emptied rows are removed at the end."""
+    """Hide the thread and erase the results of its turns; its empty rows are deleted at the end."""
     hidden = {"is_deleted": True, "title": "", "summary": ""}
     current = await changed(thread, lambda one: one.model_copy(update=hidden), services.threads)
     if current is not None:
@@ -206,13 +207,13 @@ async def _erase_thread(thread: Thread, services: ErasureServices, deps: EraseDe
 async def _erase_run(
     one: RunPlace, services: ErasureServices, stop: StopRun, *, is_last: bool = False
 ) -> int:
-    """Erase a run; how many of its quality records there were, which name no run."""
+    """Erase a run and return the number of its quality records, which don't contain the run id."""
     await erase_run(one.run_id, services, stop, is_last=is_last)
     return await services.quality.forget(one.at, key_of(one.run_id))
 
 
 async def _finish(record: ErasureRecord, services: ErasureServices, deps: EraseDependencies) -> None:
-    """Nothing new was found: remove rows, histories, and what steps wrote in between.
+    """Delete rows, histories and late writes after a pass without new findings.
 
     Finished items are removed from the record in batches, so that the next message continues after them.
     """
@@ -234,8 +235,8 @@ async def _finish(record: ErasureRecord, services: ErasureServices, deps: EraseD
         record = await _keep(record, services.blobs, instances=record.instances[_AT_ONCE:])
     counts = added(record.counts, await _forget_rows(record.user_id, services))
     await services.threads.remove_owner(record.user_id)
-    made = {"counts": counts, "passes": record.passes + 1}
-    await _end(record.model_copy(update=made), "completed", services.blobs)
+    progress = {"counts": counts, "passes": record.passes + 1}
+    await _end(record.model_copy(update=progress), "completed", services.blobs)
 
 
 async def _gathered(some: Sequence[One], act: Callable[[One], Awaitable[Made]]) -> list[Made]:
@@ -243,12 +244,12 @@ async def _gathered(some: Sequence[One], act: Callable[[One], Awaitable[Made]]) 
     return list(await run_together(*(act(one) for one in some[:_AT_ONCE])))
 
 
-async def _keep(record: ErasureRecord, blobs: BlobStore, **made: object) -> ErasureRecord:
-    return await keep_record(blobs, record.model_copy(update=made))
+async def _keep(record: ErasureRecord, blobs: BlobStore, **changes: object) -> ErasureRecord:
+    return await keep_record(blobs, record.model_copy(update=changes))
 
 
 async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
-    """Keep only the report: the person's id and everything that leads to their data is removed."""
+    """Keep only the report, without the person's id and references to their data."""
     subject = pseudonym(record.user_id)
     ended = {"status": status, "finished_at": datetime.now(UTC), "user_id": ""}
     lists = ("threads", "runs", "summaries", "instances", "deleting")
@@ -261,7 +262,7 @@ async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
 
 
 async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
-    """Remove the rows that are found only by the person's id; the audit trail keeps a pseudonym."""
+    """Delete the rows keyed by the person's id; the audit trail keeps a pseudonym."""
     await services.audit.pseudonymise(user_id)
     await forget_list(user_id, services.blobs)
     conversations = 0 if services.bot_turns is None else await services.bot_turns.forget(user_id)
@@ -275,31 +276,31 @@ async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
 
 
 async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFindings:
-    """Look through every store. Of runs and summaries nothing of anybody else is listed or read."""
+    """Search every store. Other people's runs and summaries are neither listed nor read."""
     user_id, blobs = record.user_id, services.blobs
     prefix = owner_prefix(user_id, services.settings.identity.owner_id_key)
-    is_repeated = record.counted > record.passes  # it may have broken off before it came to them
+    is_repeated = record.counted > record.passes  # it may have been interrupted before them
     done = frozenset(() if is_repeated else record.threads)
     threads = [one async for one in services.threads.of_owner(user_id) if one.thread_id not in done]
     records = [one async for one in services.runs.of_owner(user_id, prefix)]
-    # Some runs have a folder and no record.
+    # Some runs have a folder but no record.
     folders = await folders_of(blobs, _RUNS, prefix, RunRequest, user_id)
-    # The names of a run's sub-agents stay until the last pass.
-    noted = {one.run_id for one in record.runs}
+    # The names of a run's sub-agents are kept until the last pass.
+    recorded = {one.run_id for one in record.runs}
     runs = {
         run_id: folder.began_at
         for run_id, folder in folders.items()
-        if run_id not in noted or folder.names != {_CHILDREN}
+        if run_id not in recorded or folder.names != {_CHILDREN}
     }
     runs.update((one.run_id, one.created_at) for one in records)
     summaries = await folders_of(blobs, SUMMARIES, prefix, SummaryRequest, user_id)
     messages = await _theirs(blobs, TAKEN_FOLDER, TakenActivity, lambda one: _wrote(one, user_id))
     own_memories = Memories(services.memory_index, UserContext(user_id=user_id))
     memories = await own_memories.search(SearchRequest(select=("memory_id",), top=1, count=True))
-    # By the run alone, which an earlier try of this pass may have erased already.
+    # Found only through the run, which an earlier attempt of this pass may have erased.
     theirs = {*runs, *(one.run_id for one in record.runs)}
     sessions = await _theirs(blobs, _SESSIONS, WaitingRun, lambda one: one.run_id in theirs)
-    # Of all documents only those that have to do with the person are held: there may be a million others.
+    # Only documents related to the person are kept in memory: there may be a million others.
     states = [one async for one in services.documents.all() if relation_to(one, user_id)]
     alone = tuple(one for one in states if relation_to(one, user_id) == "alone")
     return ErasureFindings(
@@ -321,21 +322,21 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
     )
 
 
-def _wrote(taken: TakenActivity, user_id: str) -> bool:
-    """Whether the person wrote it, also where several read along; or the owner is such a conversation."""
-    said = taken.said
-    if said is None:
+def _wrote(activity: TakenActivity, user_id: str) -> bool:
+    """Return whether the person wrote the activity, or owns the conversation."""
+    message = activity.said
+    if message is None:
         return False
-    return user_id in (said.sender.object_id, owner_of(said.conversation, said.sender))
+    return user_id in (message.sender.object_id, owner_of(message.conversation, message.sender))
 
 
 async def _theirs(
     blobs: BlobStore, folder: str, kind: type[Stored], is_theirs: Callable[[Stored], bool]
 ) -> list[tuple[str, Stored]]:
-    """Return blobs of the work container that are the person's, with what they hold.
+    """Return the person's blobs in the work container, with their parsed content.
 
     Args:
-        folder: begins the names of all blobs that are read.
+        folder: prefix of the names of blobs to read.
     """
     names = [one.name async for one in blobs.list_blobs(WORK, folder)]
     return [(name, one) for name, one in await read_all(blobs, names, kind) if is_theirs(one)]

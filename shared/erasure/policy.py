@@ -1,4 +1,4 @@
-"""Erasing a person: whose a document is, what is counted, what is reported. Pure."""
+"""Rules of erasing a person: ownership of documents, counts and the report. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from shared.documents.state import DocumentState
 from shared.erasure.models import ErasedCounts, ErasureRecord, ErasureView, Kept, OwnDocuments
 from shared.platform.hashing import digest
 
-MAX_PASSES = 8  # two hours: who has asked again by then has not left
+MAX_PASSES = 8  # two hours; somebody who still asks then hasn't left
 
 _STILL_THERE = "The person still uses the app. Disable their sign-in, then request the erasure again."
 
@@ -34,15 +34,16 @@ _KEPT_ANYWAY = (
 
 
 def erasure_id(user_id: str) -> str:
-    """The name under which the erasure of a person is kept, long after their id is gone."""
+    """Return the id of a person's erasure, which outlives their own id."""
     return digest("erasure", user_id)[:32]
 
 
 def relation_to(state: DocumentState, user_id: str) -> Literal["alone", "shared", "named"] | None:
-    """What a document has to do with the person, by the rights that hold or those that are wanted.
+    """Return how a document relates to the person, by its current or requested permissions; None = not at
+    all.
 
-    `alone`: theirs, and open to nobody else. `shared`: theirs, and others may read it, too. `named`: somebody
-    else's, and open to the person by name.
+    `alone`: theirs and readable by nobody else. `shared`: theirs and readable by others. `named`: somebody
+    else's, with an access list that names the person.
     """
     owners = {state.rights.owner_id, state.wanted_rights.owner_id} - {None}
     readers = {*state.rights.acl, *state.wanted_rights.acl}
@@ -54,19 +55,21 @@ def relation_to(state: DocumentState, user_id: str) -> Literal["alone", "shared"
 
 
 def own_documents(states: Iterable[DocumentState], user_id: str) -> OwnDocuments:
-    """How many documents have to do with the person."""
+    """Count the documents related to the person."""
     counts = Counter(relation_to(state, user_id) for state in states)
     return OwnDocuments(alone=counts["alone"], shared=counts["shared"], named=counts["named"])
 
 
 def added(counts: ErasedCounts, more: ErasedCounts) -> ErasedCounts:
-    """The sums, kind by kind."""
+    """Add counts kind by kind."""
     sums = {name: getattr(counts, name) + getattr(more, name) for name in ErasedCounts.model_fields}
     return ErasedCounts(**sums)
 
 
 def view_of(record: ErasureRecord, user_id: str) -> ErasureView:
-    """The erasure as administrators see it; `user_id` as they gave it, for the record may not know it."""
+    """Return the erasure as shown to administrators, with `user_id` from their request, since the record may
+    lack it.
+    """
     return ErasureView(
         user_id=user_id,
         status=record.status,

@@ -1,4 +1,4 @@
-"""Erasing a person, from the outside: ask for it, read its progress, resume those that stopped."""
+"""Erasure of a person as seen by callers: request it, read its progress, resume stopped ones."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,12 +17,12 @@ FOLDER = "erasures/"
 
 
 async def find_record(blobs: BlobStore, erasure_id: str) -> ErasureRecord | None:
-    """The erasure, at work or ended; None when there was none, or its report has gone."""
+    """Return the erasure, active or ended; None if there was none or its report was purged."""
     return await find_model(blobs, WORK, _path(erasure_id), ErasureRecord)
 
 
 async def keep_record(blobs: BlobStore, record: ErasureRecord) -> ErasureRecord:
-    """Keep it in place of the one before."""
+    """Store the record, replacing the previous one."""
     await write_model(blobs, WORK, _path(record.erasure_id), record)
     return record
 
@@ -32,25 +32,25 @@ def _path(erasure_id: str) -> str:
 
 
 async def ask_for_erasure(user_id: str, documents: DocumentsWish, services: ErasureServices) -> ErasureView:
-    """Have everything that is kept of a person erased. While that is at work, asking again changes nothing.
+    """Start erasing all data of a person. Repeating the request while it is active has no effect.
 
     Raises:
-        ConflictError: one is at work that treats their documents otherwise.
+        ConflictError: an active erasure treats their documents differently.
     """
-    known = await find_record(services.blobs, erasure_id(user_id))
-    if known is not None and known.status == "running":
-        if known.documents != documents:
+    existing = await find_record(services.blobs, erasure_id(user_id))
+    if existing is not None and existing.status == "running":
+        if existing.documents != documents:
             raise ConflictError(
-                f"An erasure with `documents={known.documents}` is already in progress.",
+                f"An erasure with `documents={existing.documents}` is already in progress.",
                 "Try again when it has ended.",
             )
-        await send_on(known, services.queues)
-        return view_of(known, user_id)
+        await send_on(existing, services.queues)
+        return view_of(existing, user_id)
     now = datetime.now(UTC)
     record = ErasureRecord(
         erasure_id=erasure_id(user_id), user_id=user_id, documents=documents, asked_at=now, not_before=now
     )
-    # The record first: a message that is lost is sent again by the timer, for what is kept.
+    # The record first: the timer sends lost messages again from stored records.
     await keep_record(services.blobs, record)
     await send_on(record, services.queues)
     get_logger().info("user_erasure.requested", subject=pseudonym(user_id), documents=documents)
@@ -58,10 +58,10 @@ async def ask_for_erasure(user_id: str, documents: DocumentsWish, services: Eras
 
 
 async def erasure_of(user_id: str, blobs: BlobStore) -> ErasureView:
-    """The progress of the erasure of a person, or what it has done.
+    """Return the progress or result of a person's erasure.
 
     Raises:
-        NotFoundError: nobody asked for one, or its report was purged.
+        NotFoundError: none was requested, or its report was purged.
     """
     record = await find_record(blobs, erasure_id(user_id))
     if record is None:
@@ -70,10 +70,12 @@ async def erasure_of(user_id: str, blobs: BlobStore) -> ErasureView:
 
 
 async def resume_user_erasures(now: datetime, services: ErasureServices) -> int:
-    """Ask again for erasures that are due; how many. Purges reports older than RUN_RETENTION_DAYS."""
+    """Queue the erasures that are due and return their number. Purge reports older than
+    RUN_RETENTION_DAYS.
+    """
     limit = now - timedelta(days=services.settings.conversations.run_retention_days)
     resumed = 0
-    for name in [found.name async for found in services.blobs.list_blobs(WORK, FOLDER)]:
+    for name in [blob.name async for blob in services.blobs.list_blobs(WORK, FOLDER)]:
         try:
             record = await find_record(services.blobs, name.removeprefix(FOLDER).removesuffix(".json"))
         except ValidationError as failed:  # the others continue
@@ -91,7 +93,7 @@ async def resume_user_erasures(now: datetime, services: ErasureServices) -> int:
 
 
 async def send_on(record: ErasureRecord, queues: TaskQueues) -> None:
-    """Resume the erasure when it is due."""
+    """Queue the erasure's next pass for when it is due."""
     wait_s = max(0.0, (record.not_before - datetime.now(UTC)).total_seconds())
     task = EraseUserTask(erasure_id=record.erasure_id)
     await queues.send(ERASURES_QUEUE, task.model_dump_json(), wait_s)

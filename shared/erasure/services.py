@@ -1,4 +1,4 @@
-"""The clients and stores that `shared.erasure` uses, a part of `shared.wiring.Services`."""
+"""The clients and stores used by `shared.erasure`, a part of `shared.wiring.Services`."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from shared.teams.store import BotTurnStore
 
 
 class ErasureServices(ConversationServices, QualityServices, Protocol):
-    """What erasure needs of the outside world."""
+    """The external services that erasure needs."""
 
     poison: PoisonQueues
     idempotency: IdempotencyStore

@@ -1,9 +1,8 @@
-"""Erases the cleared or deleted turns of a thread from every store.
+"""Erases a thread's cleared or deleted turns from every store, in two passes.
 
-Two passes. The first takes everything away at once, also of a run that is still at work, and marks the turns
-so that no answer is taken. A step that was at work then may write again; so the last pass, when no step
-can be at work any more, does the same again and removes the turns themselves. Each pass may be repeated:
-what is gone is no error.
+The first deletes everything at once, even of active runs, and marks the turns so that no answer is accepted.
+A step that was active then may still write, so the last pass, when no step can be active any more, repeats
+the deletion and removes the turns. Passes are idempotent.
 """
 
 import asyncio
@@ -24,15 +23,15 @@ from shared.runs.events import ErrorEvent
 from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
 
-# The platform ends a function after ten minutes (host.json, functionTimeout); no step outlives that.
+# The platform ends functions after ten minutes (functionTimeout in host.json), so no step runs longer.
 LAST_PASS_AFTER_S = 15 * 60.0
-CLOSING_STEP = 9998  # behind every step of a run
-_READERS_S = 0.5  # until those who follow the run have read its last event; they look every 0.25 s
-_AT_ONCE = 50  # turns that are read with one call
+CLOSING_STEP = 9998  # after every step of a run
+_READERS_S = 0.5  # for the run's readers to see its last event; they poll every 0.25 s
+_AT_ONCE = 50  # turns per read
 
 
 async def erase(task: EraseTask, services: ErasureServices, stop: StopRun) -> None:
-    """Make one pass over the turns that are to go; the first asks for the last."""
+    """Run one pass over the turns to erase; the first pass queues the last."""
     thread = await services.threads.get(task.owner_id, task.thread_id)
     if thread is None:
         return
@@ -59,10 +58,10 @@ async def erase_turns(
     is_last: bool,
     require_time: Callable[[], None] = lambda: None,
 ) -> None:
-    """Make one pass over the turns of a thread up to a number; the last pass removes them.
+    """Run one pass over a thread's turns up to a number; the last pass deletes their rows.
 
-    A run that a branch shows, too, stays. `require_time` is asked before each turn that is to go; what it
-    raises ends the pass.
+    A run that is also shown by a branch is kept. `require_time` is called before each turn; its exception
+    ends the pass.
     """
     relatives = await relatives_of(thread, services.threads)
     before = through + 1
@@ -71,7 +70,7 @@ async def erase_turns(
             if is_last or turn.status != "erased":
                 require_time()
                 await _mark_erased(thread.owner_id, turn, services.threads)
-                # Marked first: an answer that is committed meanwhile is refused, or erased here.
+                # Marked first: an answer committed meanwhile is rejected or erased below.
                 if not await is_shown_elsewhere(turn, relatives, services.threads):
                     await erase_run(turn.run_id, services, stop, is_last=is_last)
             if is_last:
@@ -82,14 +81,14 @@ async def erase_turns(
 async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is_last: bool) -> None:
     """Delete a run's journal, answer, files (also of its sub-agents), record and memory.
 
-    Until the last pass the names of its sub-agents stay, by which their histories are found then.
+    The names of its sub-agents are kept until the last pass, which uses them to find their histories.
     """
     await stop(run_id)
-    # Then its sub-agents: nobody starts one for a run that is ended.
+    # Then its sub-agents: an ended run starts no more.
     children = await child_ids(services.blobs, run_id)
     await run_together(*(stop(child_id) for child_id in children))
     record = await services.runs.get(run_id)
-    # First the record: a commit that comes after it finds none, and takes its own answer away again.
+    # The record first: a later commit finds none and deletes its own answer.
     await services.runs.delete(run_id)
     if record is not None and record.finished_at is None:
         await release(record.owner_id, run_id, services.settings, services.user_limits)
@@ -121,7 +120,7 @@ async def _mark_erased(owner_id: str, turn: ThreadTurn, threads: ThreadStore) ->
 
 
 async def _tell_readers(run_id: str, run_log: RunLog) -> None:
-    """Send a run's last event, so that nobody waits for more."""
+    """Append a run's last event, so that its readers stop waiting."""
     try:
         event_log = await open_event_log(run_log, run_id, CLOSING_STEP)
         await event_log.write(
@@ -132,16 +131,18 @@ async def _tell_readers(run_id: str, run_log: RunLog) -> None:
             )
         )
     except (RunClosedError, StaleAttemptError, NotFoundError):
-        return  # it has ended, or its log is gone already
+        return  # ended already, or its log was deleted
     await asyncio.sleep(_READERS_S)
 
 
 async def changed(thread: Thread, change: Callable[[Thread], Thread], threads: ThreadStore) -> Thread | None:
-    """Apply the change however often others write; the thread, None when it is gone."""
+    """Apply a change, retrying after conflicts without limit. Return the thread, None
+    if it no longer exists.
+    """
     current: Thread | None = thread
-    while current is not None and (wanted := change(current)) != current:
+    while current is not None and (target := change(current)) != current:
         try:
-            return await threads.replace(current, wanted)
+            return await threads.replace(current, target)
         except (ConflictError, NotFoundError):
             current = await threads.get(thread.owner_id, thread.thread_id)
     return current

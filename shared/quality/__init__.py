@@ -1,1 +1,1 @@
-"""Ratings of answers and metrics of quality in use."""
+"""Ratings of answers, and quality metrics from real use."""

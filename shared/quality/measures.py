@@ -1,4 +1,4 @@
-"""How answers did in use, over a span of time, for administrators."""
+"""Quality metrics over a period, for administrators."""
 
 import math
 import operator
@@ -29,14 +29,14 @@ Number = TypeVar("Number", int, float)
 
 
 def percentile(values: Sequence[Number], share: float) -> Number | None:
-    """The value that this share of all does not exceed, by the nearest rank; None of no values."""
+    """Return the percentile by the nearest-rank method; None without values."""
     if not values:
         return None
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFacts) -> AnswerRecord:
-    """How a run ended, as far as its record, its answer and its writing tell; without key."""
+    """Return the record of how a run ended, from its record, answer and writing facts; without its key."""
     asked_back, todo = record.ask_step > 0, record.todo
     outcome: Outcome = "cancelled" if record.status == "cancelled" else "failed"
     if record.status == "completed" and answer is not None:
@@ -57,7 +57,7 @@ def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFac
         return counted
     return counted.model_copy(
         update={
-            # One that a sub-agent brought was available, too.
+            # Figures found by sub-agents were available too.
             "figures_available": max(facts.figures_available, len(answer.figures)),
             "figures_shown": len(answer.figures),
             "citations": len(answer.citations),
@@ -70,7 +70,7 @@ def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFac
 
 @dataclass
 class QualitySums:
-    """What the records of a span of time say together. All records of one run are given in one call."""
+    """Sums over the records of a period. All records of one run must be passed in one call."""
 
     project_id: str | None = None
     runs: list[AnswerRecord] = field(default_factory=list)
@@ -78,7 +78,7 @@ class QualitySums:
     opened: int = 0
 
     def add(self, records: Iterable[QualityRecord]) -> None:
-        """Count them; of a project, what belongs to its runs."""
+        """Add records; with a project, only those of its runs."""
         answers: dict[str, AnswerRecord] = {}
         ratings: dict[str, RatingRecord] = {}
         openings: set[str] = set()
@@ -97,7 +97,7 @@ class QualitySums:
         self.opened += sum(_is_cited(answers[key]) for key in openings if key in answers)
 
     def counts(self) -> AnswerCounts:
-        """Runs by how they ended."""
+        """Return the number of runs by outcome."""
         outcomes = Counter(run.outcome for run in self.runs)
         return AnswerCounts(
             runs=len(self.runs),
@@ -111,14 +111,14 @@ class QualitySums:
         )
 
     def said(self) -> Ratings:
-        """What people said."""
+        """Return the ratings."""
         numbers = [one.rating for one in self.ratings if one.rating is not None]
-        given = Counter(numbers)
+        frequencies = Counter(numbers)
         reasons: Counter[Reason] = Counter(reason for one in self.ratings for reason in set(one.reasons))
         return Ratings(
             rated=len(self.ratings),
             average=round(sum(numbers) / len(numbers), 3) if numbers else None,
-            distribution=(given[1], given[2], given[3], given[4], given[5]),
+            distribution=(frequencies[1], frequencies[2], frequencies[3], frequencies[4], frequencies[5]),
             thumbs_up=sum(one.thumb == "up" for one in self.ratings),
             thumbs_down=sum(one.thumb == "down" for one in self.ratings),
             reasons=dict(sorted(reasons.items())),
@@ -126,7 +126,7 @@ class QualitySums:
         )
 
     def times(self) -> Times:
-        """Of runs that ended with an answer."""
+        """Return the times of runs that ended with an answer."""
         completed = [run for run in self.runs if _is_completed(run)]
         latencies = [run.latency_ms for run in completed if run.latency_ms is not None]
         first = [run.first_token_ms for run in completed if run.first_token_ms is not None]
@@ -138,7 +138,7 @@ class QualitySums:
         )
 
     def measures(self) -> QualityMeasures:
-        """The measures with their aims."""
+        """Return the measures with their targets."""
         runs = self.runs
         completed = [run for run in runs if _is_completed(run)]
         cited = [run for run in completed if _is_cited(run)]
@@ -153,7 +153,7 @@ class QualitySums:
                 sum(run.figures_shown > 0 for run in pictured), len(pictured), "higher", 0.60
             ),
             plan_completion=_measure(
-                # Every item is done, and nobody was asked for help.
+                # Every item is done, without a clarification.
                 sum(run.plan_items_done == run.plan_items and not run.asked_back for run in planned),
                 len(planned),
                 "higher",
@@ -178,7 +178,7 @@ def _measure(
     aim: float | None = None,
     meets: Callable[[float, float], bool] = operator.ge,
 ) -> Measure:
-    """The share of `part`; `meets(value, aim)` tells whether it is as good as it should be."""
+    """Return `part` as a share of the total; `meets(value, aim)` compares it with its target."""
     if not whole:
         return Measure(value=None, of=0, better=better, aim=aim)
     value = part / whole
@@ -194,18 +194,18 @@ def _is_cited(run: AnswerRecord) -> bool:
     return _is_completed(run) and run.citations > 0
 
 
-MOST_RECORDS = 100_000  # of one summary: 1.6 s of work and 160 MB, on top of the reading
+MOST_RECORDS = 100_000  # per request: 1.6 s of CPU time and 160 MB, besides reading
 _DAY = timedelta(days=1)
 
 
 async def quality_metrics(
     quality: QualityStore, now: datetime, hours: int, project_id: str | None = None
 ) -> QualityMetrics:
-    """The measures of questions of the last `hours`. GroundworkError when the records cannot be read."""
+    """Return the measures of the last `hours`. Raise GroundworkError if the records can't be read."""
     since, seen = now - timedelta(hours=hours), 0
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     sums, covered = QualitySums(project_id), now
-    # The newest day first: what does not fit is what is old. All records of a run are of one day.
+    # Newest day first, so that old records are dropped at the limit. A run's records share a day.
     while day + _DAY > since and seen < MOST_RECORDS:
         covered, last = max(day, since), min(day + _DAY, now)
         found = quality.between(covered, last)
@@ -228,6 +228,6 @@ async def quality_metrics(
 async def purge_old_quality(
     now: datetime, settings: Settings, quality: QualityStore, most: int = 10_000
 ) -> int:
-    """Delete at most `most` records older than RUN_RETENTION_DAYS; returns how many."""
+    """Delete up to `most` records older than RUN_RETENTION_DAYS. Return their number."""
     limit = now - timedelta(days=settings.conversations.run_retention_days)
     return await quality.delete_before(limit, most)

@@ -1,7 +1,7 @@
-"""Quality in use: a record per answer, per rating and per source opened, and their summary. No content.
+"""Quality in use: a record per answer, rating and opened source, and their summary. No content.
 
-Each record holds the instant of its question, so that all that is known of an answer lies in the same hour.
-Its key is a digest of the run: it names neither the run nor a person.
+Each record has the instant of its question, so that all records of an answer are in the same hour. The key is
+a digest of the run id and identifies neither the run nor a person.
 """
 
 from datetime import datetime
@@ -17,18 +17,19 @@ Outcome = Literal["answered", "abstained", "failed", "cancelled"]
 
 
 class AnswerRecord(HourRecord):
-    """The end of one run.
+    """The outcome of one run.
 
     Attributes:
-        at: when the question came.
-        asked_back: the run put a question back.
+        at: when the question was asked.
+        asked_back: the run asked for a clarification.
         plan_items, plan_items_done: of its todo list.
-        figures_available, figures_shown: pictures that it could have shown, and did.
-        citations, citations_verified: that it shows, and those proved: word by word, or by the same query.
-        tool_calls, tool_calls_succeeded: of the main agent and of its sub-agents.
-        latency_ms: from the question to the end; None if it waited for a person.
+        figures_available, figures_shown: pictures found, and pictures shown.
+        citations, citations_verified: citations shown, and those proved by quotation or by repeating the
+            query.
+        tool_calls, tool_calls_succeeded: of the main agent and its sub-agents.
+        latency_ms: from question to end; None if it waited for the user.
         first_token_ms: as in `WritingFacts`.
-        sub_agents, warnings: how many.
+        sub_agents, warnings: their numbers.
     """
 
     kind: Literal["answer"] = "answer"
@@ -50,7 +51,7 @@ class AnswerRecord(HourRecord):
 
 
 class RatingRecord(HourRecord):
-    """What a person says of an answer, without their words."""
+    """A rating of an answer without its comment."""
 
     kind: Literal["rating"] = "rating"
     rating: int | None = None
@@ -67,7 +68,7 @@ class OpeningRecord(HourRecord):
 
     @property
     def row_key(self) -> str:
-        """It ends in the citation's number."""
+        """The row key, which ends in the citation's number."""
         return f"{self.kind}-{self.key}-{self.n:04d}"
 
 
@@ -79,9 +80,9 @@ class Measure(Model):
 
     Attributes:
         value: None without data.
-        of: how many answers, calls, ... it is the share of.
-        aim: what it should be: at least, or at most, as `better` says; None = none is set.
-        met: None without value or aim.
+        of: the number of answers, calls, ... in the denominator.
+        aim: target, a minimum or maximum according to `better`; None = no target.
+        met: None without a value or target.
     """
 
     value: float | None
@@ -92,27 +93,27 @@ class Measure(Model):
 
 
 class AnswerCounts(Model):
-    """Runs by how they ended, and the things that they are counted by."""
+    """Runs by outcome, and the totals they are compared with."""
 
-    runs: Count = Field(description="How many questions were asked.")
-    answered: Count = Field(description="Those with an answer.")
-    abstained: Count = Field(description="Those whose answer the documents did not hold.")
-    failed: Count = Field(description="Those that failed.")
-    cancelled: Count = Field(description="Those that their owner ended.")
-    asked_back: Count = Field(description="Those with a clarifying question.")
-    delegated: Count = Field(description="Those on which sub-agents worked.")
-    with_warnings: Count = Field(description="Those with a warning.")
+    runs: Count = Field(description="Number of questions.")
+    answered: Count = Field(description="Runs with an answer.")
+    abstained: Count = Field(description="Runs whose question the documents don't answer.")
+    failed: Count = Field(description="Failed runs.")
+    cancelled: Count = Field(description="Runs cancelled by their owner.")
+    asked_back: Count = Field(description="Runs with a clarification.")
+    delegated: Count = Field(description="Runs with sub-agents.")
+    with_warnings: Count = Field(description="Runs with a warning.")
 
 
 class Ratings(Model):
-    """What people said.
+    """Ratings by users.
 
     Attributes:
-        rated: answers that were rated, by number or thumb.
-        average: of the numbers; None = there are none.
-        distribution: how often each number from 1 to 5 was given, in this order.
-        reasons: how often each was given; those that were not are left out.
-        comments: how many wrote one.
+        rated: number of answers with a rating or thumb.
+        average: of the numeric ratings; None without any.
+        distribution: counts of the ratings 1 to 5, in this order.
+        reasons: count of each reason given.
+        comments: number of answers with a comment.
     """
 
     rated: Count
@@ -125,7 +126,7 @@ class Ratings(Model):
 
 
 class Times(Model):
-    """Times of answers in milliseconds, by the nearest rank; those that waited for a person are left out."""
+    """Answer times in milliseconds, nearest-rank percentiles; runs that waited for the user are excluded."""
 
     latency_p50_ms: Count | None = Field(description="Half of all took at most this long, in milliseconds.")
     latency_p95_ms: Count | None = Field(description="95 % of all took at most this long, in milliseconds.")
@@ -138,7 +139,7 @@ class Times(Model):
 
 
 class QualityMeasures(Model):
-    """The measures. What each counts stands in docs/operate.md."""
+    """The measures, as defined in docs/operate.md."""
 
     click_through_rate: Measure = Field(description="Answers of which a source was opened.")
     answers_with_figures: Measure = Field(
@@ -156,9 +157,8 @@ class QualityMetrics(Model):
     """Body of GET /api/metrics/quality.
 
     Attributes:
-        since, until: the questions of this time are covered; `complete` is False when `since` had to be later
-            than asked.
-        project_id: of which project; None = of all.
+        since, until: the covered period; `complete` is False if `since` is later than requested.
+        project_id: the project; None = all.
     """
 
     since: datetime
@@ -168,6 +168,6 @@ class QualityMetrics(Model):
     )
     project_id: str | None
     answers: AnswerCounts = Field(description="How questions ended.")
-    ratings: Ratings = Field(description="What people said of answers.")
+    ratings: Ratings = Field(description="Ratings by users.")
     times: Times = Field(description="How long answers took.")
     measures: QualityMeasures = Field(description="Each measure with its aim.")

@@ -1,6 +1,6 @@
-"""What a person says of an answer: stored with the run, which alone holds the words, and counted.
+"""Ratings of answers: stored with the run, which alone holds the comment, and counted.
 
-All channels rate through here. The last rating counts; a run that goes meanwhile takes it along.
+All channels rate through this module. The last rating counts; deleting the run deletes it.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ METER = "groundwork.quality"
 
 
 async def count(record: QualityRecord) -> None:
-    """Add a record to the metrics; what they count is in docs/logs-and-traces.md."""
-    await asyncio.to_thread(_count, record)  # the first one imports opentelemetry
+    """Add a record to the metrics described in docs/logs-and-traces.md."""
+    await asyncio.to_thread(_count, record)  # the first call imports opentelemetry
 
 
 def _count(record: QualityRecord) -> None:
@@ -36,8 +36,8 @@ def _count(record: QualityRecord) -> None:
         counter("groundwork.answer.openings", "{citation}", "Sources opened").add(1)
         return
     if isinstance(record, RatingRecord):
-        given = {"rating": record.rating or 0, "thumb": record.thumb or "none"}
-        counter("groundwork.answer.ratings", "{rating}", "Ratings given").add(1, given)
+        attributes = {"rating": record.rating or 0, "thumb": record.thumb or "none"}
+        counter("groundwork.answer.ratings", "{rating}", "Ratings given").add(1, attributes)
         return
     outcome = {"outcome": record.outcome}
     ended = {**outcome, "asked_back": record.asked_back, "delegated": record.sub_agents > 0}
@@ -62,16 +62,16 @@ def _count(record: QualityRecord) -> None:
         figures.add(1, {"shown": record.figures_shown > 0})
 
 
-NOTE_LIMIT_S = 5.0  # some milliseconds are usual; a starved machine stands still for seconds
+NOTE_LIMIT_S = 5.0  # a few milliseconds are usual; a starved machine stalls for seconds
 
 
 def key_of(run_id: str) -> str:
-    """The same for the same run. A digest: records outlive runs, and are not to name them."""
+    """Return a run's stable key, a digest: records outlive runs and must not identify them."""
     return hashlib.sha256(f"quality of {run_id}".encode()).hexdigest()[:32]
 
 
 async def keep(record: AnswerRecord | OpeningRecord, quality: QualityStore) -> None:
-    """Keep it, and count it unless it was kept before."""
+    """Store a record, and count it unless it was stored before."""
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
             if not await quality.add(record):
@@ -82,22 +82,22 @@ async def keep(record: AnswerRecord | OpeningRecord, quality: QualityStore) -> N
 
 
 async def note_opening(run_id: str, n: int, user: UserContext, services: QualityServices) -> None:
-    """Count that the user opened the source of citation `n` of one of their own runs.
+    """Record that the user opened the source of citation `n` of one of their runs.
 
-    Never raises, and takes 5 s at most: three round trips. A foreign or unknown run, and a number that is
-    none of its citations, count nothing. It runs in the background while the source is shown.
+    Never raises, and takes at most 5 s for its three round trips. Foreign or unknown runs and invalid numbers
+    are ignored. It runs in the background while the source is shown.
     """
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
             await open_source(run_id, n, user, services)
     except NotFoundError:
-        return  # an address that somebody made up, or passed on
+        return  # a made-up or forwarded URL
     except Exception as failed:  # noqa: BLE001  # a source that is shown must not fail for being counted
         get_logger().warning("quality.write_failed", kind="opening", error_type=type(failed).__name__)
 
 
 async def open_source(run_id: str, n: int, user: UserContext, services: QualityServices) -> None:
-    """The same, but says what is wrong.
+    """Record an opened source, as `note_opening` does, but raise errors.
 
     Raises:
         NotFoundError: the user has no such run, or it has no such citation.
@@ -123,17 +123,17 @@ _ENDED = ("completed", "failed", "cancelled")
 async def rate_run(
     run_id: str, rating: FeedbackBody, user: UserContext, runs: RunStore, quality: QualityStore
 ) -> Feedback:
-    """Keep what the user says of one of their own runs, in place of what they said before.
+    """Store the user's rating of one of their runs, replacing an earlier one.
 
     Raises:
         NotFoundError: the user has no such run.
-        ConflictError: it has not ended yet.
+        ConflictError: the run has not ended.
     """
     record = await owned_run(run_id, user, runs)
     if record.status not in _ENDED:
         raise ConflictError("The run has not ended yet.", "Rate it after its last event.")
-    said = {**rating.model_dump(), "reasons": tuple(dict.fromkeys(rating.reasons))}
-    feedback = Feedback(**said, given_at=datetime.now(UTC))
+    fields = {**rating.model_dump(), "reasons": tuple(dict.fromkeys(rating.reasons))}
+    feedback = Feedback(**fields, given_at=datetime.now(UTC))
     counted = RatingRecord(
         key=key_of(record.run_id),
         at=record.created_at,
@@ -142,7 +142,7 @@ async def rate_run(
     )
     await quality.put_rating(counted)
     try:
-        # The words last: they are stored nowhere but in the run, and go with it.
+        # The comment last: it is stored only in the run and deleted with it.
         await runs.set_feedback(record.run_id, feedback)
     except NotFoundError:
         await quality.remove_rating(counted.at, counted.key)
@@ -152,10 +152,10 @@ async def rate_run(
 
 
 async def feedback_of(run_id: str, user: UserContext, runs: RunStore) -> Feedback:
-    """What the user said.
+    """Return the user's rating.
 
     Raises:
-        NotFoundError: the user has no such run, or has said nothing of it.
+        NotFoundError: the user has no such run or has not rated it.
     """
     record = await owned_run(run_id, user, runs)
     if record.feedback is None:
@@ -164,7 +164,7 @@ async def feedback_of(run_id: str, user: UserContext, runs: RunStore) -> Feedbac
 
 
 async def withdraw_feedback(run_id: str, user: UserContext, runs: RunStore, quality: QualityStore) -> None:
-    """Take it back; twice changes nothing.
+    """Delete the rating. Missing ratings are ignored.
 
     Raises:
         NotFoundError: the user has no such run.

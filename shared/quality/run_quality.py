@@ -25,8 +25,8 @@ async def note_end(
     """Record how a run ended. Never raises.
 
     Args:
-        record: as it was stored at the end; None = the run was erased, and nothing is recorded.
-        answer_step: the step that wrote the answer; 0 = it is not known.
+        record: as stored at the end; None = the run was erased, so nothing is recorded.
+        answer_step: the step that wrote the answer; 0 = unknown.
     """
     if record is None:
         return
@@ -47,9 +47,9 @@ async def _ended(
         await journal.read()
     events = journal.events
     request = await journal.files.find_request()
-    facts = await journal.find(answer_step, WritingFacts, "facts")  # step 0 keeps none
+    facts = await journal.find(answer_step, WritingFacts, "facts")  # step 0 stores none
     calls = sum(isinstance(event, ToolStartedEvent) for event in events)
-    # What was repeated after a crash was called twice.
+    # Calls repeated after a crash were made twice.
     succeeded = sum(isinstance(event, ToolResultEvent) and event.success for event in events)
     return answer_record(record, answer, facts or WritingFacts()).model_copy(
         update={
@@ -63,13 +63,13 @@ async def _ended(
 
 
 def _plan(events: Sequence[RunEvent]) -> dict[str, int]:
-    """The todo list of a run that failed, as it was shown last."""
+    """Return the counts of a failed run's last todo list."""
     todo = latest_todo(events)
     return {"plan_items": len(todo), "plan_items_done": sum(item.status == "done" for item in todo)}
 
 
 def writing_facts(event_log: EventLog, since: datetime, figures_available: int) -> WritingFacts:
-    """What is known of one attempt; `since` when its asker began to wait, with zone."""
+    """Return the facts of one attempt; `since` is when the user began to wait, with zone."""
     sent_at = event_log.first_token_at
-    waited = None if sent_at is None else max(0, round((sent_at - since) / timedelta(milliseconds=1)))
-    return WritingFacts(first_token_ms=waited, figures_available=figures_available)
+    delay_ms = None if sent_at is None else max(0, round((sent_at - since) / timedelta(milliseconds=1)))
+    return WritingFacts(first_token_ms=delay_ms, figures_available=figures_available)

@@ -1,4 +1,4 @@
-"""The clients and stores that `shared.quality` uses, a part of `shared.wiring.Services`."""
+"""The clients and stores used by `shared.quality`, a part of `shared.wiring.Services`."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from shared.runs.run_store import RunStore
 
 
 class QualityServices(Protocol):
-    """What quality needs of the outside world."""
+    """The external services that quality metrics need."""
 
     blobs: BlobStore
     run_log: RunLog
