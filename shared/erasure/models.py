@@ -19,7 +19,7 @@ class ErasureQuery(Model):
     """Parameters of DELETE /api/users/{user_id}."""
 
     documents: DocumentsWish = Field(
-        default="keep", description="`delete`: also documents that are theirs and that nobody else may read."
+        default="keep", description="`delete`: also delete their documents that nobody else may read."
     )
 
 
@@ -121,8 +121,8 @@ class EraseUserTask(Model):
 class Kept(Model):
     """Data that is not erased. `count` is None if it can't be counted."""
 
-    what: str = Field(description="What stays.")
-    count: Count | None = Field(description="How many.")
+    what: str = Field(description="Data that is kept.")
+    count: Count | None = Field(description="Number of items.")
     why: str = Field(description="Why it stays.")
 
 
@@ -138,7 +138,7 @@ class ErasureView(Model):
 
     user_id: str = Field(description="The person.")
     status: ErasureStatus = Field(description="`running` until a pass finds nothing more.")
-    documents: DocumentsWish = Field(description="Whether documents that nobody else can read go, too.")
+    documents: DocumentsWish = Field(description="Whether documents readable by nobody else are deleted too.")
     asked_at: datetime = Field(description="When it was ordered.")
     finished_at: datetime | None = Field(description="When it ended; null until then.")
     passes: Count = Field(description="How often everything was searched.")

@@ -129,7 +129,9 @@ async def _advance(record: ErasureRecord, services: ErasureServices, deps: Erase
     await send_on(record, services.queues)
 
 
-async def _store_findings(record: ErasureRecord, findings: ErasureFindings, blobs: BlobStore) -> ErasureRecord:
+async def _store_findings(
+    record: ErasureRecord, findings: ErasureFindings, blobs: BlobStore
+) -> ErasureRecord:
     """Store the findings before anything is deleted. A repeated pass counts nothing twice."""
     is_repeated = record.counted > record.passes
     runs = {one.run_id: one for one in (*record.runs, *findings.runs)}

@@ -1,7 +1,7 @@
-"""Summaries of several documents: a map over windows of each document, and two reduces.
+"""Summaries of several documents: a map over the windows of each document, then two reduces.
 
-`summaries` begins and shows a summary, `steps` does the work of its orchestration, `model_calls` asks the
-model, `findings` proves what it says, `result` writes it up, and `store` holds all of it.
+`summaries` starts and shows a summary, `steps` performs the steps of its orchestration, `model_calls` calls
+the model, `findings` verifies its output, `result` renders the summary, and `store` holds all data.
 
 Pure: budget, models.
 """

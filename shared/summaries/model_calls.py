@@ -1,7 +1,7 @@
-"""The model calls of a summary: reading a window, choosing findings, writing the narrative over them.
+"""Model calls of a summary: read a window, select findings, write the narrative.
 
-More findings than a model reads at once are halved group by group until they fit. When the model fails, the
-findings are shown as they are: a summary without a narrative is better than none.
+More findings than fit into one call are halved group by group until they fit. If the model fails, the
+findings are shown without a narrative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,51 +28,51 @@ from shared.summaries.models import (
     WindowSummary,
 )
 
-_TRIES = 2  # of an answer that does not fit its schema; failures of the service are retried by the client
-_LEAST_S = 1.0  # less time is not worth a call
-_UNMERGED = 12  # findings that are shown when no model merged them
+_TRIES = 2  # for replies that don't match the schema; the client retries service failures
+_LEAST_S = 1.0  # too little time for a call
+_UNMERGED = 12  # findings shown without a narrative
 PromptName = Literal["summarise_window", "summarise_choice", "summarise_merge"]
 
 
 class SummaryModel:
-    """The model, bound to one summary.
+    """The model for one summary.
 
-    Every method raises `DependencyError`, `ModelFixableError`, or `BudgetExceededError` if too few tokens are
-    left.
+    Every method raises `DependencyError`, `ModelFixableError`, or `BudgetExceededError` if too few tokens
+    remain.
     """
 
     def __init__(
         self, chat_model: ChatModel, request: SummaryRequest, settings: Settings, until: datetime
     ) -> None:
-        """`until`: no call continues after it."""
+        """Store the limits; no call continues after `until`."""
         self._chat_model = chat_model
         self._order = request.order
         self._settings = settings
         self._until = until
 
     async def read(self, hits: Sequence[Hit], records: Mapping[str, DocumentRecord]) -> WindowSummary:
-        """Findings, metrics and tags of one window."""
+        """Return findings, metrics and tags of one window."""
         return await self._ask("summarise_window", documents_with_blocks(hits, records), WindowSummary)
 
     async def choose(self, findings: Sequence[Finding], most: int) -> tuple[int, ...]:
-        """Places of the findings that matter most, at most `most`, in their own order."""
-        wanted = element("most", str(most))
-        answer = await self._ask("summarise_choice", f"{wanted}\n{numbered(findings)}", FindingChoice)
+        """Return the indexes of the `most` most important findings, in their original order."""
+        limit = element("most", str(most))
+        answer = await self._ask("summarise_choice", f"{limit}\n{numbered(findings)}", FindingChoice)
         chosen = places(answer.numbers, len(findings))[:most]
         if not chosen:
             raise ModelFixableError("The model chose none of the findings.")
         return tuple(sorted(chosen))
 
     async def merge(self, findings: Sequence[Finding], tags: Sequence[str]) -> MergedSummary:
-        """The narrative over the findings."""
-        known = element("tags", ", ".join(tags))
-        return await self._ask("summarise_merge", f"{known}\n{numbered(findings)}", MergedSummary)
+        """Return a narrative over the findings."""
+        tag_element = element("tags", ", ".join(tags))
+        return await self._ask("summarise_merge", f"{tag_element}\n{numbered(findings)}", MergedSummary)
 
     async def _ask(self, name: PromptName, material: str, output: type[StructuredOutput]) -> StructuredOutput:
-        asked = [element("focus", self._order.focus)] if self._order.focus else []
+        parts = [element("focus", self._order.focus)] if self._order.focus else []
         if self._order.language:
-            asked.append(element("language", self._order.language))
-        prompt = Prompt(name=name, system=load("summaries", name), user="\n".join((*asked, material)))
+            parts.append(element("language", self._order.language))
+        prompt = Prompt(name=name, system=load("summaries", name), user="\n".join((*parts, material)))
         for attempt in range(1, _TRIES + 1):
             try:
                 return await self._chat_model.parse(prompt, output, self._limits())
@@ -93,7 +93,7 @@ class SummaryModel:
 
 @dataclass(frozen=True)
 class Reduced:
-    """The findings that matter, and the narrative. `error_type`: why the model failed, if it did."""
+    """The selected findings and the narrative. `error_type` is set if the model failed."""
 
     findings: tuple[Finding, ...]
     statements: tuple[Statement, ...]
@@ -105,11 +105,11 @@ class Reduced:
 async def reduce_findings(
     findings: Sequence[Finding], tags: Sequence[str], model: SummaryModel, *, most_tokens: int, most_key: int
 ) -> Reduced:
-    """Choose and merge findings. Never raises for a model that fails.
+    """Select and merge findings. A failing model raises nothing.
 
     Args:
-        most_tokens: of findings that are given to the model at once.
-        most_key: key findings at most.
+        most_tokens: maximum tokens of findings per call.
+        most_key: maximum number of key findings.
     """
     if not findings:
         return Reduced((), (), (), tuple(tags))
@@ -129,7 +129,7 @@ async def reduce_findings(
 
 
 def split(sizes: Sequence[int], most: int) -> list[range]:
-    """Ranges of neighbours that together have at most `most` tokens; a larger one gets its own range."""
+    """Return ranges of neighbours with at most `most` tokens in total; a larger item gets its own range."""
     pieces: list[range] = []
     start = total = 0
     for place, size in enumerate(sizes):
@@ -145,9 +145,9 @@ def split(sizes: Sequence[int], most: int) -> list[range]:
 async def _narrowed(findings: list[Finding], model: SummaryModel, most_tokens: int) -> list[Finding]:
     while len(groups := split([tokens_of(finding.text) for finding in findings], most_tokens)) > 1:
         chosen = await run_together(*(_kept(findings[group.start : group.stop], model) for group in groups))
-        fewer = [finding for kept in chosen for finding in kept]
+        fewer = [finding for selection in chosen for finding in selection]
         if len(fewer) == len(findings):
-            return findings[:_UNMERGED]  # groups of a few huge findings: nothing can be left out by halving
+            return findings[:_UNMERGED]  # groups of a few huge findings can't be halved
         findings = fewer
     return findings
 
@@ -159,7 +159,7 @@ async def _kept(group: Sequence[Finding], model: SummaryModel) -> list[Finding]:
 
 
 def _unmerged(findings: Sequence[Finding], tags: Sequence[str], most_key: int, error_type: str) -> Reduced:
-    """Findings from the whole document, not only from its beginning."""
+    """Return findings sampled from the whole document rather than its beginning."""
     step = max(1, -(-len(findings) // min(most_key, _UNMERGED)))
-    shown = tuple(findings[::step])
-    return Reduced(shown, own_statements(shown), tuple(range(len(shown))), tuple(tags), error_type)
+    sample = tuple(findings[::step])
+    return Reduced(sample, own_statements(sample), tuple(range(len(sample))), tuple(tags), error_type)

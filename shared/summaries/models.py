@@ -1,6 +1,6 @@
-"""Models of summaries: the order, stored results, model outputs, and the payloads of the orchestration.
+"""Models of summaries: requests, stored results, model outputs and orchestration payloads.
 
-Payloads hold ids, counts and instants, never content.
+Payloads contain ids, counts and instants, never content.
 """
 
 from datetime import datetime
@@ -36,12 +36,12 @@ class SummaryOrder(Model):
 
 
 class SummaryRequest(Model):
-    """What a summary works from, kept before its orchestration starts.
+    """The input of a summary, stored before its orchestration starts.
 
     Attributes:
-        map_until: no window is begun after it; what is read by then is reduced.
-        children_until: children that are still at work then are ended.
-        deadline: when the result is there at the latest, but for what a crash costs.
+        map_until: no window is started later; the windows read by then are reduced.
+        children_until: children still running then are ended.
+        deadline: the latest time of the result, apart from crash recovery.
     """
 
     summary_id: str
@@ -54,14 +54,14 @@ class SummaryRequest(Model):
 
 
 class Finding(Model):
-    """A statement and the quotation that proves it. `citation.n` counts within the result that holds it."""
+    """A statement and the quotation that proves it. `citation.n` is numbered within its result."""
 
     text: str = Field(description="The statement.")
     citation: Citation = Field(description="The quotation that proves it.")
 
 
 class Metric(Model):
-    """A number that a document states. `value` stands in the quotation as it is written here."""
+    """A number stated by a document. `value` occurs verbatim in the quotation."""
 
     name: str = Field(description="What is measured.")
     value: str = Field(description="The number, as the document prints it.")
@@ -70,12 +70,12 @@ class Metric(Model):
 
 
 class DocumentPlan(Model):
-    """One document as it was when its turn came: windows of block ids, in the order of pages.
+    """A document as of its first step: windows of block ids, in page order.
 
     Attributes:
-        left_out_blocks: blocks behind the last window that the limit on windows admits.
-        source_url: where a recording can be seen, if it was taken from elsewhere.
-        language: of the document, ISO 639-1; empty = not known.
+        left_out_blocks: number of blocks beyond the limit on windows.
+        source_url: where a recording can be played, if it was imported from elsewhere.
+        language: of the document, ISO 639-1; empty = unknown.
     """
 
     doc_id: str
@@ -87,10 +87,10 @@ class DocumentPlan(Model):
 
 
 class WindowResult(Model):
-    """What one window gave: proved findings and metrics only.
+    """The proved findings and metrics of one window.
 
     Attributes:
-        dropped: findings and metrics whose quotation stands in no block of the window.
+        dropped: number of findings and metrics without a verbatim quotation.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -100,18 +100,18 @@ class WindowResult(Model):
 
 
 class Statement(Model):
-    """A piece of the narrative, and the findings that it rests on, by their places (from 0)."""
+    """A piece of the narrative, and the indexes (from 0) of the findings behind it."""
 
     text: str
     findings: tuple[int, ...] = ()
 
 
 class DocumentResult(Model):
-    """What one document gave, whole or in part.
+    """The complete or partial result of one document.
 
     Attributes:
-        findings: what statements refer to; the first `key_count` are its key findings.
-        language: of the document, ISO 639-1; empty = not known.
+        findings: referenced by statements; the first `key_count` are its key findings.
+        language: of the document, ISO 639-1; empty = unknown.
     """
 
     doc_id: str
@@ -127,7 +127,7 @@ class DocumentResult(Model):
 
 
 class SummarisedDocument(Model):
-    """How it went with one document. Not found and not allowed look the same: only the id is shown."""
+    """The outcome of one document. Missing and forbidden documents look the same: only the id is shown."""
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(default="", description="Name of the file.")
@@ -140,7 +140,7 @@ class SummaryResult(Model):
 
     Attributes:
         summary: Markdown; each statement is followed by its sources, numbered as in `citations`.
-        warnings: what is missing, and why: sentences for people.
+        warnings: what is missing and why, as sentences for users.
     """
 
     summary: str = ""
@@ -169,7 +169,7 @@ class SummaryEnd(Model):
 
 
 class ChildView(Model):
-    """How far one document is. `windows` is 0 until it was looked at."""
+    """The progress of one document. `windows` is 0 until it was opened."""
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(default="", description="Name of the file.")
@@ -179,7 +179,7 @@ class ChildView(Model):
 
 
 class SummaryView(Model):
-    """A summary as its owner sees it; `result` once it is completed.
+    """A summary as shown to its owner, with `result` once it is completed.
 
     Attributes:
         progress: 0-1, by windows read.
@@ -200,7 +200,7 @@ class SummaryView(Model):
 
 
 class SummaryItem(Model):
-    """A summary in a list. Its result: GET /api/summaries/{summary_id}."""
+    """A summary in a list. GET /api/summaries/{summary_id} returns its result."""
 
     summary_id: str = Field(description="The summary.")
     status: SummaryStatus = Field(description="How far it is.")
@@ -214,7 +214,7 @@ class SummaryItem(Model):
 
 
 class SummaryList(Model):
-    """Answer of GET /api/summaries, newest first."""
+    """Response of GET /api/summaries, newest first."""
 
     summaries: tuple[SummaryItem, ...] = Field(description="The summaries of this page.")
     count: int = Field(description="How many.")
@@ -238,7 +238,7 @@ class WindowMetric(Model):
 
 
 class WindowSummary(Model):
-    """What a window of a document says."""
+    """Structured output for one window."""
 
     findings: tuple[WindowFinding, ...] = Field(description="0-8, the weightiest first.")
     metrics: tuple[WindowMetric, ...] = Field(description="0-10 numbers that matter.")
@@ -246,20 +246,20 @@ class WindowSummary(Model):
 
 
 class FindingChoice(Model):
-    """Which of many findings matter most."""
+    """Structured output: the most important findings."""
 
     numbers: tuple[int, ...] = Field(description="Numbers of findings, the weightiest first.")
 
 
 class MergedStatement(Model):
-    """One sentence or two of the narrative."""
+    """One or two sentences of the narrative."""
 
     text: str = Field(description="Says only what the findings say. No numbers in brackets.")
     findings: tuple[int, ...] = Field(description="Numbers of the findings that it rests on, at least one.")
 
 
 class MergedSummary(Model):
-    """A narrative over findings."""
+    """Structured output: a narrative over findings."""
 
     statements: tuple[MergedStatement, ...] = Field(description="The narrative, in order.")
     key_findings: tuple[int, ...] = Field(description="Numbers of the 3-12 weightiest, the first ahead.")
@@ -267,12 +267,12 @@ class MergedSummary(Model):
 
 
 class SummaryStart(Model):
-    """Input of the parent.
+    """Input of the parent orchestration.
 
     Attributes:
-        at_once: children at work at the same time.
-        map_until: no further attempt at windows that failed is begun after it.
-        children_until: those still at work then are ended.
+        at_once: maximum number of concurrent children.
+        map_until: failed windows are not retried later.
+        children_until: children still running then are ended.
     """
 
     summary_id: str
@@ -283,7 +283,7 @@ class SummaryStart(Model):
 
 
 class DocumentStart(Model):
-    """Input of a child: the document at place `index` (from 0) of the request."""
+    """Input of a child: the document with index `index` (from 0) in the request."""
 
     summary_id: str
     index: int
@@ -291,7 +291,7 @@ class DocumentStart(Model):
 
 
 class SummaryStep(Model):
-    """Input of every activity. `first` and `end` are a range of windows; others leave them 0."""
+    """Input of every activity. `first` and `end` are a range of windows, 0 in other steps."""
 
     summary_id: str
     index: int = 0
@@ -300,17 +300,17 @@ class SummaryStep(Model):
 
 
 class DocumentOpened(Model):
-    """The document is split into windows."""
+    """The document was split into windows."""
 
     kind: Literal["opened"] = "opened"
     window_count: int
 
 
 class WindowsRead(Model):
-    """A range of windows was worked through.
+    """A range of windows was processed.
 
     Attributes:
-        again: windows that failed in a way that may pass.
+        again: windows that failed temporarily.
     """
 
     kind: Literal["read"] = "read"
@@ -320,21 +320,21 @@ class WindowsRead(Model):
 
 
 class DocumentEnded(Model):
-    """The document's result is stored."""
+    """The document's result was stored."""
 
     kind: Literal["ended"] = "ended"
     status: DocumentOutcome
 
 
 class SummaryClosed(Model):
-    """The summary has its end: by this step, or before it. Nothing is left to do."""
+    """The summary has ended, in this step or earlier."""
 
     kind: Literal["closed"] = "closed"
     status: Literal["completed", "failed", "cancelled"]
 
 
 class SummaryStepFailed(Model):
-    """A step did not succeed. `retryable`: it may later."""
+    """A step failed. `retryable`: a retry may succeed."""
 
     kind: Literal["step_failed"] = "step_failed"
     error_type: str

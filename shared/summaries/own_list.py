@@ -1,7 +1,7 @@
-"""Which summaries a person has, newest first: an empty blob for each, in a folder of their own.
+"""A person's summaries, newest first: one empty blob per summary in their own folder.
 
-`summary-lists/{digest of the owner}/{counts down}-{summary_id}`. It is written after the request and deleted
-before it, so an entry without a summary is one that is being deleted.
+`summary-lists/{digest of the owner}/{counts down}-{summary_id}`. The entry is written after the request and
+deleted before it, so an entry without a summary belongs to one being deleted.
 """
 
 import hashlib
@@ -22,28 +22,28 @@ _CURSOR = re.compile(r"[0-9]{14}-[A-Za-z0-9_-]{1,64}")
 
 
 async def add_to_list(request: SummaryRequest, blobs: BlobStore) -> None:
-    """Have the owner's list show it; again: the same."""
+    """Add the summary to its owner's list. Repeating the call has no effect."""
     await blobs.create(WORK, _name_of(request), b"")
 
 
 async def remove_from_list(request: SummaryRequest, blobs: BlobStore) -> None:
-    """Take it off the list; an absent one is no error."""
+    """Remove the summary from the list. A missing entry is ignored."""
     await blobs.delete(WORK, _name_of(request))
 
 
 async def all_entries(blobs: BlobStore) -> dict[str, str]:
-    """The blobs of everybody's lists, each with the id of its summary. For maintenance alone."""
+    """Return the blobs of all lists with their summary ids. Only for maintenance."""
     names = [blob.name async for blob in blobs.list_blobs(WORK, _FOLDER)]
     return {name: name.rpartition("/")[2].partition("-")[2] for name in names}
 
 
 async def forget_list(owner_id: str, blobs: BlobStore) -> None:
-    """Take everything off a person's list."""
+    """Delete a person's list."""
     await blobs.delete_prefix(WORK, _folder_of(owner_id))
 
 
 async def list_summaries(user: UserContext, blobs: BlobStore, limit: int, cursor: str = "") -> SummaryList:
-    """The user's own summaries, newest first.
+    """Return the user's summaries, newest first.
 
     Raises:
         CallerError: the cursor is invalid.
@@ -58,10 +58,10 @@ async def list_summaries(user: UserContext, blobs: BlobStore, limit: int, cursor
             names.append(name)
         if len(names) > limit:
             break
-    shown = names[:limit]
-    found = await run_together(*(_item(name.partition("-")[2], user, blobs) for name in shown))
+    page = names[:limit]
+    found = await run_together(*(_item(name.partition("-")[2], user, blobs) for name in page))
     items = tuple(item for item in found if item is not None)
-    return SummaryList(summaries=items, count=len(items), cursor=shown[-1] if len(names) > limit else None)
+    return SummaryList(summaries=items, count=len(items), cursor=page[-1] if len(names) > limit else None)
 
 
 async def _item(summary_id: str, user: UserContext, blobs: BlobStore) -> SummaryItem | None:

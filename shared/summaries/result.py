@@ -1,4 +1,4 @@
-"""The result of a summary as its reader sees it: narrative, citations, warnings. Pure."""
+"""Rendering of a summary: narrative, citations and warnings. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from shared.summaries.models import (
 )
 
 MAX_METRICS = 60
-_PARAGRAPH = 3  # statements; a wall of text is not read
+_PARAGRAPH = 3  # statements; longer paragraphs are hard to read
 
 
 @dataclass
 class _Numbers:
-    """Citations in the order in which they appear; the same quotation keeps its number."""
+    """Numbers citations in order of appearance; repeated quotations keep their number."""
 
     citations: list[Citation] = field(default_factory=list)
     _known: dict[tuple[str, str], Citation] = field(default_factory=dict)
@@ -46,10 +46,10 @@ def summary_result(
     warnings: Sequence[str],
     messages: Messages = ENGLISH,
 ) -> SummaryResult:
-    """The result of the whole summary.
+    """Return the result of the whole summary.
 
     Args:
-        findings: what statements and `key_places` refer to by their places.
+        findings: referenced by index in statements and `key_places`.
         warnings: in addition to those of the documents.
     """
     numbers = _Numbers()
@@ -80,9 +80,9 @@ def summary_result(
 
 
 def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryResult:
-    """A stored result for a reader who may no longer read the documents `closed`.
+    """Return a stored result without the documents `closed`, which the reader may no longer read.
 
-    The narrative covers all documents together, so it is withheld as a whole.
+    The narrative covers all documents together, so it is withheld entirely.
     """
     used = {document.doc_id for document in result.documents if document.status in ("done", "partial")}
     if not closed & used:
@@ -103,16 +103,16 @@ def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryR
 
 
 def not_found(doc_id: str) -> str:
-    """The warning for a document that does not exist or that the reader may not read."""
+    """Return the warning for a document that is missing or forbidden."""
     return f"There is no document {doc_id[:64]!r}."
 
 
 def _narrative(
     statements: Sequence[Statement], findings: Sequence[Finding], numbers: _Numbers, messages: Messages
 ) -> str:
-    written: list[str] = []
+    parts: list[str] = []
     for statement in statements:
         proofs = dict.fromkeys(marker(numbers.of(findings[place].citation)) for place in statement.findings)
-        written.append(statement.text + ("".join(proofs) or messages.unsupported))
-    paragraphs = (written[start : start + _PARAGRAPH] for start in range(0, len(written), _PARAGRAPH))
+        parts.append(statement.text + ("".join(proofs) or messages.unsupported))
+    paragraphs = (parts[start : start + _PARAGRAPH] for start in range(0, len(parts), _PARAGRAPH))
     return "\n\n".join(" ".join(paragraph) for paragraph in paragraphs)

@@ -1,4 +1,4 @@
-"""The clients and stores that `shared.summaries` uses, a part of `shared.wiring.Services`."""
+"""The clients and stores used by `shared.summaries`, a part of `shared.wiring.Services`."""
 
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from shared.platform.settings import Settings
 
 
 class SummaryServices(Protocol):
-    """What summaries needs of the outside world."""
+    """The external services that summaries need."""
 
     settings: Settings
     content_index: SearchIndex

@@ -1,9 +1,8 @@
-"""The steps of a summary. Each reads and writes the summary's blobs, and may run twice after a crash.
+"""The steps of a summary. Each reads and writes the summary's blobs and may run twice after a crash.
 
-The steps of one document split it into windows, read them and make its result. The last step, `merge`, makes
-one result, written once, of what the documents gave in whole or in part.
-Rights are checked for each window and again before each result: a document that was closed meanwhile gives
-nothing.
+A document's steps split it into windows, read them and write its result. The last step, `merge`, writes one
+result from the complete and partial results of all documents. Permissions are checked before each window and
+again before each result, so a document that became unreadable contributes nothing.
 """
 
 from collections.abc import Sequence
@@ -56,12 +55,12 @@ from shared.summaries.store import SummaryStore
 
 MAX_KEY_FINDINGS = 20
 MAX_DOCUMENT_KEY_FINDINGS = 12
-_EACH_UNFINISHED = 8  # findings of a document whose child did not make its own result
+_EACH_UNFINISHED = 8  # findings of a document whose child wrote no result
 StepName = Literal["open", "read", "reduce", "merge"]
 
 
 async def perform(name: StepName, step: SummaryStep, services: SummaryServices) -> SummaryReply:
-    """Perform one step. Expected failures are replies; defects are raised."""
+    """Perform one step. Expected failures are returned; defects are raised."""
     store = SummaryStore(services.blobs, step.summary_id)
     try:
         if (end := await store.end()) is not None:
@@ -72,12 +71,12 @@ async def perform(name: StepName, step: SummaryStep, services: SummaryServices) 
         run = DocumentRun(services, store, request, step)
         return await {"open": run.open, "read": run.read, "reduce": run.reduce}[name]()
     except DocumentNotFoundError:
-        # It does not exist, or this user may not read it (any more): nothing of it is used.
+        # Missing, or no longer readable by this user: nothing of it is used.
         doc_id = (await store.request()).order.doc_ids[step.index]
         refused = DocumentResult(doc_id=doc_id, status="not_found", warning=not_found(doc_id))
         return DocumentEnded(status=(await store.put_result(step.index, refused)).status)
     except NotFoundError:
-        return SummaryClosed(status="cancelled")  # it was deleted
+        return SummaryClosed(status="cancelled")  # deleted
     except GroundworkError as failed:
         get_logger().warning("summary.step_failed", run_id=step.summary_id, error_type=failed.code, step=name)
         return SummaryStepFailed(error_type=failed.code, retryable=failed.retryable)
@@ -86,10 +85,10 @@ async def perform(name: StepName, step: SummaryStep, services: SummaryServices) 
 async def _merge_documents(
     request: SummaryRequest, store: SummaryStore, services: SummaryServices
 ) -> SummaryReply:
-    """Make and store the end of a summary."""
+    """Compute and store the end of a summary."""
     documents = await _readable_results(request, store, services)
     end = await _end_of(request, documents, services)
-    if await store.is_closed():  # it was deleted meanwhile: nothing is left behind
+    if await store.is_closed():  # deleted meanwhile: leave nothing behind
         return SummaryClosed(status="cancelled")
     closed = SummaryClosed(status=(await store.put_end(end)).status)
     await release(request.user.user_id, request.summary_id, services.settings, services.user_limits)
@@ -115,12 +114,12 @@ class DocumentRun:
     async def open(self) -> SummaryReply:
         """Split the document into windows."""
         record = await self._documents.get(self._doc_id)
-        known = await self._store.plan(self._step.index)
-        plan = known or await self._store.put_plan(self._step.index, await self._planned(record))
+        existing = await self._store.plan(self._step.index)
+        plan = existing or await self._store.put_plan(self._step.index, await self._planned(record))
         return DocumentOpened(window_count=len(plan.windows))
 
     async def read(self) -> SummaryReply:
-        """Read a range of windows, as far as the time goes; those that are read already are passed over."""
+        """Read a range of windows within the time limit, skipping those already read."""
         plan = await self._plan()
         count = self._step.end - self._step.first
         model = self._model(self._request.map_until, reading_tokens(self._settings.summaries, count))
@@ -146,10 +145,10 @@ class DocumentRun:
         return WindowsRead(done=done, failed=failed, again=again)
 
     async def reduce(self) -> SummaryReply:
-        """Make the document's result from the windows that were read."""
-        if (known := await self._store.result(self._step.index)) is not None:
-            return DocumentEnded(status=known.status)
-        await self._documents.get(self._doc_id)  # it may have been closed since the last window
+        """Compute the document's result from its windows."""
+        if (existing := await self._store.result(self._step.index)) is not None:
+            return DocumentEnded(status=existing.status)
+        await self._documents.get(self._doc_id)  # it may have become unreadable since the last window
         plan = await self._plan()
         windows = await read_windows(self._store, self._step.index, plan)
         result = await self._reduced(plan, windows)
@@ -186,7 +185,7 @@ class DocumentRun:
         hits = await BlockLookup(self._content).get_many(plan.windows[number])
         hits = [hit for hit in hits if hit.doc_id == self._doc_id]
         if not hits:
-            # A new version of the file has other blocks; or its blocks were closed before its row.
+            # A new version has other blocks, or the blocks' permissions changed before the row's.
             raise NotFoundError("The blocks of this window are gone.")
         output = await model.read(hits, {self._doc_id: record})
         return proved_window(output, hits, plan.source_url)
@@ -204,7 +203,7 @@ class DocumentRun:
         result = document_result(plan, windows, reduced.error_type)
         if result.status == "failed":
             return result
-        kept = [reduced.findings[place] for place in reduced.key_places]
+        key_findings = [reduced.findings[place] for place in reduced.key_places]
         cited = dict.fromkeys(place for statement in reduced.statements for place in statement.findings)
         extra = [reduced.findings[place] for place in cited if place not in reduced.key_places]
         order = {place: rank for rank, place in enumerate(dict.fromkeys((*reduced.key_places, *cited)))}
@@ -214,8 +213,8 @@ class DocumentRun:
         )
         return result.model_copy(
             update={
-                "findings": (*kept, *extra),
-                "key_count": len(kept),
+                "findings": (*key_findings, *extra),
+                "key_count": len(key_findings),
                 "statements": statements,
                 "metrics": tuple(without_repeated_metrics(m for one in windows for m in one.metrics)),
                 "tags": reduced.tags,
@@ -224,7 +223,7 @@ class DocumentRun:
 
     @property
     def _reduce_until(self) -> datetime:
-        # A little before the parent ends its late children, so that the result is stored by then.
+        # Shortly before the parent ends late children, so that the result is stored in time.
         until = self._request.children_until
         return until - (until - self._request.map_until) * 0.1
 
@@ -235,7 +234,7 @@ class DocumentRun:
 def _metered(
     services: SummaryServices, request: SummaryRequest, until: datetime, tokens: int
 ) -> SummaryModel:
-    """Return the model, limited to so many tokens and charged to the summary's owner."""
+    """Return the model, limited to the given tokens and charged to the summary's owner."""
     charge = charge_to(request.user.user_id, services.user_limits)
     model = MeteredChatModel(services.chat_model, TokenMeter(tokens), charge=charge)
     return SummaryModel(model, request, services.settings, until)
@@ -244,10 +243,10 @@ def _metered(
 def windows_of(
     blocks: Sequence[tuple[str, int]], most_tokens: int, most_windows: int
 ) -> tuple[tuple[tuple[str, ...], ...], int]:
-    """Windows of block ids, and how many blocks come after the last window that is allowed.
+    """Return windows of block ids, and the number of blocks beyond the last allowed window.
 
     Args:
-        blocks: (block id, tokens) in the order of the document.
+        blocks: (block id, tokens) in document order.
     """
     pieces = split([size for _, size in blocks], most_tokens)
     windows = tuple(tuple(blocks[place][0] for place in piece) for piece in pieces[:most_windows])
@@ -255,36 +254,36 @@ def windows_of(
 
 
 async def read_windows(store: SummaryStore, index: int, plan: DocumentPlan) -> list[WindowResult]:
-    """The windows that were read, in order."""
+    """Return the windows read so far, in order."""
     names = await store.names()
     read = [number for number in range(len(plan.windows)) if f"d{index:02d}/w{number:03d}" in names]
-    found = [await store.window(index, number) for number in read]
-    return [window for window in found if window is not None]
+    results = [await store.window(index, number) for number in read]
+    return [window for window in results if window is not None]
 
 
 def document_result(
     plan: DocumentPlan, windows: list[WindowResult], error_type: str | None = None
 ) -> DocumentResult:
-    """How it went with a document, without what was found: its status, and what is missing.
+    """Return a document's outcome without findings: its status and what is missing.
 
     Args:
-        error_type: why the findings could not be put together by the model.
+        error_type: why the model could not merge the findings.
     """
     name = plan.filename
-    said = []
+    notes = []
     if not plan.windows:
-        said.append(f"{name} holds no text that could be read.")
+        notes.append(f"{name} holds no text that could be read.")
     elif len(windows) < len(plan.windows):
-        said.append(
+        notes.append(
             f"{len(plan.windows) - len(windows)} of {len(plan.windows)} parts of {name} were not read."
         )
     elif not any(window.findings for window in windows):
-        said.append(f"Nothing that the model said of {name} could be proved.")
+        notes.append(f"Nothing that the model said of {name} could be proved.")
     if plan.left_out_blocks:
-        said.append(f"{name} is long: the last {plan.left_out_blocks} blocks were left out.")
+        notes.append(f"{name} is long: the last {plan.left_out_blocks} blocks were left out.")
     if error_type:
-        said.append(f"The findings of {name} stand as they are: the model failed ({error_type}).")
-    status: Literal["done", "partial", "failed"] = "partial" if said else "done"
+        notes.append(f"The findings of {name} stand as they are: the model failed ({error_type}).")
+    status: Literal["done", "partial", "failed"] = "partial" if notes else "done"
     if not any(window.findings for window in windows):
         status = "failed"
     return DocumentResult(
@@ -292,14 +291,14 @@ def document_result(
         filename=name,
         language=plan.language,
         status=status,
-        warning=" ".join(said) or None,
+        warning=" ".join(notes) or None,
     )
 
 
 async def _readable_results(
     request: SummaryRequest, store: SummaryStore, services: SummaryServices
 ) -> list[DocumentResult]:
-    """What the children left, without the documents that the user may no longer read."""
+    """Return the children's results without documents that the user can no longer read."""
     doc_ids = request.order.doc_ids
     results = await run_together(*(_result(doc_id, index, store) for index, doc_id in enumerate(doc_ids)))
     index = SecuredIndex(services.documents_index, request.user, services.documents)
@@ -313,9 +312,9 @@ async def _readable_results(
 
 
 async def _result(doc_id: str, index: int, store: SummaryStore) -> DocumentResult:
-    """What a child left: its result, or what it had read when it failed or was late."""
-    if (known := await store.result(index)) is not None:
-        return known
+    """Return a child's result, or its partial windows if it failed or was late."""
+    if (existing := await store.result(index)) is not None:
+        return existing
     plan = await store.plan(index)
     if plan is None:
         return DocumentResult(
@@ -327,7 +326,7 @@ async def _result(doc_id: str, index: int, store: SummaryStore) -> DocumentResul
     warning = f"{late} {result.warning}" if result.warning else late
     if result.status == "failed":
         return result.model_copy(update={"warning": warning})
-    # Some of each window, not the first windows alone.
+    # A sample of every window rather than the first windows only.
     each = max(1, _EACH_UNFINISHED // len(windows))
     findings = without_repeats(one for window in windows for one in window.findings[:each])
     return result.model_copy(

@@ -1,4 +1,4 @@
-"""The life of a summary as its callers see it: begin, view, cancel, delete, purge."""
+"""The life cycle of a summary for its callers: start, view, cancel, delete, purge."""
 
 import re
 import uuid
@@ -35,20 +35,20 @@ from shared.summaries.store import FOLDER, SummaryStore
 Forget = Callable[[str], Awaitable[None]]
 """Ends an orchestration and removes its history."""
 
-_RESERVE = 0.25  # of the whole time, at most, for each of the two reduces (unmeasured)
+_RESERVE = 0.25  # maximum share of the total time for each of the two reduces (unmeasured)
 
 
 async def begin_summary(
     order: SummaryOrder, user: UserContext, services: SummaryServices, summary_id: str | None = None
 ) -> SummaryRequest:
-    """Store the request; the caller then starts the orchestration, unless there is one of this id.
+    """Store the request. The caller then starts the orchestration unless it exists.
 
     Args:
-        summary_id: of a summary that may have been begun already; None = a new one.
+        summary_id: of a summary that may exist already; None = a new one.
     """
     order = order.model_copy(update={"doc_ids": tuple(dict.fromkeys(order.doc_ids))})
-    made = _request(order, user, services, summary_id)
-    stored = await SummaryStore(services.blobs, made.summary_id).keep_request(made)
+    request = _request(order, user, services, summary_id)
+    stored = await SummaryStore(services.blobs, request.summary_id).keep_request(request)
     await add_to_list(stored, services.blobs)
     return stored
 
@@ -56,10 +56,10 @@ async def begin_summary(
 async def renew_summary(
     request: SummaryRequest, user: UserContext, services: SummaryServices
 ) -> SummaryRequest:
-    """Restart the clock of a summary that was stored but never started; returns the stored request.
+    """Reset the deadlines of a summary that was stored but never started, and return the stored request.
 
-    The same idempotency key may come a day later. By then the deadline would be over, the slot taken by
-    another run, and the rights of the user may have changed.
+    Its idempotency key may be repeated a day later, when the deadline has passed, the slot is taken by
+    another run, and the user's permissions may have changed.
     """
     renewed = _request(request.order, user, services, request.summary_id)
     await SummaryStore(services.blobs, request.summary_id).put_request(renewed)
@@ -75,7 +75,7 @@ async def renew_summary(
 
 
 def start_of(request: SummaryRequest, settings: Settings) -> SummaryStart:
-    """The input of the orchestration."""
+    """Return the input of the orchestration."""
     return SummaryStart(
         summary_id=request.summary_id,
         document_count=len(request.order.doc_ids),
@@ -86,10 +86,10 @@ def start_of(request: SummaryRequest, settings: Settings) -> SummaryStart:
 
 
 async def owned_summary(summary_id: str, user: UserContext, blobs: BlobStore) -> SummaryRequest:
-    """The request of a summary.
+    """Return the request of a summary.
 
     Raises:
-        NotFoundError: there is no such summary, or it belongs to somebody else; the two look the same.
+        NotFoundError: it is missing or belongs to somebody else, indistinguishably.
     """
     missing = NotFoundError(
         f"There is no summary {summary_id[:64]!r}.", "Check the id; only a summary's owner can see it."
@@ -106,14 +106,14 @@ async def owned_summary(summary_id: str, user: UserContext, blobs: BlobStore) ->
 
 
 async def has_ended(summary_id: str, blobs: BlobStore) -> bool:
-    """Whether there is an end to look at."""
+    """Return whether the summary has ended."""
     return await SummaryStore(blobs, summary_id).end() is not None
 
 
 async def view_summary(
     request: SummaryRequest, services: SummaryServices, reader: UserContext
 ) -> SummaryView:
-    """The summary as it stands. It shows nothing of documents that the reader may no longer read."""
+    """Return the summary's current state, without documents that the reader can no longer read."""
     store = SummaryStore(services.blobs, request.summary_id)
     search = DocumentSearch(SecuredIndex(services.documents_index, reader, services.documents))
     end, children, readable = await run_together(
@@ -142,7 +142,7 @@ async def view_summary(
 
 
 async def cancel_summary(request: SummaryRequest, services: SummaryServices) -> None:
-    """End it without a result. Idempotent; ConflictError when it ended in another way."""
+    """End the summary without a result. Idempotent. Raise ConflictError if it ended differently."""
     end = await _close(request, "cancelled", "The summary was cancelled.", RunCancelledError.code, services)
     if end.status != "cancelled":
         raise ConflictError("The summary has ended already.", "See its result.")
@@ -156,7 +156,7 @@ async def close_dead_summary(request: SummaryRequest, services: SummaryServices)
 async def delete_summary(
     request: SummaryRequest, settings: Settings, blobs: BlobStore, user_limits: UserLimitStore, forget: Forget
 ) -> None:
-    """Remove it and everything made of it."""
+    """Delete a summary and everything derived from it."""
     await forget_instances(request, forget)
     await remove_from_list(request, blobs)
     await SummaryStore(blobs, request.summary_id).delete()
@@ -164,7 +164,7 @@ async def delete_summary(
 
 
 async def forget_instances(request: SummaryRequest, forget: Forget) -> None:
-    """End the parent first, so that it starts no more children; then the children."""
+    """Terminate the parent first, so that it starts no more children, then the children."""
     await forget(request.summary_id)
     await run_together(
         *(forget(f"{request.summary_id}:d{index}") for index in range(len(request.order.doc_ids)))
@@ -174,13 +174,12 @@ async def forget_instances(request: SummaryRequest, forget: Forget) -> None:
 async def purge_old_summaries(
     now: datetime, settings: Settings, blobs: BlobStore, user_limits: UserLimitStore, forget: Forget
 ) -> int:
-    """Delete summaries older than RUN_RETENTION_DAYS, and what a step at work left of a deleted one.
-
-    Returns how many were deleted.
+    """Delete summaries older than RUN_RETENTION_DAYS and leftovers of deleted ones. Return the number of
+    summaries.
     """
     limit = now - timedelta(days=settings.conversations.run_retention_days)
     purged = 0
-    entries = await all_entries(blobs)  # read first: the entry of a summary is written last
+    entries = await all_entries(blobs)  # read first, because a summary's entry is written last
     names = [blob.name async for blob in blobs.list_blobs(WORK, FOLDER)]
     requested = {name.split("/")[1] for name in names if name.endswith("/request.json")}
     for name, summary_id in entries.items():
@@ -191,7 +190,7 @@ async def purge_old_summaries(
         try:
             request = await store.request()
         except NotFoundError:
-            await store.delete()  # the request is written first and removed first: the rest is orphaned
+            await store.delete()  # the request is written first and deleted first, so the rest is orphaned
             continue
         if request.created_at < limit:
             await delete_summary(request, settings, blobs, user_limits, forget)
@@ -228,7 +227,7 @@ async def _children(request: SummaryRequest, store: SummaryStore) -> Sequence[Ch
 
 async def _child(doc_id: str, index: int, names: frozenset[str], store: SummaryStore) -> ChildView:
     folder = f"d{index:02d}/"
-    # What somebody deletes meanwhile is not there; the names were read a moment ago.
+    # Blobs may have been deleted since their names were listed.
     plan = await store.plan(index) if f"{folder}plan" in names else None
     result = await store.result(index) if f"{folder}result" in names else None
     if result is not None and result.status == "not_found":
@@ -243,7 +242,7 @@ async def _child(doc_id: str, index: int, names: frozenset[str], store: SummaryS
 
 
 def _progress(children: Sequence[ChildView]) -> float:
-    """The mean over the documents, so that a long one does not hide the others."""
+    """Return the mean over the documents, so that a long one doesn't hide the others."""
     shares = [
         child.windows_done / child.windows
         if child.windows
@@ -259,6 +258,6 @@ async def _close(
     end = SummaryEnd.model_validate(
         {"status": status, "finished_at": datetime.now(UTC), "error": error, "error_type": error_type}
     )
-    kept = await SummaryStore(services.blobs, request.summary_id).put_end(end)
+    stored = await SummaryStore(services.blobs, request.summary_id).put_end(end)
     await release(request.user.user_id, request.summary_id, services.settings, services.user_limits)
-    return kept
+    return stored
