@@ -1,15 +1,15 @@
-"""An answer's Markdown as chat clients show it. Pure: finished lines in, what they become out.
+"""Conversion of an answer's Markdown for chat clients. Pure: finished lines in, converted lines out.
 
-Chat clients show no tables, and no picture or link of an address without a host. So outside fenced code:
+Chat clients display neither tables nor pictures or links with relative URLs. Outside fenced code therefore:
 
-- a picture becomes its caption in italics; the picture itself is shown under the message;
-- a link to our own API becomes its text; the numbered source behind it leads there;
-- a table, whose rows begin with "|", becomes a line for each row: `- **first cell** · Heading: cell`;
-- the label of a page follows the reader's language: `(Source: manual.pdf, p. 3)[1]`;
-- items of lists are parted by blank lines: without them, the Agents Playground shows no chips for the sources
-  in a list. An item alone has none to be parted from: in the whole text it is a paragraph with its sign.
+- a picture becomes its caption in italics, and is attached below the message;
+- a link to our API becomes its text, and the numbered source after it has the link;
+- a table, whose rows start with "|", becomes one line per row: `- **first cell** · Heading: cell`;
+- list items are separated by blank lines, because otherwise the Agents Playground shows no source chips in a
+  list. A single item has no neighbour to separate it from, so it becomes a paragraph that starts with its
+  marker.
 
-Everything else stays as it is: `ReaderText` has made a model's words safe before they came here.
+Everything else is unchanged: `ReaderText` has already sanitised the model's text.
 """
 
 import re
@@ -34,23 +34,20 @@ _CITED = re.compile(r"\[\d{1,3}\]")
 
 
 def for_channel(text: str, page_label: str) -> tuple[str, tuple[ShownTable, ...]]:
-    """Return a whole text as chat clients show it, and its tables.
+    """Convert a complete text and return it with its tables.
 
-    Cells of the tables, for channels that can draw them, keep only the number of a source.
-
-    Args:
-        page_label: format of a page number in the reader's language, such as `p. {}`.
+    The returned tables are for channels that can draw them; their cells keep only the number of a source.
     """
-    shown, found = _rendered(text.split("\n"), page_label)
+    lines, found = _rendered(text.split("\n"), page_label)
     tables = tuple(_with_short_sources(table) for table in found if len(table) > 1)
-    return _with_lone_items_freed("\n".join(shown).strip("\n")), tables
+    return _with_lone_items_freed("\n".join(lines).strip("\n")), tables
 
 
 def finished_lines(text: str, page_label: str) -> str:
-    """Return what the finished lines of a growing text become. More text only adds to it."""
+    """Convert the finished lines of a streamed text. Later calls only append to the result."""
     lines = text.split("\n")[:-1]
-    shown, _ = _rendered(lines, page_label, may_grow=True)
-    return "".join(f"{line}\n" for line in shown)
+    output, _ = _rendered(lines, page_label, may_grow=True)
+    return "".join(f"{line}\n" for line in output)
 
 
 _Row = tuple[str, ...]
@@ -59,12 +56,12 @@ _Row = tuple[str, ...]
 def _rendered(
     lines: Sequence[str], page_label: str, *, may_grow: bool = False
 ) -> tuple[list[str], list[list[_Row]]]:
-    """Return what lines become, and the tables among them as rows, the header first.
+    """Convert lines, and return the tables among them as rows, header first.
 
     Args:
-        may_grow: whether lines follow: a last row that may be the header of a table is left out.
+        may_grow: more lines follow, so a last row that may be a table's header is left out.
     """
-    shown: list[str] = []
+    output: list[str] = []
     tables: list[list[_Row]] = []
     is_code = _code_lines(lines)
     localised = r"\1, " + page_label.format(r"\2")
@@ -73,23 +70,23 @@ def _rendered(
     while at < len(lines):
         line = lines[at]
         if is_code[at]:
-            shown.append(line)
+            output.append(line)
         elif table := _table_at(lines, at):
             tables.append(table)
-            shown += [shown_row for row in table[1:] if (shown_row := _as_line(table[0], row))]
-            at += len(table)  # and the delimiter, below
+            output += [shown_row for row in table[1:] if (shown_row := _as_line(table[0], row))]
+            at += len(table)  # and the delimiter row, below
         elif not _ROW.match(line):
             is_item = _ITEM.match(line) is not None
-            shown += ["", _inline(line)] if is_item and in_list else [_inline(line)]
+            output += ["", _inline(line)] if is_item and in_list else [_inline(line)]
             in_list = bool(line.strip()) and (is_item or in_list)
         elif not may_grow or at + 1 < len(lines):
-            shown.append(_inline(line))
+            output.append(_inline(line))
         at += 1
-    return shown, tables
+    return output, tables
 
 
 def _code_lines(lines: Sequence[str]) -> list[bool]:
-    """Return whether each line belongs to fenced code, its fences included."""
+    """Return for each line whether it belongs to fenced code, fences included."""
     is_code: list[bool] = []
     fence = ""
     for line in lines:
@@ -104,7 +101,9 @@ def _code_lines(lines: Sequence[str]) -> list[bool]:
 
 
 def _table_at(lines: Sequence[str], start: int) -> list[_Row]:
-    """Return the rows of the table that begins at a line, each as wide as the header; empty without one."""
+    """Return the rows of the table that starts at a line, each as wide as the header;
+    empty if there is none.
+    """
     rows = list(takewhile(_ROW.match, lines[start:]))
     if len(rows) < 2 or not _DELIMITER.fullmatch(rows[1]):
         return []
@@ -120,7 +119,7 @@ def _with_short_sources(table: Sequence[_Row]) -> ShownTable:
 
 
 def cut(text: str, most_chars: int) -> str:
-    """The text, with an ellipsis in place of what is too much."""
+    """Truncate the text with an ellipsis."""
     return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
 
 
@@ -129,15 +128,17 @@ def _with_lone_items_freed(text: str) -> str:
     for index in _lone_items(lines):
         item = lines[index].lstrip(" ")
         indent = lines[index][: len(lines[index]) - len(item)]
-        sign, _, said = item.partition(" ")
+        sign, _, content = item.partition(" ")
         free = f"{sign[:-1]}\\{sign[-1]}" if sign[0].isdigit() else "•"
-        lines[index] = f"{indent}{free} {said}"
+        lines[index] = f"{indent}{free} {content}"
     return "\n".join(lines)
 
 
 def _lone_items(lines: list[str]) -> list[int]:
-    """Where an item with a source, of one paragraph, is all of its list. Lists with code are left alone."""
-    found: list[int] = []
+    """Return the indexes of single-item lists whose item is one paragraph with a source. Lists with code are
+    skipped.
+    """
+    indexes: list[int] = []
     items: list[int] = []
     is_plain, before = True, ""
     for index, (line, is_code) in enumerate(zip([*lines, ""], [*_code_lines(lines), False], strict=True)):
@@ -145,14 +146,14 @@ def _lone_items(lines: list[str]) -> list[int]:
         is_new = after_blank and line[:1] not in ("", " ") and not _ITEM.match(line) and not is_code
         if is_new or index == len(lines):
             if is_plain and len(items) == 1 and _CITED.search(_paragraph(lines, items[0])):
-                found += items
+                indexes += items
             items, is_plain = [], True
         if _ITEM.match(line):
             items.append(index)
         elif is_code or (after_blank and line.startswith(" ")):
             is_plain = False
         before = line
-    return found
+    return indexes
 
 
 def _paragraph(lines: list[str], first: int) -> str:
@@ -172,28 +173,30 @@ def _as_wide(cells: tuple[str, ...], width: int) -> tuple[str, ...]:
 
 
 def _as_line(header: tuple[str, ...], row: tuple[str, ...]) -> str:
-    """`- **Hamburg** · Pressure: 10 bar (Source: manual.pdf, S. 3)[1]`; empty cells are left out."""
+    """Return a row as `- **Hamburg** · Pressure: 10 bar (Source: manual.pdf, S. 3)[1]`,
+    without empty cells.
+    """
     first = _bold(row[0]) if row[0] else ""
-    named = [
+    cells = [
         f"{name}: {cell}" if name else cell for name, cell in zip(header[1:], row[1:], strict=True) if cell
     ]
-    parts = [part for part in (first, *named) if part]
+    parts = [part for part in (first, *cells) if part]
     return f"- {_BREAK.sub(', ', ' · '.join(parts))}\n" if parts else ""
 
 
 def _bold(cell: str) -> str:
-    """The first cell stands out, unless signs in it would not fit together with that."""
+    """Make the first cell bold unless it contains conflicting markup."""
     words, mark, source = cell.partition(" (Source: ")
     return f"**{words}**{mark}{source}" if words and "*" not in words and "`" not in words else cell
 
 
 def _inline(text: str) -> str:
-    """Replace pictures by their captions, and links to our API by their texts."""
+    """Replace pictures by their captions and links to our API by their texts."""
 
-    def label(found: re.Match[str]) -> str:
-        caption = found["caption"]
+    def label(match: re.Match[str]) -> str:
+        caption = match["caption"]
         if caption is None:
-            return found["text"]
+            return match["text"]
         return f"*{caption.strip()}*" if caption.strip() else caption
 
     return _OWN_ADDRESS.sub(label, text)

@@ -1,8 +1,8 @@
-"""Writes a run's answer into the conversation: streamed where the channel can show that, whole at the end.
+"""Writes a run's answer into the conversation, streamed if the channel supports it and complete at the end.
 
-A duplicate is worse than a pause, and a missing answer is worse than both. So an attempt that finds that an
-earlier one had begun replaces what that one showed with the whole message, or sends it again; after a message
-that went out whole, nothing is sent.
+A duplicate is worse than a pause, and a missing answer worse than both. So an attempt that finds the traces
+of an earlier one replaces the partial message with the complete one or sends it again; after a complete
+message it sends nothing.
 """
 
 import time
@@ -57,16 +57,16 @@ from shared.teams.outgoing import reply_of
 from shared.teams.parsing import conversation_key
 from shared.teams.store import ReplyMemory
 
-MAX_PARTS = 40  # more than an hour; a run ends long before, whatever happens
-_POLLS_S = (0.05, 0.5)  # first, slowest; chat users see words by the second
-_CHECK_AFTER_S = 5.0  # of silence: is the orchestration still there?
-_TYPING_EVERY_S = 5.0  # clients show the typing indicator for some seconds
-_AFTER_EXPIRY_S = 60.0  # by then the run has noticed itself that nobody answered
+MAX_PARTS = 40  # over an hour, far beyond any run's deadline
+_POLLS_S = (0.05, 0.5)  # first, slowest; chat messages change once a second
+_CHECK_AFTER_S = 5.0  # of silence, then check that the orchestration is alive
+_TYPING_EVERY_S = 5.0  # clients show the typing indicator for a few seconds
+_AFTER_EXPIRY_S = 60.0  # by then the run has timed out its clarification
 
 
 @dataclass(frozen=True)
 class RunReply:
-    """The reply to one run: where it goes, what is kept of it, and the message that is being written."""
+    """The reply to one run: its destination, stored state and current message."""
 
     step: ReplyStep
     deps: ReplyDependencies
@@ -76,45 +76,45 @@ class RunReply:
 
     @property
     def language(self) -> Language:
-        """Of fixed texts."""
+        """The language of fixed texts."""
         return messages.language_of(self.place.conversation)
 
 
 async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
-    """Follow the run for a while; its end, or its clarification, becomes a message.
+    """Follow the run for a while; its end or clarification becomes a message.
 
     Raises:
         NotFoundError: the run was erased.
-        CallerError: the channel accepts nothing from us there.
-        DependencyError: the channel cannot be reached.
+        CallerError: the channel permanently rejects our messages.
+        DependencyError: the channel is unreachable.
     """
     memory = ReplyMemory(deps.services.blobs, step.run_id, step.reply_key)
     place = await memory.place()
-    if (sent := await memory.noted(step.ask_step, "sent")) is not None:
-        await _note_answered(sent, step, place, deps)
+    if (previous := await memory.noted(step.ask_step, "sent")) is not None:
+        await _note_answered(previous, step, place, deps)
         return step.end
     is_first = step.part == 0 and await memory.begin(step.ask_step)
-    begun = "" if is_first or step.part else await memory.noted(step.ask_step, "growing") or ""
-    is_shown = is_first or begun
-    stream = await deps.outbox.begin(place.conversation, place.reply_to, begun) if is_shown else None
+    partial = "" if is_first or step.part else await memory.noted(step.ask_step, "growing") or ""
+    is_shown = is_first or partial
+    stream = await deps.outbox.begin(place.conversation, place.reply_to, partial) if is_shown else None
     writer = Writer(deps.outbox, place, stream)
     reply = RunReply(step, deps, place, memory, writer)
     try:
         return await _follow_run(reply)
     finally:
-        if await writer.give_up(messages.GOING_ON[reply.language]):  # does nothing once it is finished
+        if await writer.give_up(messages.GOING_ON[reply.language]):  # no effect once finished
             await memory.note(step.ask_step, "growing", "")
 
 
 async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
-    """If nobody answered in time, the run went on by itself: follow it to its answer."""
+    """Follow a run that continued by itself because its clarification wasn't answered in time."""
     services = deps.services
     record = await services.runs.get(step.run_id)
     if record is None or record.status == "cancelled":
         return step.end
-    _, known = await clarification_of(step.run_id, step.ask_step, services.run_log)
-    if known is not None and known.choice.said:
-        return step.end  # answered: here, where another reply shows the result, or over the API
+    _, reply = await clarification_of(step.run_id, step.ask_step, services.run_log)
+    if reply is not None and reply.choice.said:
+        return step.end  # answered here (another reply shows the result) or over the API
     memory = ReplyMemory(services.blobs, step.run_id, step.reply_key)
     if not await _has_access(await memory.place(), deps) or not await memory.claim(step.ask_step):
         return step.end
@@ -122,7 +122,7 @@ async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
 
 
 async def _has_access(place: ReplyPlace, deps: ReplyDependencies) -> bool:
-    """Whether the user still has access: days have passed since they wrote."""
+    """Return whether the user still has access, days after the message."""
     if place.owner_id.startswith(NOBODYS):
         return True
     asker = BotSender(channel_user_id=place.owner_id, object_id=place.owner_id)
@@ -134,14 +134,14 @@ async def _has_access(place: ReplyPlace, deps: ReplyDependencies) -> bool:
 
 
 async def _follow_run(reply: RunReply) -> ReplyStep:
-    """Show the run's progress and text until it ends, asks, or the time for one message is over."""
+    """Show progress and text until the run ends or asks, or the time for one message is over."""
     step, deps, writer = reply.step, reply.deps, reply.writer
     text, number, line = (
         LiveText(messages.PAGE[reply.language]),
         step.after,
         messages.BEGINNING[reply.language],
     )
-    await writer.inform(line)  # at once: a plan may take some seconds
+    await writer.inform(line)  # at once, because a plan may take seconds
 
     async def close_if_dead() -> None:
         if not await deps.orchestrations.is_alive(step.run_id):
@@ -150,16 +150,16 @@ async def _follow_run(reply: RunReply) -> ReplyStep:
     seconds = deps.services.settings.bot.stream_seconds
     events = _events(deps.services.run_log, step.run_id, step.after, seconds, close_if_dead)
     async with aclosing(events):
-        noted = ""
-        async for found in events:
-            if writer.message_id != noted:
-                # As soon as the channel has given it: an attempt after a crash replaces this message.
-                noted = writer.message_id
-                await reply.memory.note(step.ask_step, "growing", noted)
-            if found is None:
+        stored_id = ""
+        async for entry in events:
+            if writer.message_id != stored_id:
+                # As soon as it is known: an attempt after a crash replaces this message.
+                stored_id = writer.message_id
+                await reply.memory.note(step.ask_step, "growing", stored_id)
+            if entry is None:
                 await writer.keep_typing()
                 continue
-            number, event = found
+            number, event = entry
             if is_terminal(event):
                 return await _send_end(event, reply)
             if isinstance(event, AskUserEvent):
@@ -170,7 +170,7 @@ async def _follow_run(reply: RunReply) -> ReplyStep:
 
 
 async def _continue_later(number: int, reply: RunReply) -> ReplyStep:
-    """The time for one message is over: the next step continues in a new message."""
+    """Finish the message and let the next step continue in a new one."""
     part = reply.step.part
     if part >= MAX_PARTS:
         raise DefectError("a run without an end")
@@ -181,7 +181,7 @@ async def _continue_later(number: int, reply: RunReply) -> ReplyStep:
 
 
 async def _show_progress(event: RunEvent, line: str, reply: RunReply) -> str:
-    """The progress line after an event, shown if it is new."""
+    """Show the event's progress line if it is new, and return the current line."""
     now = messages.progress_line(event, reply.language) or line
     if now != line:
         await reply.writer.inform(now)
@@ -189,10 +189,10 @@ async def _show_progress(event: RunEvent, line: str, reply: RunReply) -> str:
 
 
 async def _send_clarification(event: AskUserEvent, number: int, reply: RunReply) -> ReplyStep:
-    """Send the run's question, with its options as buttons."""
+    """Send the run's clarification with its options as buttons."""
     place, run_id = reply.place, reply.step.run_id
-    asked = Clarification.model_validate(event.model_dump(include=set(Clarification.model_fields)))
-    # Noted before the buttons are there: a click must find the run that waits.
+    clarification = Clarification.model_validate(event.model_dump(include=set(Clarification.model_fields)))
+    # Before the buttons appear, because a click must find the waiting run.
     await remember(
         place.conversation, place.owner_id, reply.deps.turns, lambda turn: {"waiting_run_id": run_id}
     )
@@ -201,10 +201,10 @@ async def _send_clarification(event: AskUserEvent, number: int, reply: RunReply)
             title=one_line(option.name),
             value=ChosenOption(run_id=run_id, number=option.number),
         )
-        for option in asked.options
+        for option in clarification.options
     )
-    await reply.writer.finish(BotReply(text=markdown_text(asked.question), buttons=buttons))
-    waits_s = (asked.expires_at - datetime.now(UTC)).total_seconds() + _AFTER_EXPIRY_S
+    await reply.writer.finish(BotReply(text=markdown_text(clarification.question), buttons=buttons))
+    waits_s = (clarification.expires_at - datetime.now(UTC)).total_seconds() + _AFTER_EXPIRY_S
     update = {"kind": "expire", "ask_step": event.step, "after": number, "part": 1, "attempt": 0}
     return reply.step.model_copy(update={**update, "delay_s": max(waits_s, 0.0)})
 
@@ -226,30 +226,30 @@ async def _send_end(event: RunEvent, reply: RunReply) -> ReplyStep:
 
 
 async def _answer(record: RunRecord, reply: RunReply) -> BotReply:
-    """The answer, read with the rights with which it was written."""
+    """Return the answer, read with the rights under which it was written."""
     services = reply.deps.services
     request = await RunFiles(services.blobs, record.run_id).request()
-    _, known = await clarification_of(record.run_id, record.ask_step, services.run_log)
-    asker = asker_after_wait(request, known.choice, datetime.now(UTC)) if known else None
+    _, clarification = await clarification_of(record.run_id, record.ask_step, services.run_log)
+    asker = asker_after_wait(request, clarification.choice, datetime.now(UTC)) if clarification else None
     reader: UserContext = request.with_rights_of(asker).user
     answer = (await view_run(record, services, reader)).answer
     if answer is None:
         raise NotFoundError("The answer was deleted.")
-    shown = reply_of(answer, language=reply.language, public_address=services.settings.host.public_address)
+    message = reply_of(answer, language=reply.language, public_address=services.settings.host.public_address)
     note = None if await _is_small_talk(record.run_id, reply.deps) else _note_of(answer, reply.place)
     if note is None:
-        return shown
-    return shown.model_copy(update={"text": f"{shown.text}\n\n_{note[reply.language]}_"})
+        return message
+    return message.model_copy(update={"text": f"{message.text}\n\n_{note[reply.language]}_"})
 
 
 async def _is_small_talk(run_id: str, deps: ReplyDependencies) -> bool:
-    """Whether no document was read for it: "Thank you!" is no question, and its answer has no sources."""
+    """Return whether the run read no documents ("Thank you!"), so that its answer has no sources."""
     events = events_of(await deps.services.run_log.read(run_id))
     return any(isinstance(event, ActionEvent) and event.query_type == "CONVERSATION" for event in events)
 
 
 def _note_of(answer: RunAnswer, place: ReplyPlace) -> messages.Texts | None:
-    """A note below an answer for which fewer documents than usual were read."""
+    """Return the note below an answer that was based on fewer documents than usual."""
     if place.alone:
         return messages.OF_PERSON_ALONE
     is_shared = place.conversation.kind != "personal"
@@ -259,10 +259,10 @@ def _note_of(answer: RunAnswer, place: ReplyPlace) -> messages.Texts | None:
 async def _note_answered(
     message_id: str, step: ReplyStep, place: ReplyPlace, deps: ReplyDependencies
 ) -> None:
-    """Note which run our message shows, for thumbs and for `/sources`."""
+    """Store which run our message shows, for ratings and `/sources`."""
     run_id = step.run_id
     if await deps.services.runs.get(run_id) is None:
-        return  # forgotten meanwhile
+        return  # deleted meanwhile
     if message_id:
         key = conversation_key(place.conversation)
         await deps.turns.note_message(key, message_id, run_id, place.owner_id)
@@ -271,11 +271,7 @@ async def _note_answered(
 
 
 class LiveText:
-    """Turns a run's events into finished lines that can be appended to a streamed message.
-
-    Args:
-        page_label: format of a page number in the reader's language, such as `p. {}`.
-    """
+    """Converts a run's events into finished lines for a streamed message."""
 
     def __init__(self, page_label: str) -> None:
         self._page_label = page_label
@@ -284,7 +280,7 @@ class LiveText:
         self._shown = ""
 
     async def take(self, event: RunEvent, write: Callable[[str], Awaitable[None]]) -> None:
-        """Take the next event; events without text change nothing."""
+        """Process an event; events without text are ignored."""
         if withdraws_step(event):
             if event.step == self._step:
                 self._begin(None)
@@ -294,9 +290,9 @@ class LiveText:
             self._text += event.text
             now = finished_lines(self._text, self._page_label) if "\n" in event.text else ""
             if len(now) > len(self._shown) and now.startswith(self._shown):
-                added = now[len(self._shown) :]
+                addition = now[len(self._shown) :]
                 self._shown = now
-                await write(added)
+                await write(addition)
 
     def _begin(self, step: int | None) -> None:
         self._text, self._step = "", step
@@ -305,20 +301,20 @@ class LiveText:
 async def _events(
     log: RunLog, run_id: str, after: int, seconds: float, when_silent: Callable[[], Awaitable[None]]
 ) -> AsyncGenerator[tuple[int, RunEvent] | None, None]:
-    """Events after number `after`, with their numbers; None now and then while nothing comes.
+    """Yield events after number `after` with their numbers, and None periodically during silence.
 
     Ends after `seconds`. `when_silent` may write the last event of a run that has died.
 
     Raises:
-        NotFoundError: the run's log is gone.
+        NotFoundError: the run's log was deleted.
     """
     ends = time.monotonic() + seconds
     number, offset, heard, pause = 0, 0, time.monotonic(), 0.0
     with log.watch(run_id) as tail:
         while True:
-            written = await next_piece(log, run_id, offset, tail, pause)
-            offset = written.next_offset
-            for line in written.public:
+            piece = await next_piece(log, run_id, offset, tail, pause)
+            offset = piece.next_offset
+            for line in piece.public:
                 number += 1
                 if number > after:
                     yield number, parse_event(line)
@@ -326,7 +322,7 @@ async def _events(
             if now >= ends:
                 return
             first, slowest = _POLLS_S
-            if written.lines:
+            if piece.lines:
                 heard, pause = now, first
                 continue
             yield None
@@ -337,7 +333,7 @@ async def _events(
 
 
 class Writer:
-    """One message of a reply. `finish` it once; `give_up` in any case."""
+    """One message of a reply. Call `finish` once, and `give_up` in any case."""
 
     def __init__(self, outbox: BotOutbox, place: ReplyPlace, stream: BotStream | None) -> None:
         self._outbox = outbox
@@ -348,27 +344,27 @@ class Writer:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a message that users see begun, or wait for."""
+        """Whether a message was begun or is expected."""
         return self._stream is not None
 
     @property
     def message_id(self) -> str:
-        """The channel's id of the message that users see begun; empty if there is none."""
+        """The channel's id of the message that was begun; empty if none."""
         return self._stream.message_id if self._stream is not None else ""
 
     async def inform(self, line: str) -> None:
-        """Show the progress line, until there is text."""
+        """Show the progress line until there is text."""
         if self._stream is not None and not self._has_text:
             await self._stream.inform(line)
 
     async def write(self, text: str) -> None:
-        """Add to the text."""
+        """Append to the text."""
         if self._stream is not None:
             self._has_text = True
             await self._stream.write(text)
 
     async def keep_typing(self) -> None:
-        """Show the typing indicator now and then, unless the message is streamed."""
+        """Show the typing indicator periodically unless the message is streamed."""
         if self._stream is not None and self._stream.is_live:
             return
         if time.monotonic() - self._typed_at >= _TYPING_EVERY_S:
@@ -377,11 +373,11 @@ class Writer:
                 await self._outbox.typing(self._place.conversation)
 
     async def finish(self, reply: BotReply) -> str:
-        """Put the whole message there; the channel's id of it. If the stream fails, a new message is sent.
+        """Send the complete message and return the channel's id. If streaming fails, a new message is sent.
 
         Raises:
-            CallerError: the channel accepts nothing from us there.
-            DependencyError: the channel cannot be reached.
+            CallerError: the channel permanently rejects our messages.
+            DependencyError: the channel is unreachable.
         """
         stream, self._stream = self._stream, None
         if stream is not None:
@@ -391,14 +387,14 @@ class Writer:
                 raise
             except GroundworkError as failed:
                 get_logger().warning("channel.stream_failed", error_type=failed.code)
-        # A reply to a message only the first time: later it would appear far above the latest messages.
+        # Only the first part quotes the message: later ones would appear far above the latest messages.
         reply_to = self._place.reply_to if stream is not None else None
         return await self._outbox.say(self._place.conversation, reply, reply_to)
 
     async def give_up(self, text: str) -> bool:
-        """Finish an unfinished message with a text that says so; the answer will be sent as a new one.
+        """End an unfinished message with a notice; the answer will be sent as a new one.
 
-        Returns whether there was one.
+        Return whether there was an unfinished message.
         """
         stream, self._stream = self._stream, None
         if stream is not None:
