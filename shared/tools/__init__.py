@@ -1,7 +1,6 @@
-"""The tools of every agent, over one registry. Tools over the same thing share a file.
+"""The tools of all agents, in one registry. Tools over the same data share a file.
 
-`base` is what a tool is, `registry` binds one to a user, `execution` carries out calls and renders their
-results.
+`base` defines a tool, `registry` binds one to a user, `execution` runs calls and renders their results.
 
 Pure: tool_calls.
 """

@@ -1,4 +1,4 @@
-"""The tool `ask_user`: a question back to the person, with options to choose from."""
+"""The tool `ask_user`: a clarification with options."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What a tool is (contracts.md, section 2): a name, typed arguments, and a call that never raises."""
+"""The base class of tools: a name, typed arguments, and a call that never raises."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -19,13 +19,13 @@ from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
 
 if TYPE_CHECKING:
-    from shared.tools.binding import Binding  # which imports this module
+    from shared.tools.binding import Binding  # circular import
 
 ToolResult = dict[str, Any]
 """`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (contracts.md, section 2)."""
 
 
-_MAX_NAMES, _MAX_NAME_CHARS = 5, 64  # of unknown arguments in a hint
+_MAX_NAMES, _MAX_NAME_CHARS = 5, 64  # of unknown arguments named in a hint
 
 
 HINTS: Mapping[str, tuple[str, ...]] = {
@@ -50,7 +50,7 @@ HINTS: Mapping[str, tuple[str, ...]] = {
 
 
 class _PlainSchema(GenerateJsonSchema):
-    """Without titles: they repeat the names, and are paid for with every call of a model."""
+    """A JSON schema without titles, which repeat the names and cost tokens in every call."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
@@ -62,31 +62,31 @@ class _PlainSchema(GenerateJsonSchema):
 
 
 class Parameters(BaseModel):
-    """Arguments of a tool call, as a model writes them."""
+    """Arguments of a tool call, as written by a model."""
 
-    # Built on first use, as the wire models are: a cold start needs few of the tools.
+    # Built on first use, like wire models, because a cold start needs few of the tools.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     @classmethod
     def plain_schema(cls) -> dict[str, Any]:
-        """JSON schema of the arguments, as a model sees it."""
+        """Return the JSON schema of the arguments as shown to a model."""
         schema = cls.model_json_schema(schema_generator=_PlainSchema)
-        schema.pop("description", None)  # for readers of the code
+        schema.pop("description", None)  # meant for developers
         return schema
 
 
 class ToolClient(Protocol):
-    """A tool's connection to a service. It opens on its first call."""
+    """A tool's connection to a service, opened on the first call."""
 
     async def check(self) -> None:
-        """Raise `GroundworkError` unless the service answers."""
+        """Raise `GroundworkError` unless the service responds."""
 
     async def close(self) -> None:
         """Close the connection."""
 
 
 class Tool(ABC):
-    """One capability of an agent."""
+    """A capability of an agent."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -108,31 +108,31 @@ class Tool(ABC):
 
     @classmethod
     def connect(cls, settings: Settings) -> "ToolClient | None":
-        """Return the tool's own connection, which all calls of a process share; None if it has none."""
+        """Return the tool's connection, shared by all calls of a process; None if it has none."""
         return None
 
     @classmethod
     def bind(cls, binding: "Binding") -> Self:
-        """Return the tool for one user."""
+        """Create the tool for one user."""
         return cls()
 
     @property
     def parameters_schema(self) -> dict[str, Any]:
-        """JSON schema of the arguments."""
+        """The JSON schema of the arguments."""
         return self.parameters.plain_schema()
 
     @property
     def function_tool_schema(self) -> dict[str, Any]:
-        """The tool in OpenAI's function-calling form."""
+        """The tool in OpenAI's function-calling format."""
         return {"type": "function", "function": self.definition.model_dump()}
 
     @property
     def definition(self) -> ToolDefinition:
-        """The tool as the port ChatModel takes it."""
+        """The tool as declared to a `ChatModel`."""
         return ToolDefinition(name=self.name, description=self.description, parameters=self.parameters_schema)
 
     async def execute(self, /, **kwargs: Any) -> ToolResult:
-        """Run the tool. Never raises: a failure comes back as a result that the model can correct."""
+        """Run the tool. Never raise: failures are returned as results that the model can correct."""
         traced = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": self.name, "tool": self.name}
         with log_scope(tool=self.name), span(f"execute_tool {self.name}", traced) as executed:
             result = await self._result(kwargs)
@@ -142,9 +142,9 @@ class Tool(ABC):
 
     async def _result(self, kwargs: dict[str, Any]) -> ToolResult:
         unknown = kwargs.keys() - self.parameters.model_fields.keys()
-        known = {name: value for name, value in kwargs.items() if name not in unknown}
+        accepted = {name: value for name, value in kwargs.items() if name not in unknown}
         try:
-            result = {"success": True, **await self._run(self._validated(known))}
+            result = {"success": True, **await self._run(self._validated(accepted))}
         except Exception as failed:  # noqa: BLE001 - one tool's bug must not cost the whole answer
             result = failure(self._expected(failed))
         if unknown:
@@ -152,11 +152,11 @@ class Tool(ABC):
         return result
 
     def _expected(self, failed: Exception) -> GroundworkError:
-        """The failure, as it may be told to a model."""
+        """Convert an exception to an error whose message may be shown to a model."""
         if isinstance(failed, GroundworkError) and not isinstance(failed, DefectError):
             get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
             return failed
-        # The type alone: an exception's text can hold what the tool read.
+        # Only the type: an exception's message may contain document text.
         code = failed.code if isinstance(failed, DefectError) else type(failed).__name__
         get_logger().error("tool.defect", tool=self.name, error_type=code)
         return GroundworkError(f"{self.name} failed because of a bug in the app.")
@@ -170,9 +170,9 @@ class Tool(ABC):
             raise InvalidQueryError(f"{place}: {first['msg']}", self._takes) from None
 
     def _ignored(self, unknown: Collection[str]) -> str:
-        """What became of arguments that models add: they never cost the call."""
-        named = ", ".join(name[:_MAX_NAME_CHARS] for name in sorted(unknown)[:_MAX_NAMES])
-        return f"Ignored, because there are no such arguments: {named}. {self._takes}"
+        """Return the note about unknown arguments, which never fail the call."""
+        names = ", ".join(name[:_MAX_NAME_CHARS] for name in sorted(unknown)[:_MAX_NAMES])
+        return f"Ignored, because there are no such arguments: {names}. {self._takes}"
 
     @property
     def _takes(self) -> str:
@@ -180,16 +180,16 @@ class Tool(ABC):
 
     @abstractmethod
     async def _run(self, arguments: Any) -> ToolResult:
-        """Do the work with validated arguments; returns the fields next to `success`."""
+        """Do the work with validated arguments and return the fields besides `success`."""
 
 
 @dataclass
 class Found:
-    """What the calls of a tool found, for citations: a result's JSON is for the model alone.
+    """Evidence from a tool's calls, for citations. The result's JSON is for the model only.
 
     Attributes:
-        figures: image blocks whose pictures the model is to see.
-        pages, snapshots: of the web, as a search shows them, and as they were read.
+        figures: image blocks whose pictures the model should see.
+        pages, snapshots: web pages, as shown by a search and as read.
     """
 
     hits: list[Hit] = field(default_factory=list)
@@ -201,15 +201,15 @@ class Found:
 
 
 def failure(error: GroundworkError) -> ToolResult:
-    """The result of a failed tool: `type` is one of `HINTS`, and there is always a hint."""
+    """Return the result of a failed tool: `type` is a key of `HINTS`, and there is always a hint."""
     kind = error.code if error.code in HINTS else GroundworkError.code
     return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
 
 
 def filters_described(fields: Collection[str]) -> str:
-    """What a parameter `filters` takes, for a model."""
-    named = ", ".join(sorted(fields))
-    return f"Field name to value, list of values (any of them), or {{start, end}} for dates. Fields: {named}."
+    """Return the description of the parameter `filters` for a model."""
+    names = ", ".join(sorted(fields))
+    return f"Field name to value, list of values (any of them), or {{start, end}} for dates. Fields: {names}."
 
 
 Query = Annotated[
@@ -219,7 +219,7 @@ Query = Annotated[
 
 
 def named_block(hit: Hit) -> dict[str, Any]:
-    """A block without its text, which the model has from the search that found it."""
+    """Return a block without its text, which the model already has from the search that found it."""
     return {
         "block_id": hit.block_id,
         "doc_id": hit.doc_id,

@@ -1,4 +1,4 @@
-"""What a tool is made from: the app's services, and the user whom it works for."""
+"""The dependencies of a tool: the app's services and the user it works for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,12 +30,12 @@ Client = TypeVar("Client", bound=ToolClient)
 
 @dataclass(frozen=True)
 class Binding:
-    """Who a tool call works for, and where. Make one for each call: it remembers rows of documents.
+    """The user and services of one tool call. Create one per call, because it caches document rows.
 
     Attributes:
-        scope: limits that the caller set on every search; a tool's own filters only narrow them.
-        found: collects what is found.
-        outside: how the run may use the web; by itself no page is open to it.
+        scope: the caller's limits on every search; a tool's own filters can only narrow them.
+        found: collects evidence.
+        outside: the run's permission to use the web; closed by default.
     """
 
     services: ToolServices
@@ -46,50 +46,50 @@ class Binding:
 
     @cached_property
     def rows(self) -> RowsReadOnce:
-        """Rows of documents, each read once for this call."""
+        """Document rows, each read once per call."""
         return RowsReadOnce(self.services.documents)
 
     @property
     def blocks(self) -> SecuredIndex:
-        """The index of blocks, trimmed."""
+        """The index of blocks, filtered by permissions."""
         within = render_filters(self.scope, BLOCK_FIELDS)
         return SecuredIndex(self.services.content_index, self.user, self.rows, within=within)
 
     @property
     def documents(self) -> SecuredIndex:
-        """The index of documents, trimmed."""
+        """The index of documents, filtered by permissions."""
         within = render_filters(self.scope, DOCUMENT_FIELDS)
         return SecuredIndex(self.services.documents_index, self.user, self.rows, within=within)
 
     @property
     def tables(self) -> TableLookup:
-        """The tables, trimmed."""
+        """The tables, filtered by permissions."""
         blocks, documents = self.blocks, self.documents
         sources = self.services.settings.databases.sources
-        # What a caller limits a search to, no database has.
+        # Databases can't match a caller's limits on documents.
         databases = {} if self.scope else readable_databases(self.user, sources)
         return TableLookup(blocks, documents, self.user, self.services, databases)
 
     @property
     def limits(self) -> CallLimits:
-        """Of one search."""
+        """The limits of one search."""
         return CallLimits(timeout_s=self.services.settings.search.timeout_s)
 
     def client(self, tool: str, kind: type[Client]) -> Client | None:
-        """Return the tool's connection; None if the tool is switched off or has nothing to connect to."""
+        """Return the tool's connection; None if the tool is disabled or has none."""
         client = self.services.tool_clients.get(tool)
         return client if isinstance(client, kind) else None
 
     def is_enabled(self, tool: str) -> bool:
-        """Return whether AGENT_TOOLS names the tool."""
+        """Return whether AGENT_TOOLS contains the tool."""
         return tool in self.services.settings.answering.enabled_tools
 
     def workspace_of(self, tool: str) -> Workspace | None:
-        """Return the user's workspace; None if the tool is switched off."""
+        """Return the user's workspace; None if the tool is disabled."""
         return Workspace(self.services.blobs, self.user) if self.is_enabled(tool) else None
 
     def block_search(self, degradation: DegradationPolicy | None = None) -> BlockSearch:
-        """Search over blocks; `degradation` as for `BlockSearch`."""
+        """Return the search over blocks; `degradation` as for `BlockSearch`."""
         settings, models = self.services.settings, self.services.settings.models
         return BlockSearch(
             self.blocks,
@@ -103,13 +103,13 @@ class Binding:
 
 
 def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
-    """Search over blocks that `user` may read; by words alone when the embedder fails or is late."""
+    """Return the search over blocks that `user` may read; keywords only if the embedder fails or is slow."""
     binding, patience_s = Binding(services, user), 2 * services.settings.search.timeout_s
     return binding.block_search(DegradationPolicy(embed_limits=binding.limits, patience_s=patience_s))
 
 
 def run_query_of(binding: Binding) -> RunQuery:
-    """Return what runs SQL for the user over tables that they may read, and charges its time to them."""
+    """Return a function that runs SQL over tables the user may read, and charges the time to them."""
     services, user = binding.services, binding.user
 
     async def charge_seconds(seconds: float) -> None:

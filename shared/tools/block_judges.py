@@ -1,4 +1,4 @@
-"""The tools that have the model judge found blocks: `grade` sorts them out, `rerank` orders them."""
+"""Tools with which the model judges retrieved blocks: `grade` filters them, `rerank` orders them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Self
@@ -11,13 +11,13 @@ from shared.retrieval.reranking import MAX_SCORE, best_first, grade_passages, sc
 from shared.tools.base import Parameters, Query, Tool, ToolResult, named_block
 from shared.tools.binding import Binding
 
-# Unmeasured with real models: scores of 20 passages are about 300 tokens, some seconds.
+# Unmeasured with real models: scores of 20 passages take about 300 tokens, a few seconds.
 _MAX_TOKENS = 1000
 
 
 @dataclass(frozen=True)
 class BlockJudge(Tool):
-    """A tool that has the model judge blocks, read again with the rights of the user of `blocks`."""
+    """A tool that lets the model judge blocks, which are read again with the user's permissions."""
 
     blocks: BlockLookup
     chat_model: ChatModel
@@ -45,7 +45,7 @@ class GradeParameters(Parameters):
 
 
 class Grade(BlockJudge):
-    """Reads the blocks again with the rights of the user of `blocks`, and has the model grade them."""
+    """Reads blocks again with the user's permissions and lets the model grade them."""
 
     name = "grade"
     description = "Sort out found blocks that do not help to answer a question; returns those that do."
@@ -55,10 +55,10 @@ class Grade(BlockJudge):
 
     async def _run(self, arguments: GradeParameters) -> ToolResult:
         hits = await self.blocks.get_many(arguments.block_ids)
-        kept = await grade_passages(arguments.query, hits, self.chat_model, self.limits)
+        passages = await grade_passages(arguments.query, hits, self.chat_model, self.limits)
         return {
-            "results": [named_block(hit) for hit in kept],
-            "result_count": len(kept),
+            "results": [named_block(hit) for hit in passages],
+            "result_count": len(passages),
             "graded_count": len(hits),
         }
 
@@ -72,7 +72,7 @@ class RerankParameters(Parameters):
 
 
 class Rerank(BlockJudge):
-    """Reads the blocks again with the rights of the user of `blocks`, and has the model score them."""
+    """Reads blocks again with the user's permissions and lets the model score them."""
 
     name = "rerank"
     description = (
@@ -87,7 +87,7 @@ class Rerank(BlockJudge):
         hits = await self.blocks.get_many(arguments.block_ids)
         scores = await score_passages(arguments.query, hits, self.chat_model, self.limits)
         best = best_first(hits, scores)[: max(arguments.top_k, 1)]
-        # A block that the model passed over has no score.
+        # Blocks that the model skipped have no score.
         relevance = {block_id: score / MAX_SCORE for block_id, score in scores.items()}
         results = [{**named_block(hit), "relevance": relevance.get(hit.block_id)} for hit in best]
         return {"results": results, "result_count": len(results)}

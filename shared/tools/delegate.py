@@ -1,4 +1,4 @@
-"""The tool `delegate`: hands a part of a question to a sub-agent. Declared here; the loop carries it out."""
+"""The tool `delegate`: assigns a part of a question to a sub-agent. Declared here, executed by the loop."""
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ class DelegateParameters(Parameters):
 
 
 class Delegate(Tool):
-    """Only an answer's loop can start sub-agents: the policy judges the call there."""
+    """Only an answer's loop can start sub-agents, because the policy judges the call there."""
 
     name = "delegate"
     description = (

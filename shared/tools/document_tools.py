@@ -1,4 +1,4 @@
-"""The tools that answer from the metadata of documents: list, find, count and get them."""
+"""Tools over document metadata: list, find, count and get."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, get_args
@@ -15,7 +15,7 @@ from shared.tools.binding import Binding
 
 @dataclass(frozen=True)
 class DocumentTool(Tool):
-    """A tool over the documents that the user of `documents` may read."""
+    """A tool over the documents that the user may read."""
 
     documents: DocumentSearch
     found: Found = field(default_factory=Found)
@@ -45,7 +45,7 @@ class FacetsParameters(Parameters):
 
 
 class Facets(DocumentTool):
-    """Counts documents that the user of `documents` may read."""
+    """Counts the documents that the user may read."""
 
     name = "rag_facets"
     description = (
@@ -64,7 +64,7 @@ class Facets(DocumentTool):
         return {"facets": shown, "document_count": total}
 
 
-# Only the owner may see who else can read a document; hashes and counters don't help a model.
+# Only owners may see a document's readers, and hashes and counters don't help a model.
 _HIDDEN = {"access_control_list", "owner_id", "content_hash", "edited_fields", "status_reason"}
 
 
@@ -77,7 +77,7 @@ class GetDocumentParameters(Parameters):
 
 
 class GetDocument(DocumentTool):
-    """Gets one document that the user of `documents` may read."""
+    """Returns one document that the user may read."""
 
     name = "rag_get_document"
     description = "Get a document's title, summary, page count and other attributes."
@@ -92,9 +92,9 @@ class GetDocument(DocumentTool):
 
 
 def _shown(record: DocumentRecord, fields: set[str]) -> dict[str, Any]:
-    """These fields of a record; the printed date as in prompts, since a year alone is stored as a day."""
-    shown = record.model_dump(mode="json", include=fields)
-    return {**shown, "document_date": record.printed_date}
+    """Return fields of a record, with dates formatted as in prompts: a bare year is stored as a day."""
+    fields_of_record = record.model_dump(mode="json", include=fields)
+    return {**fields_of_record, "document_date": record.printed_date}
 
 
 _LISTED = {"doc_id", "filename", "title", "document_type", "upload_date", "document_date", "summary_brief"}
@@ -110,7 +110,7 @@ class MetadataSearchParameters(Parameters):
 
 
 class MetadataSearch(DocumentTool):
-    """Searches the metadata of documents that the user of `documents` may read."""
+    """Searches the metadata of documents that the user may read."""
 
     name = "rag_metadata_search"
     description = (
@@ -122,10 +122,10 @@ class MetadataSearch(DocumentTool):
     example = '{"query": "pump"}'
 
     async def _run(self, arguments: MetadataSearchParameters) -> ToolResult:
-        found = await self.documents.find(arguments.query, arguments.filters, arguments.limit)
-        self.found.records.extend(found)
-        shown = [_shown(record, _FOUND) for record in found]
-        return {"documents": shown, "count": len(found)}
+        records = await self.documents.find(arguments.query, arguments.filters, arguments.limit)
+        self.found.records.extend(records)
+        items = [_shown(record, _FOUND) for record in records]
+        return {"documents": items, "count": len(records)}
 
 
 class ListDocumentsParameters(Parameters):
@@ -140,7 +140,7 @@ class ListDocumentsParameters(Parameters):
 
 
 class ListDocuments(DocumentTool):
-    """Lists documents that the user of `documents` may read."""
+    """Lists documents that the user may read."""
 
     name = "rag_list_documents"
     description = "List documents, newest first unless sorted otherwise, narrowed by filters."
@@ -152,9 +152,9 @@ class ListDocuments(DocumentTool):
     example = "{}"
 
     async def _run(self, arguments: ListDocumentsParameters) -> ToolResult:
-        found = await self.documents.list_documents(
+        records = await self.documents.list_documents(
             arguments.filters, sort_by=arguments.sort_by, limit=arguments.limit
         )
-        self.found.records.extend(found)
-        shown = [_shown(record, _LISTED) for record in found]
-        return {"documents": shown, "count": len(found)}
+        self.found.records.extend(records)
+        items = [_shown(record, _LISTED) for record in records]
+        return {"documents": items, "count": len(records)}

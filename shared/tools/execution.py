@@ -1,6 +1,6 @@
-"""Carries out planned calls and renders their results as a model reads them: the same for every agent.
+"""Execution of planned calls and rendering of their results, the same for every agent.
 
-Blocks are shown as `<documents>`, as those of the first search, and each only once; everything else as JSON.
+Blocks are rendered as `<documents>`, as in the first search, each only once; everything else as JSON.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from shared.tools.base import Found, Tool, ToolResult, failure
 from shared.tools.read_pages import ReadPages
 from shared.tools.tool_calls import PlannedCall, observation
 
-# Of the best score. A search for one thing finds it, and ten others far below: in questions of several steps
-# the passage asked for scores 0.65 to 0.8, what only looks alike 0.2 to 0.35.
+# Share of the best score. A search usually finds one relevant block far above the rest: in multi-step questions
+# the relevant passage scores 0.65 to 0.8, merely similar ones 0.2 to 0.35.
 _NEAR_BEST = 0.5
 NOTHING_NEW = "Nothing that was not shown before."
 _SHOWN_BEFORE = "shown before"
@@ -29,7 +29,7 @@ _COUNTS = ("result_count", "count", "document_count", "row_count")
 
 @dataclass(frozen=True)
 class Called:
-    """A call and what it brought."""
+    """A call and its result."""
 
     planned: PlannedCall
     result: ToolResult
@@ -38,12 +38,12 @@ class Called:
 
     @property
     def count(self) -> int | None:
-        """How many things a success counts; None when it counts nothing."""
+        """The number of items in a successful result; None if it doesn't count items."""
         return next((self.result[name] for name in _COUNTS if name in self.result), None)
 
     @property
     def event(self) -> ToolResultEvent:
-        """As readers of the run see it."""
+        """The event shown to readers of the run."""
         name, result = self.planned.call.name, self.result
         if not result["success"]:
             return ToolResultEvent(tool=name, success=False, error_type=result["type"], error=result["error"])
@@ -51,10 +51,10 @@ class Called:
 
 
 async def carry_out(planned: PlannedCall, bind: Callable[[str, Found], Tool], limit_s: float) -> Called:
-    """Make a call, unless it is refused. Never raises for what a tool does.
+    """Execute a call unless it was refused. Tool failures never raise.
 
     Args:
-        bind: gives the tool of a name, which notes what it finds.
+        bind: returns the tool with a name, which adds its evidence to the second argument.
     """
     if planned.refused is not None:
         return Called(planned, planned.refused.result)
@@ -70,13 +70,13 @@ async def carry_out(planned: PlannedCall, bind: Callable[[str, Found], Tool], li
 def rendered(
     called: Called, known: Collection[str], records: Mapping[str, DocumentRecord], max_chars: int
 ) -> tuple[str, list[Hit]]:
-    """The result as the model reads it, and the blocks in it, which it was not shown before.
+    """Return the result as text for the model, and the blocks in it that are new to the model.
 
-    Pages that are read in order mark the blocks that are left out.
+    Pages read in order mark omitted blocks.
 
     Args:
-        known: ids of the blocks that it was shown.
-        records: documents of the blocks, as far as they are known.
+        known: ids of blocks that the model has seen.
+        records: documents of the blocks, as far as known.
     """
     hits = called.found.hits
     least = _NEAR_BEST * max((hit.score for hit in hits), default=0.0)
@@ -86,11 +86,11 @@ def rendered(
     if not hits:
         return observation(called.result, max_chars), []
     if called.planned.call.name == ReadPages.name:
-        shown = {hit.block_id for hit in fresh}
+        block_ids = {hit.block_id for hit in fresh}
         omitted = {
             hit.block_id: _SHOWN_BEFORE if hit.block_id in known else _NO_ROOM
             for hit in telling
-            if hit.block_id not in shown
+            if hit.block_id not in block_ids
         }
         text = documents_with_blocks(telling, records, omitted=omitted)
     else:
@@ -99,15 +99,15 @@ def rendered(
 
 
 def within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
-    """As many of the hits, best first, as fit into one result; one at least."""
-    kept: list[Hit] = []
+    """Return as many hits, best first, as fit into one result, at least one."""
+    selection: list[Hit] = []
     chars = 0
     for hit in hits:
         chars += len(hit.content or hit.image_caption or "")
-        if kept and chars > max_chars:
+        if selection and chars > max_chars:
             break
-        kept.append(hit)
-    return kept
+        selection.append(hit)
+    return selection
 
 
 async def described(
@@ -116,7 +116,7 @@ async def described(
     documents: DocumentSearch,
     limit_s: float | None = None,
 ) -> dict[str, DocumentRecord]:
-    """Titles and dates of the documents found, with those known; an agent can do without them."""
+    """Return records of the found documents besides the known ones; empty on failure, since they are optional."""
     unknown = {hit.doc_id for hit in hits} - known.keys()
     if not unknown:
         return dict(known)

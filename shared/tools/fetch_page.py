@@ -1,4 +1,4 @@
-"""The tool `web_fetch`: the text of one page of the web."""
+"""The tool `web_fetch`: the text of a web page."""
 
 import asyncio
 import hashlib
@@ -21,8 +21,8 @@ from shared.tools.base import Found, Parameters, Tool, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.outside import Outside
 
-_READ_TIMEOUT_S = 20.0  # also for a start of the process on a loaded machine
-_PATIENCE_S = 15.0  # for pages that are being drawn
+_READ_TIMEOUT_S = 20.0  # including process start on a loaded machine
+_PATIENCE_S = 15.0  # wait for pages being rendered
 
 
 class FetchPageParameters(Parameters):
@@ -37,7 +37,7 @@ class FetchPageParameters(Parameters):
 
 @dataclass(frozen=True)
 class FetchPage(Tool):
-    """Reads pages that `outside` allows; `whose`: of the person for whom it reads."""
+    """Reads pages that `outside` allows; `whose` is the id of the user."""
 
     pages: WebPages | None
     outside: Outside
@@ -74,7 +74,7 @@ class FetchPage(Tool):
             raise ConfigurationError("Pages of the web are not read here.", "Add web_fetch to AGENT_TOOLS.")
         try:
             fetched = await self.pages.fetch(self.outside.required_page(arguments.url))
-        except DependencyError as failed:  # one page less is no service that fails: nothing is to be retried
+        except DependencyError as failed:  # a missing page isn't a failing service, so don't retry
             raise InvalidQueryError(failed.detail, *failed.hints) from None
         fetched_at = datetime.now(UTC)
         text = await self._text(fetched)
@@ -94,7 +94,7 @@ class FetchPage(Tool):
         return {"doc_id": page.doc_id, "url": arguments.url, **page.model_dump(mode="json")}
 
     async def _text(self, fetched: FetchedPage) -> PageText:
-        """Read in a separate process: pages are as hostile as files."""
+        """Extract the text in a separate process, because pages are as hostile as files."""
         with TemporaryDirectory(prefix="groundwork-") as name:
             folder = Path(name)
             source, target = folder / "page", folder / "text.json"

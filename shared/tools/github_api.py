@@ -1,7 +1,7 @@
-"""GitHub's REST API, read only: GET requests about the repositories of GITHUB_REPOSITORIES, and no others.
+"""GitHub's REST API, read only: GET requests to the repositories in GITHUB_REPOSITORIES.
 
-The host is that of GITHUB_API_URL; no redirect is followed, so neither the token nor a query reaches another
-one. What comes back is a stranger's: its size is bounded here, and the tool bounds what a model reads of it.
+Requests go only to the host of GITHUB_API_URL. Redirects are not followed, so the token and queries reach no other
+host. Responses are untrusted: their size is limited here, and the tool limits what a model reads of them.
 
 Source: docs.github.com, REST API version 2022-11-28.
 """
@@ -23,9 +23,9 @@ from shared.platform.settings import HeaderValue, SafeUrl, SettingsGroup, listed
 
 _CONNECT_TIMEOUT_S = 5
 _CHECK_TIMEOUT_S = 3
-MAX_ANSWER_BYTES = 4_000_000  # a file of 1 MB, which the API sends at most, in base64 and JSON
+MAX_ANSWER_BYTES = 4_000_000  # the API's largest file, 1 MB, as base64 in JSON
 MAX_PATH_CHARS = 500
-_TEXT_MATCHES = "application/vnd.github.text-match+json"  # else what a search shows of a file is its name
+_TEXT_MATCHES = "application/vnd.github.text-match+json"  # otherwise a search returns only file names
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 
@@ -68,13 +68,13 @@ class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
 
 
 class GithubApi:
-    """The repositories of GITHUB_REPOSITORIES."""
+    """A client for the repositories in GITHUB_REPOSITORIES."""
 
     def __init__(self, settings: GithubSettings) -> None:
         headers = {"X-GitHub-Api-Version": "2022-11-28", "User-Agent": "groundwork", "Accept": _TEXT_MATCHES}
         if settings.token:
             headers["Authorization"] = f"Bearer {settings.token}"
-        self._connection = connect_http(_CONNECT_TIMEOUT_S, headers)  # opened on first use
+        self._connection = connect_http(_CONNECT_TIMEOUT_S, headers)  # created on first use
         self._url = settings.api_url.rstrip("/")
         self._repositories = {name.casefold(): name for name in settings.repositories}
 
@@ -87,29 +87,29 @@ class GithubApi:
         await self._connection.close()
 
     def repository(self, name: str) -> str:
-        """The repository as the list writes it.
+        """Return the repository's name as spelled in the setting.
 
         Raises:
-            InvalidQueryError: it is not on the list; the hint names those that are.
+            InvalidQueryError: the repository isn't listed; the hint names the listed ones.
         """
-        known = self._repositories.get(name.strip().casefold())
-        if known is None:
+        spelling = self._repositories.get(name.strip().casefold())
+        if spelling is None:
             raise InvalidQueryError(
                 f"The repository {name[:100]!r} is not open to this tool.",
                 f"Repositories: {', '.join(self._repositories.values())}.",
             )
-        return known
+        return spelling
 
     async def get(self, path: Sequence[str], query: Mapping[str, str], limits: CallLimits) -> Any:
-        """What the API answers, as JSON.
+        """Send a GET request and return its JSON.
 
         Args:
-            path: its parts, which are escaped here.
+            path: path segments, escaped here.
 
         Raises:
-            DocumentNotFoundError: there is nothing there.
-            InvalidQueryError: a part of the path leads elsewhere, or the API refuses the query.
-            DependencyError: no answer, or none that can be used.
+            DocumentNotFoundError: the resource doesn't exist.
+            InvalidQueryError: a segment would change the path, or the API rejected the query.
+            DependencyError: the API is unreachable or its response is unusable.
         """
         url = "/".join((self._url, *map(_part, path)))
         deadline = Deadline(limits.timeout_s)
@@ -146,7 +146,7 @@ def _check(status: int, headers: Mapping[str, str]) -> None:
         return
     if status in (403, 429) and (headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers):
         raise RateLimitError("GitHub refuses more calls for now.", "Go on without it.")
-    if status in (404, 410) or 300 <= status < 400:  # one that was moved is another repository
+    if status in (404, 410) or 300 <= status < 400:  # a redirect leads to another repository
         raise DocumentNotFoundError("There is no such thing in the repository.", "Search for it first.")
     if status == 422:
         raise InvalidQueryError("GitHub does not understand the query.", "Use a few plain words.")

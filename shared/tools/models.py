@@ -1,4 +1,4 @@
-"""A page that a web search found."""
+"""A page found by a web search."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
@@ -7,12 +7,12 @@ from shared.platform.models import Model
 
 
 class WebHit(Model):
-    """One page that a web search found.
+    """A page found by a web search.
 
     Attributes:
         url: http or https, with a host.
-        published_at: as the search engine says, in its own form.
-        title, text: plain text of bounded length; text is the part of the page that the search shows.
+        published_at: in the search engine's own format.
+        title, text: plain text of limited length; `text` is the excerpt from the search.
     """
 
     url: str

@@ -1,7 +1,7 @@
-"""What a run may tell the web, and where it may go there. Pure.
+"""Limits on what a run may reveal to the web, and which pages it may read. Pure.
 
-Strangers see what is searched for and which address is asked for. A model that has read documents chooses
-both, and a document may have told it what to choose: so neither is left to the model.
+Outsiders see queries and URLs. The model chooses both after reading documents, and a document may have instructed it,
+so neither choice is trusted.
 """
 
 import re
@@ -15,7 +15,7 @@ from shared.retrieval.models import DocumentRecord
 
 WEB_TOOLS = ("web_search", "web_fetch")
 
-_RUN_WORDS = 5  # fewer stand by chance in texts on the same subject (unmeasured)
+_RUN_WORDS = 5  # fewer coincide by chance in texts on the same subject (unmeasured)
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"[\w.@+-]+")
 _CODE_CHARS = 5  # of a number or an identifier; years are shorter
@@ -23,14 +23,14 @@ _CODE_CHARS = 5  # of a number or an identifier; years are shorter
 
 @dataclass(frozen=True)
 class Outside:
-    """The web, as one run may use it.
+    """A run's permission to use the web.
 
     Attributes:
-        own_words: what the person wrote; that may be told.
-        shown: texts of documents that the model has read; those may not.
-        addresses: pages that the person named or a search of this run found, as `page_address` gives them.
-        hosts: any page of theirs may be read (WEB_FETCH_HOSTS).
-        is_closed: what was read is so confidential that the web is not used at all.
+        own_words: text by the user, which may be sent.
+        shown: document text read by the model, which may not be sent.
+        addresses: pages named by the user or found by this run's searches, as `page_address` returns them.
+        hosts: hosts whose pages may all be read (WEB_FETCH_HOSTS).
+        is_closed: the documents read are too confidential for any use of the web.
     """
 
     own_words: str = ""
@@ -40,10 +40,10 @@ class Outside:
     is_closed: bool = False
 
     def require_query(self, query: str) -> None:
-        """Check what is to be searched for.
+        """Check a search query.
 
         Raises:
-            InvalidQueryError: it repeats what stands in a document.
+            InvalidQueryError: it repeats document text.
             AccessDeniedError: the web may not be used.
         """
         self._require_open()
@@ -51,10 +51,10 @@ class Outside:
             raise InvalidQueryError("The query repeats a passage of the documents.", "Use general terms.")
 
     def required_page(self, url: str) -> str:
-        """The address of a page that is to be read.
+        """Return the normalised URL of a page to read.
 
         Raises:
-            InvalidQueryError: it is no plain address, or nobody but the model named it.
+            InvalidQueryError: the URL isn't plain, or only the model named it.
             AccessDeniedError: the web may not be used.
         """
         self._require_open()
@@ -78,12 +78,12 @@ def outside_of(
     found: Iterable[str],
     documents: Mapping[str, DocumentRecord | None],
 ) -> Outside:
-    """How a run may use the web now.
+    """Return the run's current permission to use the web.
 
     Args:
-        own_words: what the person wrote, in this question and before it.
-        found: urls of the results of its web searches.
-        documents: those that the model has read from, by doc_id; None = nothing is known of one.
+        own_words: text by the user, in this question and earlier ones.
+        found: URLs of the run's search results.
+        documents: documents read by the model, by doc_id; None = unknown document.
     """
     own, allowed = "\n".join(own_words), settings.web_pages.fetch_hosts
     return Outside(
@@ -96,7 +96,7 @@ def outside_of(
 
 
 def _is_confidential(settings: Settings, documents: Collection[DocumentRecord | None]) -> bool:
-    """The rule of the delegation policy; a document of which nothing is known may be of any department."""
+    """Return whether the delegation policy's rule applies; unknown documents count as confidential."""
     limits = settings.subagents
     departments = {(one.department or "").casefold() for one in documents if one is not None}
     is_sensitive = not departments.isdisjoint(limits.sensitive_department_names)
@@ -104,14 +104,14 @@ def _is_confidential(settings: Settings, documents: Collection[DocumentRecord | 
     return limits.compliance_mode == "strict" or is_sensitive or is_unknown
 
 
-def repeats_document(query: str, shown: Iterable[str], own_words: str) -> bool:
-    """Whether a query holds five words in a row, a number of five signs or more, or an address of mail that
-    stand so in a text, and not among the person's words.
+def repeats_document(query: str, texts: Iterable[str], own_words: str) -> bool:
+    """Return whether a query repeats document text that the user did not write: five consecutive words, an
+    identifier of five or more characters, or a mail address.
     """
     runs, codes = _runs(query) - _runs(own_words), _codes(query) - _codes(own_words)
     if not runs and not codes:
         return False
-    return any(runs & _runs(text) or codes & _codes(text) for text in shown)
+    return any(runs & _runs(text) or codes & _codes(text) for text in texts)
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
@@ -120,8 +120,8 @@ def _runs(text: str) -> set[tuple[str, ...]]:
 
 
 def _codes(text: str) -> set[str]:
-    """Numbers, identifiers and addresses of mail."""
-    tokens = {found.strip(".-+@") for found in _TOKEN.findall(text.casefold())}
+    """Return numbers, identifiers and mail addresses."""
+    tokens = {match.strip(".-+@") for match in _TOKEN.findall(text.casefold())}
     return {
         token
         for token in tokens

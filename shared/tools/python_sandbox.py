@@ -1,10 +1,10 @@
-"""Runs Python that a model wrote, in worker processes of Monty: an interpreter without files, network,
-environment or third-party modules.
+"""Runs a model's Python code in worker processes of Monty: an interpreter without files, network, environment or
+third-party modules.
 
-Each call gets a fresh session; a worker that uses too much time or memory is ended without harm to the app.
-Only values go in and come out. Output is untrusted: its size, depth and types are limited here.
+Each call gets a new session. A worker that exceeds its time or memory is killed without affecting the app. Only values
+go in and out; output is untrusted, so its size, depth and types are limited here.
 
-Source: pydantic-monty 1.4, which changes its API with each minor version and is therefore pinned.
+Source: pydantic-monty 1.4, pinned because each minor version changes its API.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -29,42 +29,42 @@ if TYPE_CHECKING:
 
 RUN_TIMEOUT_S = 2.0
 MAX_MEMORY_BYTES = 64 << 20
-MAX_OUTPUT_BYTES = 20_000  # of what is printed, and of the result as JSON
+MAX_OUTPUT_BYTES = 20_000  # of printed output, and of the result as JSON
 _MAX_DEPTH = 20
 _MAX_INTEGER_BITS = 10_000  # Python writes integers of up to 4,300 digits
 _MAX_ERROR_CHARS = 500
-_WORKERS = 2  # of one process: a call takes milliseconds
-_WAIT_S = 10.0  # for a worker, when all are busy, and for one that does not answer
+_WORKERS = 2  # per process; a call takes milliseconds
+_WAIT_S = 10.0  # for a free worker, and for a worker that doesn't respond
 _SESSIONS_PER_WORKER = 100
 
 
 class PythonRun(Model):
-    """What a program came to: the value of its last expression as JSON, and what it printed."""
+    """The result of a program: the value of its last expression as JSON, and its printed output."""
 
     result: Any
     stdout: str
 
 
 class PythonSandbox:
-    """A pool of workers, started with the first program. Belongs to the event loop of its first call."""
+    """A pool of workers, started by the first call and tied to its event loop."""
 
     def __init__(self) -> None:
         self._pool: AsyncMonty | None = None
         self._opening = asyncio.Lock()
 
     async def run(self, code: str, inputs: Mapping[str, Any]) -> PythonRun:
-        """Run a program with `inputs` as its global names.
+        """Run a program with `inputs` as global names.
 
         Raises:
-            InvalidQueryError: it failed, or its result is too large or nothing that JSON can say.
+            InvalidQueryError: it failed, or its result is too large or not JSON.
             CallTimeoutError: it ran longer than 2 s.
-            BudgetExceededError: it used more than 64 MB, or printed more than 20,000 bytes.
-            GroundworkError: its worker ended.
+            BudgetExceededError: it used more than 64 MB or printed more than 20,000 bytes.
+            GroundworkError: its worker died.
         """
         pool = await self._opened()
         import pydantic_monty as monty
 
-        said = monty.CollectString(MAX_OUTPUT_BYTES)
+        output = monty.CollectString(MAX_OUTPUT_BYTES)
         try:
             session = pool.checkout(
                 limits={
@@ -76,7 +76,7 @@ class PythonSandbox:
                 os_policy={"sleep": "zero"},
             )
             async with session as opened:
-                value = await opened.feed_run(code, inputs=dict(inputs), print_callback=said)
+                value = await opened.feed_run(code, inputs=dict(inputs), print_callback=output)
         except (monty.MontyRuntimeError, monty.MontySyntaxError) as failed:
             frames = failed.traceback()
             raise _error_of(failed.exception(), frames[-1].line if frames else 0) from None
@@ -84,14 +84,14 @@ class PythonSandbox:
             raise InvalidQueryError("The inputs cannot be handed to the program.", "Pass JSON.") from None
         except (monty.MontyError, TimeoutError):
             raise GroundworkError("The program ended its worker.", "Do less at once.") from None
-        return PythonRun(result=as_json(value), stdout=said.output)
+        return PythonRun(result=as_json(value), stdout=output.output)
 
     async def check(self) -> None:
-        """Start a worker, and let it calculate."""
+        """Start a worker and run an expression."""
         await self.run("1 + 1", {})
 
     async def close(self) -> None:
-        """End the workers."""
+        """Stop the workers."""
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.__aexit__(None, None, None)
@@ -105,7 +105,7 @@ class PythonSandbox:
                     min_processes=1,
                     max_processes=_WORKERS,
                     checkout_timeout=_WAIT_S,
-                    request_timeout=_WAIT_S,  # the worker's own limits come first
+                    request_timeout=_WAIT_S,  # the worker's own limits apply first
                     max_checkouts_per_worker=_SESSIONS_PER_WORKER,
                 )
                 self._pool = await pool.__aenter__()
@@ -113,23 +113,23 @@ class PythonSandbox:
 
 
 def as_json(value: Any) -> Any:
-    """A value of a program as JSON says it: dates and exact decimals as text, sets and tuples as lists.
+    """Convert a value to JSON: dates and exact decimals become text, sets and tuples become lists.
 
     Raises:
-        InvalidQueryError: it is too large, too deep, or nothing of that.
+        InvalidQueryError: it is too large, too deep or of another type.
     """
     room = [MAX_OUTPUT_BYTES]
     return _plain(value, room, 0)
 
 
 def _binary(package: Path) -> Path | None:
-    """The interpreter where `pip install --target` puts it, as Azure does; None = where it looks itself."""
+    """Return the interpreter's path after `pip install --target`, as in Azure; None = use Monty's own lookup."""
     beside = package.parent / "bin" / "monty"
     return beside if beside.is_file() else None
 
 
 def _plain(value: Any, room: list[int], depth: int) -> Any:
-    """`room`: bytes that are left. A value that holds itself is too deep."""
+    """Convert a value; `room`: remaining bytes. A recursive value counts as too deep."""
     room[0] -= len(value.encode(errors="replace")) if isinstance(value, str) else 1
     if room[0] < 0 or depth > _MAX_DEPTH:
         raise InvalidQueryError(
@@ -141,7 +141,7 @@ def _plain(value: Any, room: list[int], depth: int) -> Any:
         case int():
             return _integer(value)
         case float():
-            return value if abs(value) < float("inf") else str(value)  # NaN and infinity are no JSON
+            return value if abs(value) < float("inf") else str(value)  # JSON has no NaN or infinity
         case dict():
             return {_name(key, room): _plain(item, room, depth + 1) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
@@ -182,7 +182,7 @@ def _error_of(raised: BaseException, line: int) -> GroundworkError:
             f"{MAX_OUTPUT_BYTES} bytes.",
             "Do less at once.",
         )
-    said = f"{type(raised).__name__} in line {line}: {raised}"[:_MAX_ERROR_CHARS]
+    message = f"{type(raised).__name__} in line {line}: {raised}"[:_MAX_ERROR_CHARS]
     return InvalidQueryError(
-        said, "Correct the program. There is no disk, no network and no module beyond those named."
+        message, "Correct the program. There is no disk, no network and no module beyond those named."
     )

@@ -1,4 +1,4 @@
-"""The tool `query_rewrite`: makes a question stand alone, and rephrases it for the search (R4, R5)."""
+"""The tool `query_rewrite`: makes a question self-contained and rephrases it for search."""
 
 from dataclasses import dataclass
 from html import escape
@@ -12,13 +12,13 @@ from shared.retrieval.models import QueryRewrite
 from shared.tools.base import Parameters, Query, Tool, ToolResult
 from shared.tools.binding import Binding
 
-_MAX_PHRASINGS = 4  # each is five searches
+_MAX_PHRASINGS = 4  # each costs five searches
 _MAX_PHRASING_CHARS = 400
-_MAX_TURN_CHARS = 1000  # what a pronoun stands for is said early in a turn
+_MAX_TURN_CHARS = 1000  # a pronoun's referent appears early in a turn
 
 
 class EarlierMessage(Parameters):
-    """One message of the conversation before the question."""
+    """A message of the conversation before the question."""
 
     role: Literal["user", "assistant"]
     content: str = Field(max_length=20_000)
@@ -35,7 +35,7 @@ class QueryRewriteParameters(Parameters):
 
 @dataclass(frozen=True)
 class RewriteQuery(Tool):
-    """Asks the model for better questions; reads no document."""
+    """Asks the model for better queries; reads no documents."""
 
     chat_model: ChatModel
     limits: CallLimits
@@ -59,9 +59,9 @@ class RewriteQuery(Tool):
         earlier = [_conversation(arguments.history)] if arguments.history else []
         user = "\n".join([*earlier, element("question", arguments.question)])
         prompt = Prompt(name="rewrite", system=load("tools", "query_rewrite"), user=user)
-        written = await self.chat_model.parse(prompt, QueryRewrite, self.limits)
-        standalone = written.standalone_question.strip() or arguments.question
-        phrasings = (text.strip()[:_MAX_PHRASING_CHARS] for text in (standalone, *written.search_queries))
+        rewrite = await self.chat_model.parse(prompt, QueryRewrite, self.limits)
+        standalone = rewrite.standalone_question.strip() or arguments.question
+        phrasings = (text.strip()[:_MAX_PHRASING_CHARS] for text in (standalone, *rewrite.search_queries))
         different: dict[str, str] = {}
         for text in filter(None, phrasings):
             different.setdefault(text.casefold(), text)

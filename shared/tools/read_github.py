@@ -1,6 +1,6 @@
-"""The tool `github`: code, issues and commits of some repositories, read only.
+"""The tool `github`: code, issues and commits of configured repositories, read only.
 
-Everybody who may call it sees the same repositories: GITHUB_REPOSITORIES decides, not the person's account.
+Every user sees the same repositories: GITHUB_REPOSITORIES decides, not the user's account.
 """
 
 import base64
@@ -21,11 +21,11 @@ from shared.tools.binding import Binding
 from shared.tools.github_api import MAX_PATH_CHARS, SERVICE, GithubApi, GithubSettings
 from shared.tools.outside import Outside
 
-MAX_TEXT_CHARS = 12_000  # what a model reads of one result is 16,000 characters of JSON
+MAX_TEXT_CHARS = 12_000  # a result has at most 16,000 characters of JSON
 _MAX_COMMENT_CHARS = 1_500
 _MAX_FRAGMENT_CHARS = 500
 _COUNT = "20"  # results of a search, comments, commits
-# Words of GitHub's search that lead to other repositories. What is found elsewhere is left out as well.
+# Qualifiers that reach other repositories. Results from elsewhere are dropped as well.
 _ELSEWHERE = re.compile(r"\b(?:repo|org|user|owner|enterprise)\s*:", re.IGNORECASE)
 
 
@@ -49,7 +49,7 @@ class _User(Wire):
 
 
 class _Entry(Wire):
-    """A file or folder; `content` of a file alone, in base64, unless it is larger than 1 MB."""
+    """A file or folder. Files up to 1 MB have `content` in base64."""
 
     type: str
     path: str
@@ -110,7 +110,7 @@ class _Commit(Wire):
 
 @dataclass(frozen=True)
 class ReadGithub(Tool):
-    """Reads repositories. `api`: None = switched off. `outside`: what the run may tell GitHub."""
+    """Reads repositories. `api`: None = disabled. `outside`: what the run may reveal to GitHub."""
 
     api: GithubApi | None
     limits: CallLimits
@@ -165,7 +165,7 @@ class ReadGithub(Tool):
 
 @dataclass(frozen=True)
 class _Reader:
-    """One call. `repo` is as the list of repositories writes it."""
+    """One call. `repo` is spelled as in the setting."""
 
     api: GithubApi
     repo: str
@@ -173,8 +173,8 @@ class _Reader:
     limits: CallLimits
 
     async def search_code(self) -> ToolResult:
-        found = await self._search("code", "")
-        files = [_FoundFile.model_validate(one) for one in found]
+        hits = await self._search("code", "")
+        files = [_FoundFile.model_validate(one) for one in hits]
         results = [
             {
                 "path": file.path,
@@ -187,7 +187,7 @@ class _Reader:
         return {"results": results, "result_count": len(results)}
 
     async def search_issues(self) -> ToolResult:
-        kind = "" if "is:" in self.arguments.query else " is:issue"  # the API wants one of the two
+        kind = "" if "is:" in self.arguments.query else " is:issue"  # the API requires one of the two
         issues = [_Issue.model_validate(one) for one in await self._search("issues", kind)]
         results = [_issue(issue) for issue in issues if self._is_ours(issue)]
         return {"results": results, "result_count": len(results)}
@@ -195,7 +195,7 @@ class _Reader:
     async def get_issue(self) -> ToolResult:
         number = str(self.arguments.number)
         issue = _Issue.model_validate(await self._get("issues", number))
-        if not self._is_ours(issue):  # it was transferred
+        if not self._is_ours(issue):  # transferred to another repository
             raise DocumentNotFoundError("There is no such thing in the repository.", "Search for it first.")
         found = await self._get("issues", number, "comments", per_page=_COUNT) if issue.comments else []
         comments = [_Comment.model_validate(one) for one in found]
@@ -215,12 +215,12 @@ class _Reader:
 
     async def get_file(self) -> ToolResult:
         parts = [part for part in self.arguments.path.strip("/").split("/") if part]
-        found = await self._get("contents", *parts, **self._ref("ref"))
-        if isinstance(found, list):
-            entries = [_Entry.model_validate(one) for one in found]
-            named = [{"path": entry.path, "kind": entry.type} for entry in entries]
-            return {"entries": named, "count": len(named)}
-        entry = _Entry.model_validate(found)
+        content = await self._get("contents", *parts, **self._ref("ref"))
+        if isinstance(content, list):
+            entries = [_Entry.model_validate(one) for one in content]
+            names = [{"path": entry.path, "kind": entry.type} for entry in entries]
+            return {"entries": names, "count": len(names)}
+        entry = _Entry.model_validate(content)
         text = _text_of(entry)
         return {
             "path": entry.path,
@@ -255,9 +255,9 @@ class _Reader:
             raise InvalidQueryError("A search needs a query.", "Say what to look for, in `query`.")
         if _ELSEWHERE.search(query):
             raise InvalidQueryError("The query names a repository.", "Name it in `repo` alone.")
-        asked = {"q": f"{query} repo:{self.repo}{more}", "per_page": _COUNT}
-        found = await self.api.get(("search", what), asked, self.limits)
-        return list(found["items"])
+        arguments = {"q": f"{query} repo:{self.repo}{more}", "per_page": _COUNT}
+        response = await self.api.get(("search", what), arguments, self.limits)
+        return list(response["items"])
 
     def _is_ours(self, issue: _Issue) -> bool:
         return issue.repository_url.casefold().endswith(f"/repos/{self.repo}".casefold())
@@ -282,10 +282,10 @@ def _login(user: _User | None) -> str:
 
 
 def _text_of(entry: _Entry) -> str:
-    """The text of a file.
+    """Return the text of a file.
 
     Raises:
-        InvalidQueryError: it is no text, or larger than the API sends.
+        InvalidQueryError: it isn't text, or exceeds the API's limit.
     """
     if entry.type != "file" or entry.encoding != "base64":
         raise InvalidQueryError(

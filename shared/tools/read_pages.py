@@ -1,4 +1,4 @@
-"""The tool `read_pages`: the pages of a document, as they stand."""
+"""The tool `read_pages`: the pages of a document in reading order."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -12,7 +12,7 @@ from shared.tools.base import Found, Parameters, Tool, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.semantic_search import search_results
 
-MAX_PAGES = 10  # of one call
+MAX_PAGES = 10  # per call
 
 
 class ReadPagesParameters(Parameters):
@@ -25,7 +25,7 @@ class ReadPagesParameters(Parameters):
 
 @dataclass(frozen=True)
 class ReadPages(Tool):
-    """Reads pages of documents that the user of `blocks` may read."""
+    """Reads pages of documents that the user may read."""
 
     blocks: DocumentBlocks
     documents: DocumentSearch

@@ -1,4 +1,4 @@
-"""The tool `recall_memory`: what the user asked in earlier conversations, and what was answered."""
+"""The tool `recall_memory`: the user's earlier questions and their answers."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -18,7 +18,7 @@ class RecallMemoryParameters(Parameters):
 
 @dataclass(frozen=True)
 class RecallMemory(Tool):
-    """Searches the memories of the user of `memories`."""
+    """Searches the user's memories."""
 
     memories: MemorySearch
 
@@ -37,5 +37,8 @@ class RecallMemory(Tool):
         return cls(MemorySearch(binding.services, binding.user))
 
     async def _run(self, arguments: RecallMemoryParameters) -> ToolResult:
-        found = await self.memories.recall(arguments.query)
-        return {"memories": [memory.model_dump(mode="json") for memory in found], "result_count": len(found)}
+        memories = await self.memories.recall(arguments.query)
+        return {
+            "memories": [memory.model_dump(mode="json") for memory in memories],
+            "result_count": len(memories),
+        }

@@ -1,4 +1,4 @@
-"""Every tool by its name. One line here makes a tool known to the app, the docs and the tests."""
+"""All tools by name. One line here adds a tool to the app, the docs and the tests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -46,7 +46,7 @@ __all__ = [
     "tools_of",
 ]
 
-# The tools that the model has while it answers a question without an agent.
+# Tools for every question without an agent.
 _ANSWERING: tuple[type[Tool], ...] = (
     SemanticSearch,
     ReadPages,
@@ -57,9 +57,9 @@ _ANSWERING: tuple[type[Tool], ...] = (
     RecallMemory,
     AskUser,
 )
-# Those it has in addition where a question, or what was found for it, has to do with tables.
+# Added when a question or its evidence concerns tables.
 _OVER_TABLES: tuple[type[Tool], ...] = (ListTables, QueryStructuredData, RunSql)
-# Those that only agents have, or AGENT_TOOLS switches on.
+# Only for agents, or enabled by AGENT_TOOLS.
 _OTHERS: tuple[type[Tool], ...] = (
     Facets,
     RewriteQuery,
@@ -87,10 +87,10 @@ _UNAVAILABLE = {
 
 
 def enabled_tools(settings: Settings) -> tuple[type[Tool], ...]:
-    """Return the tools of AGENT_TOOLS, each with valid settings.
+    """Return the tools in AGENT_TOOLS, after validating their settings.
 
     Raises:
-        ConfigurationError: there is no such optional tool, or a setting of one is wrong.
+        ConfigurationError: a name isn't an optional tool, or a tool's setting is wrong.
     """
     names = settings.answering.enabled_tools
     for name in names:
@@ -109,7 +109,7 @@ def enabled_tools(settings: Settings) -> tuple[type[Tool], ...]:
 
 
 def all_setting_groups() -> dict[str, type[SettingsGroup]]:
-    """Return the groups of the app's settings and of its tools' own, by their names."""
+    """Return the setting groups of the app and of its tools by name."""
     return setting_groups() | {group.__name__: group for group in _own_settings(TOOLS.values())}
 
 
@@ -118,13 +118,13 @@ def _own_settings(tools: Iterable[type[Tool]]) -> list[type[SettingsGroup]]:
 
 
 def check_tools(names: Sequence[str], enabled: Sequence[str]) -> None:
-    """Check that an agent can have these tools.
+    """Check the tools of an agent.
 
     Args:
         enabled: tools of AGENT_TOOLS.
 
     Raises:
-        ConfigurationError: there is no such tool, it is switched off, or named twice.
+        ConfigurationError: a tool doesn't exist, is disabled or is listed twice.
     """
     for place, name in enumerate(names):
         if name in OPTIONAL_TOOLS and name not in enabled:
@@ -138,20 +138,20 @@ def check_tools(names: Sequence[str], enabled: Sequence[str]) -> None:
 def tools_of(
     agent: AgentDefinition | None, settings: Settings, *, has_tables: bool = False
 ) -> tuple[str, ...]:
-    """Return the tools that the model may call; without an agent those of every question, then of tables.
+    """Return the tools that the model may call; without an agent, the standard ones and those for tables.
 
-    The order is always the same, so that an endpoint can read them from its cache.
+    The order is fixed, so that endpoints can cache the prompt.
     """
     enabled = settings.answering.enabled_tools
     if agent is None:
         return (*ANSWER_TOOLS, *enabled, *(TABLE_TOOLS if has_tables else ()))
-    # One that was switched off since the run began is gone.
+    # A tool may have been disabled since the run started.
     return tuple(name for name in agent.tools if name not in OPTIONAL_TOOLS or name in enabled)
 
 
 @cache
 def tool_definition(name: str) -> ToolDefinition:
-    """Return a tool as a model sees it: equal for every question, so that it can be cached."""
+    """Return a tool as declared to the model; always the same, so that endpoints can cache the prompt."""
     tool = _KINDS[name]
     return ToolDefinition(
         name=tool.name, description=tool.description, parameters=tool.parameters.plain_schema()
@@ -167,10 +167,10 @@ def bound_tool(
     *,
     outside: Outside | None = None,
 ) -> Tool:
-    """Return the tool of that name for one user. `scope`, `found`, `outside`: see `Binding`.
+    """Return the named tool for one user. `scope`, `found`, `outside`: see `Binding`.
 
     Raises:
-        ConfigurationError: there is no such tool.
+        ConfigurationError: the tool doesn't exist.
         AccessDeniedError: the user context has no user.
     """
     if name not in TOOLS:

@@ -1,4 +1,4 @@
-"""The tool `python`: calculates, counts and rearranges what other tools found."""
+"""The tool `python`: calculates, counts and rearranges the results of other tools."""
 
 import time
 from collections.abc import Sequence
@@ -39,11 +39,11 @@ class RunPythonParameters(Parameters):
 
 @dataclass(frozen=True)
 class RunPython(Tool):
-    """Runs a program that knows nothing but its inputs: no user, no document, no service.
+    """Runs a program that sees only its inputs: no user, documents or services.
 
     Attributes:
-        sandbox: None = switched off.
-        workspace: where its files are read, before it runs; None = files cannot be read.
+        sandbox: None = disabled.
+        workspace: source of input files; None = files can't be read.
     """
 
     sandbox: PythonSandbox | None

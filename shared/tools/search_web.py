@@ -1,4 +1,4 @@
-"""The tool `web_search`: pages of the web, found by the search engine that is configured."""
+"""The tool `web_search`: web pages from the configured search engine."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -29,7 +29,7 @@ class SearchWebParameters(Parameters):
 
 @dataclass(frozen=True)
 class SearchWeb(Tool):
-    """Searches the web for what `outside` allows."""
+    """Searches the web for queries that `outside` allows."""
 
     web: WebSearch | None
     limits: CallLimits

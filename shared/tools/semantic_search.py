@@ -34,7 +34,7 @@ class SemanticSearchParameters(Parameters):
 
 @dataclass(frozen=True)
 class SemanticSearch(Tool):
-    """Searches blocks for the user of `blocks`; without `image_urls` pictures have no address."""
+    """Searches blocks that the user may read; without `image_urls` pictures have no URL."""
 
     blocks: BlockSearch
     image_urls: ImageUrls | None = None
@@ -63,14 +63,14 @@ class SemanticSearch(Tool):
 
 
 def search_results(hits: Sequence[Hit], image_urls: Mapping[str, str]) -> ToolResult:
-    """The fields of a successful search. `image_urls` by block_id: a blob's path is no address."""
+    """Return the fields of a successful search. `image_urls` by block_id, because blob paths aren't URLs."""
     results = [search_result(hit, image_urls.get(hit.block_id)) for hit in hits]
     return {"results": results, "result_count": len(results)}
 
 
 def search_result(hit: Hit, image_url: str | None) -> dict[str, Any]:
-    """A hit as contracts.md, section 2 shapes it: text blocks carry content, image blocks url and caption."""
-    shown: dict[str, Any] = {
+    """Return a hit for the model: text blocks have content, image blocks a URL and caption."""
+    fields: dict[str, Any] = {
         "block_id": hit.block_id,
         "block_type": hit.block_type,
         "doc_id": hit.doc_id,
@@ -79,5 +79,5 @@ def search_result(hit: Hit, image_url: str | None) -> dict[str, Any]:
         "score": hit.score,
     }
     if hit.block_type == "image":
-        return {**shown, "image_url": image_url, "image_caption": hit.image_caption}
-    return {**shown, "content": hit.content}
+        return {**fields, "image_url": image_url, "image_caption": hit.image_caption}
+    return {**fields, "content": hit.content}

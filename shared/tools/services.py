@@ -1,4 +1,4 @@
-"""The clients and stores that `shared.tools` uses, a part of `shared.wiring.Services`."""
+"""The clients and stores used by `shared.tools`, a part of `shared.wiring.Services`."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -14,7 +14,7 @@ from shared.tools.web_search import WebSearch
 
 
 class ToolServices(ConversationServices, Protocol):
-    """What tools need of the outside world."""
+    """The external services that tools need."""
 
     content_index: SearchIndex
     audit: AuditTrail

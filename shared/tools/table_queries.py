@@ -1,6 +1,6 @@
-"""Has SQL run over tables that were found readable.
+"""Runs SQL over readable tables.
 
-Over files the worker process runs it; what a database is asked is checked there first.
+A worker process runs queries over files, and validates queries before a database runs them.
 """
 
 import time
@@ -35,12 +35,12 @@ from shared.tables.queries import (
 from shared.tables.readable_tables import ReadableTable, named_in
 from shared.tables.table_cache import TableCache
 
-_PATIENCE_S = 20.0  # for other queries: with KILL_AFTER_S, at least three
+_PATIENCE_S = 20.0  # enough for at least three other queries at KILL_AFTER_S
 Charge = Callable[[float], Awaitable[None]]
 RunQuery = Callable[[str, Sequence[ReadableTable]], Awaitable[QueryResult]]
 """Runs SQL over tables for one user."""
 _cached = TableCache()
-_asking = FairTurns(4)  # connections to databases: they have some hundred, for everybody
+_asking = FairTurns(4)  # connections to databases, which have about a hundred for all clients
 
 
 async def run_query(
@@ -53,16 +53,16 @@ async def run_query(
     whose: str,
     charge: Charge,
 ) -> QueryResult:
-    """Return the rows of a query over these tables and no others.
+    """Return the rows of a query over exactly these tables.
 
     Args:
-        whose: the id of the person who asks.
-        charge: is told the seconds that the worker took.
+        whose: id of the user.
+        charge: receives the seconds used by the worker.
 
     Raises:
-        InvalidQueryError: the SQL is not allowed, or wrong; how to correct it.
-        CallTimeoutError: it takes too much time or memory.
-        NoPlaceFreeError, DependencyError: it may be tried again.
+        InvalidQueryError: the SQL is forbidden or wrong; the hint says how to correct it.
+        CallTimeoutError: it exceeds the limits of time or memory.
+        NoPlaceFreeError, DependencyError: a retry may succeed.
     """
     worker = _Worker(instance_memory_mb, whose, charge)
     if any(is_database_id(table.doc_id) for table in named_in(sql, tables)):
@@ -116,17 +116,17 @@ async def _of_database(
 
 @dataclass(frozen=True)
 class _Worker:
-    """The process that runs queries, for one person."""
+    """The query process, for one user."""
 
     instance_memory_mb: int
     whose: str
     charge: Charge
 
     async def perform(self, job: QueryJob | GuardJob) -> QueryReply:
-        """Run a job and charge the time that it took, also if it failed.
+        """Run a job and charge its time, even if it fails.
 
         Raises:
-            CallTimeoutError: the process was ended, or ended by itself.
+            CallTimeoutError: the process was killed or died.
         """
         pool = parsers(self.instance_memory_mb).queries
         async with pool.turn(self.whose, _PATIENCE_S) as run:
@@ -141,10 +141,10 @@ class _Worker:
 
 
 def result_of(reply: QueryReply) -> QueryResult:
-    """The result, or the refusal as an error.
+    """Return the result, or raise the refusal.
 
     Raises:
-        InvalidQueryError, CallTimeoutError: it was refused.
+        InvalidQueryError, CallTimeoutError: the query was refused.
     """
     if reply.result is not None:
         return reply.result

@@ -1,4 +1,4 @@
-"""The tools over tables of files and databases: list them, ask them in words, ask them in SQL."""
+"""Tools over tables of files and databases: list them, query them in natural language or in SQL."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from shared.tools.binding import Binding, run_query_of
 from shared.tools.table_queries import RunQuery
 
 MAX_SHOWN_ROWS = 50
-_MAX_DRAFT_CHARS = 24_000  # of the tables that a model chooses from, some 7,000 tokens; unmeasured
+_MAX_DRAFT_CHARS = 24_000  # of candidate tables in a prompt, about 7,000 tokens; unmeasured
 _MAX_VALUES = 20
 _MAX_CELL_CHARS = 500
 
@@ -47,7 +47,7 @@ class ListTablesParameters(Parameters):
 
 @dataclass(frozen=True)
 class ListTables(Tool):
-    """Lists tables that the user of `tables` may read."""
+    """Lists tables that the user may read."""
 
     tables: TableLookup
     embedder: Embedder
@@ -71,11 +71,11 @@ class ListTables(Tool):
 
     async def _run(self, arguments: ListTablesParameters) -> ToolResult:
         query = arguments.query.strip()
-        found = await (
+        tables = await (
             self.tables.search(query, self.embedder, self.limits) if query else self.tables.newest()
         )
-        shown = found[: min(max(arguments.limit, 1), 100)]
-        return {"tables": [described_table(table) for table in shown], "count": len(shown)}
+        page = tables[: min(max(arguments.limit, 1), 100)]
+        return {"tables": [described_table(table) for table in page], "count": len(page)}
 
 
 class RunSqlParameters(Parameters):
@@ -94,7 +94,7 @@ class RunSqlParameters(Parameters):
 
 @dataclass(frozen=True)
 class RunSql(Tool):
-    """Runs SQL over tables that the user of `tables` may read."""
+    """Runs SQL over tables that the user may read."""
 
     tables: TableLookup
     run_query: RunQuery
@@ -134,7 +134,7 @@ class QueryStructuredDataParameters(Parameters):
 
 @dataclass(frozen=True)
 class QueryStructuredData(Tool):
-    """Has the model write SQL for a question, and runs it; one more try when it fails or finds nothing."""
+    """Lets the model write SQL for a question and runs it, with one retry after an error or an empty result."""
 
     tables: TableLookup
     run_query: RunQuery
@@ -169,8 +169,8 @@ class QueryStructuredData(Tool):
         if arguments.table_ids:
             tables = await self.tables.named(arguments.table_ids)
         else:
-            found = await self.tables.search(question, self.embedder, self.limits)
-            tables = _fitting(found)
+            candidates = await self.tables.search(question, self.embedder, self.limits)
+            tables = _fitting(candidates)
         if not tables:
             raise InvalidQueryError("No table that you can read fits the question.", "Search the documents.")
         draft = await self._drafted(question, tables)
@@ -189,10 +189,10 @@ class QueryStructuredData(Tool):
     async def _drafted(
         self, question: str, tables: Sequence[ReadableTable], sql: str = "", problem: str = ""
     ) -> SqlDraft:
-        """SQL for the question.
+        """Draft SQL for the question.
 
         Raises:
-            InvalidQueryError: the model says that the tables cannot answer it.
+            InvalidQueryError: the model reports that the tables can't answer it.
         """
         listed = json.dumps([described_table(table) for table in tables], ensure_ascii=False)
         parts = [element("tables", listed), element("question", question)]
@@ -206,25 +206,24 @@ class QueryStructuredData(Tool):
         return draft
 
     async def _values(self, sql: str, tables: Sequence[ReadableTable]) -> str:
-        """What stands in the text columns that a query mentions which found nothing: a value was written
-        differently, mostly."""
+        """Return values of the text columns in an empty query, since the cause is usually a different spelling."""
         words = set(re.findall(r"\w+", sql.casefold()))
-        said = []
+        lines = []
         for table in tables:
-            named = [one for one in table.table.columns if one.kind == "text" and one.name in words]
-            for column in named if table.name in words else ():
-                # Both names are of the catalog, and the guard checks the query as any other.
+            columns = [one for one in table.table.columns if one.kind == "text" and one.name in words]
+            for column in columns if table.name in words else ():
+                # Both names come from the catalogue, and the guard checks this query too.
                 distinct = f'SELECT DISTINCT "{column.name}" FROM "{table.name}" LIMIT {_MAX_VALUES}'  # noqa: S608
                 values = await self.run_query(distinct, tables)
-                said.append(f"{column.name} has {json.dumps([row[0] for row in values.rows])}")
-        return f"No row matches. {'; '.join(said)}" if said else ""
+                lines.append(f"{column.name} has {json.dumps([row[0] for row in values.rows])}")
+        return f"No row matches. {'; '.join(lines)}" if lines else ""
 
 
-def _fitting(found: Sequence[ReadableTable]) -> list[ReadableTable]:
-    """The first tables that a prompt has room for; sheets of one file come together, as joins need them."""
-    sizes = accumulate(len(json.dumps(described_table(table), ensure_ascii=False)) for table in found)
+def _fitting(candidates: Sequence[ReadableTable]) -> list[ReadableTable]:
+    """Return the first tables that fit into a prompt; sheets of one file stay together, as joins need them."""
+    sizes = accumulate(len(json.dumps(described_table(table), ensure_ascii=False)) for table in candidates)
     count = sum(size <= _MAX_DRAFT_CHARS for size in sizes)
-    return list(found[: max(count, 1)])
+    return list(candidates[: max(count, 1)])
 
 
 def _is_empty(result: QueryResult) -> bool:
@@ -232,8 +231,8 @@ def _is_empty(result: QueryResult) -> bool:
 
 
 def described_table(table: ReadableTable) -> dict[str, Any]:
-    """A table as a model reads it: its ids, its name in SQL, its columns."""
-    said = {
+    """Return a table for the model: ids, SQL name and columns."""
+    description = {
         "unit": table.table.unit,
         "description": table.table.description,
         "synonyms": list(table.table.synonyms),
@@ -250,19 +249,24 @@ def described_table(table: ReadableTable) -> dict[str, Any]:
         "title": table.table.title,
         "row_count": table.table.row_count,
         "columns": [_column(column) for column in table.table.columns],
-        **{name: value for name, value in said.items() if value},
+        **{name: value for name, value in description.items() if value},
     }
 
 
 def _column(column: Column) -> dict[str, Any]:
-    known = column.samples or tuple(filter(None, dict.fromkeys((column.lowest, column.highest))))
-    shown = {"name": column.name, "label": column.label, "type": column.kind, "samples": list(known)}
-    said = {"unit": column.unit, "description": column.description, "synonyms": list(column.synonyms)}
-    return {**shown, **{name: value for name, value in said.items() if value}}
+    samples = column.samples or tuple(filter(None, dict.fromkeys((column.lowest, column.highest))))
+    column_fields = {
+        "name": column.name,
+        "label": column.label,
+        "type": column.kind,
+        "samples": list(samples),
+    }
+    details = {"unit": column.unit, "description": column.description, "synonyms": list(column.synonyms)}
+    return {**column_fields, **{name: value for name, value in details.items() if value}}
 
 
 def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableResult:
-    """A result as evidence: no more of it than a model is shown, and of the tables those that it is from."""
+    """Return a result as evidence, limited to the rows shown to the model and the tables used."""
     return TableResult(
         sql=result.sql,
         sql_in_words=result.sql_in_words,
@@ -286,28 +290,28 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
     )
 
 
-async def is_computed(noted: TableResult, tables: TableLookup, run_query: RunQuery) -> bool:
-    """Whether the same query gives the same rows again, over tables that may still be read.
+async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQuery) -> bool:
+    """Return whether repeating the query over tables that are still readable gives the same rows.
 
     Raises:
-        GroundworkError: it is not known.
+        GroundworkError: it can't be determined.
     """
-    known = await tables.named([table.table_id for table in noted.tables])
-    if [table.content_hash for table in known] != [table.content_hash for table in noted.tables]:
+    readable = await tables.named([table.table_id for table in result.tables])
+    if [table.content_hash for table in readable] != [table.content_hash for table in result.tables]:
         return False
-    again = table_result(await run_query(noted.sql, known), known)
-    return (again.rows, again.row_count) == (noted.rows, noted.row_count)
+    again = table_result(await run_query(result.sql, readable), readable)
+    return (again.rows, again.row_count) == (result.rows, result.row_count)
 
 
 def _noted(
     found: Found, result: QueryResult, tables: Sequence[ReadableTable], assumptions: Sequence[str]
 ) -> ToolResult:
-    """The result for the model; noted as evidence."""
-    noted = table_result(result, tables)
-    found.results.append(noted)
-    shown = noted.model_dump(mode="json", exclude={"result_id", "constants", "sql_in_german"})
+    """Add the result to the evidence and return it for the model."""
+    evidence = table_result(result, tables)
+    found.results.append(evidence)
+    fields = evidence.model_dump(mode="json", exclude={"result_id", "constants", "sql_in_german"})
     is_cut = result.truncated or result.row_count > MAX_SHOWN_ROWS
-    return {**shown, "assumptions": list(assumptions), "truncated": is_cut}
+    return {**fields, "assumptions": list(assumptions), "truncated": is_cut}
 
 
 def _short(cell: Cell) -> Cell:

@@ -1,4 +1,4 @@
-"""Tool calls of a model: which are made, which are refused, and how it reads their results. Pure."""
+"""A model's tool calls: which are executed, which are refused, and how results are rendered. Pure."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -9,7 +9,7 @@ from shared.platform.models import Model
 
 
 class RefusedCall(Model):
-    """Why a call is not carried out, in the words of a failed tool's result."""
+    """The reason for refusing a call, in the form of a failed tool's result."""
 
     error: str
     error_type: str
@@ -17,12 +17,12 @@ class RefusedCall(Model):
 
     @property
     def result(self) -> dict[str, Any]:
-        """The same as the result of a failed tool."""
+        """The refusal as a failed tool's result."""
         return {"success": False, "error": self.error, "type": self.error_type, "hints": [*self.hints]}
 
 
 class PlannedCall(Model):
-    """A call as it was asked for, and what becomes of it: `arguments`, or a refusal."""
+    """A requested call with its parsed `arguments`, or a refusal."""
 
     call: ToolCall
     arguments: dict[str, Any] | None = None
@@ -30,38 +30,38 @@ class PlannedCall(Model):
 
 
 def plan_calls(
-    asked: Sequence[ToolCall], tools: Sequence[str], made: Collection[str], calls_left: int
+    calls: Sequence[ToolCall], tools: Sequence[str], made: Collection[str], calls_left: int
 ) -> tuple[PlannedCall, ...]:
-    """Every call of one turn, in order.
+    """Plan all calls of one turn, in order.
 
-    Refused, with what the model can do about it: a tool that there is not, arguments that are no JSON object,
-    a call that was made before, and whatever goes beyond `calls_left`.
+    Unknown tools, arguments that aren't a JSON object, repeated calls and calls beyond `calls_left` are refused
+    with advice for the model.
 
     Args:
-        tools: names of those that there are.
-        made: signatures of calls made before; see `signature`.
+        tools: names of available tools.
+        made: signatures of earlier calls; see `signature`.
     """
-    known = set(made)
+    seen = set(made)
     planned: list[PlannedCall] = []
-    for call in asked:
-        judged = _judge(call, tools, known, calls_left)
+    for call in calls:
+        judged = _judge(call, tools, seen, calls_left)
         planned.append(judged)
         if judged.arguments is not None:
-            known.add(signature(call.name, judged.arguments))
+            seen.add(signature(call.name, judged.arguments))
             calls_left -= 1
     return tuple(planned)
 
 
 def signature(name: str, arguments: dict[str, Any]) -> str:
-    """The same for the same call, however its arguments are ordered."""
+    """Return a call's signature, independent of the order of its arguments."""
     return f"{name} {json.dumps(arguments, sort_keys=True)}"
 
 
 def read_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments as a model wrote them; None when they are no JSON object. Nothing at all means none."""
+    """Parse the arguments; None if they aren't a JSON object. An empty text means no arguments."""
     try:
         arguments = json.loads(text.strip() or "{}", parse_constant=_refuse)
-        # Half a surrogate pair ("\\ud83d") can be said in JSON, and neither be stored nor sent.
+        # JSON can encode half a surrogate pair ("\\ud83d"), which can't be stored or sent.
         json.dumps(arguments, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
@@ -102,14 +102,14 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no JSON")
 
 
-_LONG_TEXT = 400  # characters; a shortened text keeps at least this many
+_LONG_TEXT = 400  # characters; truncated texts keep at least this many
 
 
 def observation(result: Mapping[str, Any], max_chars: int) -> str:
-    """The result as JSON of at most `max_chars` characters.
+    """Return the result as JSON of at most `max_chars` characters.
 
-    When it is too long, the last items of its longest list are left out, then its longest texts are cut; it
-    says so: `"left_out": {"results": 7}`, and "…" at a text's end.
+    If it is too long, the last items of its longest list are dropped (noted as `"left_out": {"results": 7}`), then
+    its longest texts are truncated with "…".
     """
     text = _json(result)
     if len(text) <= max_chars:
@@ -121,7 +121,7 @@ def observation(result: Mapping[str, Any], max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     note = {"success": bool(result.get("success")), "cut": ""}
-    # Each character of JSON may need two in a string of JSON, so half of the room is safe.
+    # Each character may need two in a JSON string, so half of the space is safe.
     return _json({**note, "cut": text[: max(max_chars - len(_json(note)), 0) // 2]})
 
 
@@ -151,5 +151,5 @@ def _cut(value: Any, most: int) -> Any:
 
 
 def _json(value: Any) -> str:
-    # Halves of characters, which JSON can hold and UTF-8 cannot, become question marks.
+    # Unpaired surrogates, valid in JSON but not in UTF-8, become question marks.
     return json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""The tool `view_figure`: a picture of a document, for models that see."""
+"""The tool `view_figure`: a picture of a document, for vision models."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -19,7 +19,7 @@ class ViewFigureParameters(Parameters):
 
 @dataclass(frozen=True)
 class ViewFigure(Tool):
-    """Looks at pictures of documents that the user of `blocks` may read."""
+    """Shows pictures of documents that the user may read."""
 
     blocks: BlockLookup
     found: Found = field(default_factory=Found)

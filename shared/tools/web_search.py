@@ -1,10 +1,9 @@
-"""`WebSearch` over SearXNG's JSON API, or whatever speaks it, and over Brave's.
+"""`WebSearch` over SearXNG's JSON API or compatible ones, and over Brave's.
 
-The question goes to outsiders: in a request's body and never in an address, to the one host that is
-configured (no redirect is followed), and into no log and no error. What comes back is a stranger's: its size,
-its number and its characters are bounded here.
+Queries are sent in a request's body, never in a URL, to the configured host only (no redirects), and appear in no log
+or error. Responses are untrusted, so their size, number and characters are limited here.
 
-Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 where `json` is not enabled.
+Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 if `json` is not enabled.
 Brave, "Web Search API": POST with a JSON body; `web.results` with `description` and `page_age`.
 """
 
@@ -34,18 +33,18 @@ if TYPE_CHECKING:
 
 
 class WebSearch(Protocol):
-    """A search engine of the web. Who uses it tells outsiders what is asked: the policy decides whether."""
+    """A web search engine. Queries reveal the question to outsiders, so the policy decides on its use."""
 
     async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
-        """At most `count` pages, the best first. What they say is a stranger's word, never an instruction."""
+        """Return at most `count` pages, best first. Their text is untrusted data, never instructions."""
 
 
 _CONNECT_TIMEOUT_S = 5
-MAX_ANSWER_BYTES = 2_000_000  # 20 results are some 20 KB
-MAX_QUERY_CHARS = 400  # engines take about 32 words
+MAX_ANSWER_BYTES = 2_000_000  # 20 results have about 20 KB
+MAX_QUERY_CHARS = 400  # engines accept about 32 words
 MAX_HITS = 20  # SearXNG's page
 MAX_TITLE_CHARS = 200
-MAX_TEXT_CHARS = 1_000  # engines show some 300
+MAX_TEXT_CHARS = 1_000  # engines show about 300
 MAX_DATE_CHARS = 40
 
 
@@ -75,39 +74,39 @@ class _BraveFound(Wire):
 
 
 def connect_web_search(settings: Settings) -> Connection[ClientSession]:
-    """The HTTP session; it is made, and aiohttp imported, on first use."""
+    """Return the HTTP session, created on first use together with the import of aiohttp."""
     chosen = settings.web_search
     header = "X-Subscription-Token" if chosen.engine == "brave" else chosen.key_header
     return connect_http(_CONNECT_TIMEOUT_S, {header: chosen.key} if chosen.key else None)
 
 
 class HttpWebSearch(WebSearch, ABC):
-    """One search engine."""
+    """A search engine over HTTP."""
 
     def __init__(self, connection: Connection[ClientSession], url: str) -> None:
-        """`url` is the whole address, such as https://NAME/search."""
+        """Store the connection. `url` is the complete endpoint, such as https://NAME/search."""
         self._connection = connection
         self._url = url
 
     async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
-        """At most `count` pages, 20 at most, the best first; a query is cut at 400 characters.
+        """Return at most `count` pages (20 at most), best first. Queries are truncated to 400 characters.
 
         Raises:
-            DependencyError: no answer, or none of the engines behind it answered.
+            DependencyError: no response, or no engine behind it responded.
         """
         body = self._body(folded(query)[:MAX_QUERY_CHARS], min(count, MAX_HITS))
         deadline = Deadline(limits.timeout_s)
         with call_span(SERVICE, "query"):
-            found = await call_within(deadline, limits.max_retries, lambda: self._found(body, deadline))
-        return _hits(found, min(count, MAX_HITS))
+            results = await call_within(deadline, limits.max_retries, lambda: self._found(body, deadline))
+        return _hits(results, min(count, MAX_HITS))
 
     @abstractmethod
     def _body(self, query: str, count: int) -> Mapping[str, Any]:
-        """Arguments of the request: `data` or `json`."""
+        """Return the request's arguments: `data` or `json`."""
 
     @abstractmethod
     def _results(self, content: bytes) -> Sequence[_Result]:
-        """The results of an answer. ValidationError: it is another protocol's."""
+        """Parse the results. Raise ValidationError if the response follows another protocol."""
 
     async def _found(self, body: Mapping[str, Any], deadline: Deadline) -> Sequence[_Result]:
         with http_errors(SERVICE):
@@ -130,10 +129,10 @@ class SearxngWebSearch(HttpWebSearch):
         return {"data": {"q": query, "format": "json"}}
 
     def _results(self, content: bytes) -> Sequence[_Result]:
-        found = _Found.model_validate_json(content)
-        if not found.results and found.unresponsive_engines:
+        response = _Found.model_validate_json(content)
+        if not response.results and response.unresponsive_engines:
             raise DependencyError(f"No engine behind {SERVICE.name} answered.", "Try again in a moment.")
-        return found.results
+        return response.results
 
 
 class BraveWebSearch(HttpWebSearch):
@@ -152,7 +151,7 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
         if len(hits) >= count:
             break
         url = result.url or ""
-        if plain_addresses([url]) and url not in hits:  # no other is shown to a reader
+        if plain_addresses([url]) and url not in hits:  # other URLs are never shown
             title = _plain(result.title, MAX_TITLE_CHARS)
             text, date = _plain(result.content, MAX_TEXT_CHARS), _plain(result.published_at, MAX_DATE_CHARS)
             hits[url] = WebHit(url=url, title=title, text=text, published_at=date or None)
@@ -160,15 +159,15 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
 
 
 def _plain(text: str | None, most_chars: int) -> str:
-    """One line without entities, and without characters that nobody sees: they could hide words."""
-    import html  # its table of names takes a while, and most starts do without
+    """Return one line without entities and invisible characters, which could hide words."""
+    import html  # its table of names loads slowly and is rarely needed
 
-    shown = "".join(
+    visible = "".join(
         " " if char in "\t\r\n" else char
         for char in html.unescape((text or "")[: 4 * most_chars])
         if char in "\t\r\n" or unicodedata.category(char)[0] != "C"
     )
-    return folded(shown)[:most_chars]
+    return folded(visible)[:most_chars]
 
 
 def _check(status: int, headers: Mapping[str, str]) -> None:

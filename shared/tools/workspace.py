@@ -1,8 +1,7 @@
-"""A person's workspace: files that agents write for them and read again, for a day.
+"""A user's workspace: files that agents write and read again, for a day.
 
-One blob for each file, `workspaces/{digest of the person's id}/{name}` in the work container. There is no
-disk and there are no folders: a name that could lead elsewhere is refused before it becomes a part of an
-address.
+One blob per file, `workspaces/{digest of the user id}/{name}` in the work container. There are no folders: names that
+could change the path are rejected.
 """
 
 import hashlib
@@ -54,10 +53,10 @@ class WorkspaceList(Model):
 
 
 class Workspace:
-    """The files of one person."""
+    """The files of one user."""
 
     def __init__(self, blobs: BlobStore, user: UserContext) -> None:
-        """Errors: AccessDeniedError, the user context names nobody."""
+        """Open the user's workspace. Raise AccessDeniedError if the user id is empty."""
         principals(user)
         if not user.user_id:
             raise AccessDeniedError("A workspace belongs to a person.", "Sign in.")
@@ -65,17 +64,17 @@ class Workspace:
         self._folder = _folder_of(user.user_id)
 
     async def files(self) -> list[WorkspaceFile]:
-        """Those that have not expired, by name."""
-        found = [blob async for blob in self._blobs.list_blobs(WORK, self._folder)]
-        files = [self._file_of(blob) for blob in found]
+        """Return the files that haven't expired, by name."""
+        blobs = [blob async for blob in self._blobs.list_blobs(WORK, self._folder)]
+        files = [self._file_of(blob) for blob in blobs]
         return [file for file in files if file.expires_at > datetime.now(UTC)]
 
     async def find(self, name: str) -> BlobProperties:
-        """The blob of a file.
+        """Return a file's blob.
 
         Raises:
-            InvalidQueryError: this is no name of a file.
-            DocumentNotFoundError: there is none; the hint names those that there are.
+            InvalidQueryError: the name is invalid.
+            DocumentNotFoundError: the file doesn't exist; the hint lists the existing ones.
         """
         blob = await self._blobs.properties(WORK, self._path(name))
         if blob is None or self._file_of(blob).expires_at <= datetime.now(UTC):
@@ -83,28 +82,28 @@ class Workspace:
         return blob
 
     async def read(self, name: str) -> str:
-        """The text of a file. Errors as `find`."""
+        """Return the text of a file. Raises like `find`."""
         blob = await self.find(name)
         try:
             return (await self._blobs.read(WORK, blob.name)).decode()
-        except NotFoundError:  # deleted since
+        except NotFoundError:  # deleted meanwhile
             raise await self._unknown(name) from None
 
     async def write(self, name: str, text: str, mode: Literal["create", "replace"]) -> tuple[int, str]:
-        """Write a file; its size in bytes, and its SHA-256. Writing the same again changes nothing.
+        """Write a file and return its size in bytes and SHA-256. Rewriting the same text has no effect.
 
-        The limits are looked at before: files that are written at the same moment may exceed them by a few.
+        Limits are checked first, so concurrent writes may exceed them slightly.
 
         Raises:
-            InvalidQueryError: this is no name of a file, or with `create` there is another file of that name.
+            InvalidQueryError: the name is invalid, or exists with other content in `create` mode.
             BudgetExceededError: the file is too large, or there are too many.
         """
         path, content = self._path(name), text.encode(errors="replace")
         if len(content) > MAX_FILE_BYTES:
             raise BudgetExceededError(f"A file holds at most {MAX_FILE_BYTES:,} bytes.", "Write less.")
         others = {file.name: file.size_bytes for file in await self.files()}
-        known = others.pop(self._name_of(path), None)
-        if known is not None and mode == "create" and await self._blobs.read(WORK, path) != content:
+        existing = others.pop(self._name_of(path), None)
+        if existing is not None and mode == "create" and await self._blobs.read(WORK, path) != content:
             raise InvalidQueryError(
                 f"There is a file {name[:100]!r}.", "Choose another name, or the mode replace."
             )
@@ -117,7 +116,7 @@ class Workspace:
         return len(content), hashlib.sha256(content).hexdigest()
 
     async def delete(self, name: str) -> None:
-        """Delete a file. Errors as `find`."""
+        """Delete a file. Raises like `find`."""
         await self._blobs.delete(WORK, (await self.find(name)).name)
 
     def _path(self, name: str) -> str:
@@ -149,7 +148,7 @@ class Workspace:
 
 
 async def purge_workspaces(now: datetime, blobs: BlobStore) -> int:
-    """Delete expired files of everybody; how many."""
+    """Delete everybody's expired files. Return their number."""
     expired = [
         blob.name async for blob in blobs.list_blobs(WORK, _FOLDER) if _modified_at(blob) + LIFETIME <= now
     ]
@@ -158,7 +157,7 @@ async def purge_workspaces(now: datetime, blobs: BlobStore) -> int:
 
 
 async def forget_workspace(user_id: str, blobs: BlobStore) -> int:
-    """Delete all files of a person; how many."""
+    """Delete all files of a user. Return their number."""
     names = [blob.name async for blob in blobs.list_blobs(WORK, _folder_of(user_id))]
     await run_together(*(blobs.delete(WORK, name) for name in names), at_once=16)
     return len(names)

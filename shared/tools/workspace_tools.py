@@ -1,4 +1,4 @@
-"""The tools `file_read` and `file_write`: an agent's notes and results, in the workspace of its person."""
+"""The tools `file_read` and `file_write`: an agent's notes and results in the user's workspace."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from shared.tools.tool_calls import PlannedCall
 from shared.tools.workspace import MAX_FILE_BYTES, Workspace
 
 MAX_LINES = 2000
-_MAX_CHARS = 12_000  # what a model reads of one result is 16,000 characters of JSON
+_MAX_CHARS = 12_000  # a result has at most 16,000 characters of JSON
 
 
 class FileReadParameters(Parameters):
@@ -40,7 +40,7 @@ class FileWriteParameters(Parameters):
 
 @dataclass(frozen=True)
 class FileRead(Tool):
-    """Reads a file of the person's workspace. `workspace`: None = switched off."""
+    """Reads a file of the user's workspace. `workspace`: None = disabled."""
 
     workspace: Workspace | None
 
@@ -62,11 +62,11 @@ class FileRead(Tool):
     async def _run(self, arguments: FileReadParameters) -> ToolResult:
         text = await _switched_on(self.workspace, self.name).read(arguments.path)
         lines = text.splitlines(keepends=True)
-        shown = _fitting(lines[arguments.offset :][: min(max(arguments.limit, 1), MAX_LINES)])
-        after, read = arguments.offset + len(shown), "".join(shown)
+        selection = _fitting(lines[arguments.offset :][: min(max(arguments.limit, 1), MAX_LINES)])
+        after, read = arguments.offset + len(selection), "".join(selection)
         return {
             "text": read[:_MAX_CHARS],
-            "truncated": len(read) > _MAX_CHARS,  # a line longer than what is read at once
+            "truncated": len(read) > _MAX_CHARS,  # a line longer than the limit
             "total_lines": len(lines),
             "next_offset": after if after < len(lines) else None,
         }
@@ -74,7 +74,7 @@ class FileRead(Tool):
 
 @dataclass(frozen=True)
 class FileWrite(Tool):
-    """Writes a file of the person's workspace, and says so in the audit trail."""
+    """Writes a file of the user's workspace and records it in the audit trail."""
 
     workspace: Workspace | None
     user: UserContext
@@ -107,7 +107,7 @@ class FileWrite(Tool):
 
 
 def reads_files(planned: PlannedCall) -> bool:
-    """Whether a call reads files of the workspace: `file_read`, and `python` with names of files."""
+    """Return whether a call reads workspace files: `file_read`, and `python` with file names."""
     return planned.call.name == FileRead.name or bool((planned.arguments or {}).get("files"))
 
 
@@ -118,7 +118,7 @@ def _switched_on(workspace: Workspace | None, name: str) -> Workspace:
 
 
 def _fitting(lines: list[str]) -> list[str]:
-    """As many lines as a model reads at once; one at least."""
+    """Return as many lines as fit into one result, at least one."""
     chars = 0
     for number, line in enumerate(lines):
         chars += len(line)
