@@ -18,8 +18,8 @@ from shared.tools.base import Found, Tool, ToolResult, failure
 from shared.tools.read_pages import ReadPages
 from shared.tools.tool_calls import PlannedCall, observation
 
-# Share of the best score. A search usually finds one relevant block far above the rest: in multi-step questions
-# the relevant passage scores 0.65 to 0.8, merely similar ones 0.2 to 0.35.
+# Share of the best score. Usually one block is far above the rest: in multi-step questions the relevant
+# passage scores 0.65 to 0.8, merely similar ones 0.2 to 0.35.
 _NEAR_BEST = 0.5
 NOTHING_NEW = "Nothing that was not shown before."
 _SHOWN_BEFORE = "shown before"
@@ -116,7 +116,9 @@ async def described(
     documents: DocumentSearch,
     limit_s: float | None = None,
 ) -> dict[str, DocumentRecord]:
-    """Return records of the found documents besides the known ones; empty on failure, since they are optional."""
+    """Return records of the found documents besides the known ones; empty on failure, since they are
+    optional.
+    """
     unknown = {hit.doc_id for hit in hits} - known.keys()
     if not unknown:
         return dict(known)

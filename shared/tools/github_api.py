@@ -1,7 +1,8 @@
 """GitHub's REST API, read only: GET requests to the repositories in GITHUB_REPOSITORIES.
 
-Requests go only to the host of GITHUB_API_URL. Redirects are not followed, so the token and queries reach no other
-host. Responses are untrusted: their size is limited here, and the tool limits what a model reads of them.
+Requests go only to the host of GITHUB_API_URL. Redirects are not followed, so the token and queries reach no
+other host. Responses are untrusted: their size is limited here, and the tool limits what a model reads of
+them.
 
 Source: docs.github.com, REST API version 2022-11-28.
 """

@@ -1,7 +1,7 @@
 """Limits on what a run may reveal to the web, and which pages it may read. Pure.
 
-Outsiders see queries and URLs. The model chooses both after reading documents, and a document may have instructed it,
-so neither choice is trusted.
+Outsiders see queries and URLs. The model chooses both after reading documents, and a document may have
+instructed it, so neither choice is trusted.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Runs a model's Python code in worker processes of Monty: an interpreter without files, network, environment or
-third-party modules.
+"""Runs a model's Python code in worker processes of Monty: an interpreter without files, network, environment
+or third-party modules.
 
-Each call gets a new session. A worker that exceeds its time or memory is killed without affecting the app. Only values
-go in and out; output is untrusted, so its size, depth and types are limited here.
+Each call gets a new session. A worker that exceeds its time or memory is killed without affecting the app.
+Only values go in and out; output is untrusted, so its size, depth and types are limited here.
 
 Source: pydantic-monty 1.4, pinned because each minor version changes its API.
 """
@@ -123,7 +123,9 @@ def as_json(value: Any) -> Any:
 
 
 def _binary(package: Path) -> Path | None:
-    """Return the interpreter's path after `pip install --target`, as in Azure; None = use Monty's own lookup."""
+    """Return the interpreter's path after `pip install --target`, as in Azure; None =
+    use Monty's own lookup.
+    """
     beside = package.parent / "bin" / "monty"
     return beside if beside.is_file() else None
 

@@ -134,7 +134,9 @@ class QueryStructuredDataParameters(Parameters):
 
 @dataclass(frozen=True)
 class QueryStructuredData(Tool):
-    """Lets the model write SQL for a question and runs it, with one retry after an error or an empty result."""
+    """Lets the model write SQL for a question and runs it, with one retry after an
+    error or an empty result.
+    """
 
     tables: TableLookup
     run_query: RunQuery
@@ -206,7 +208,9 @@ class QueryStructuredData(Tool):
         return draft
 
     async def _values(self, sql: str, tables: Sequence[ReadableTable]) -> str:
-        """Return values of the text columns in an empty query, since the cause is usually a different spelling."""
+        """Return values of the text columns in an empty query, since the cause is usually a different
+        spelling.
+        """
         words = set(re.findall(r"\w+", sql.casefold()))
         lines = []
         for table in tables:
@@ -220,7 +224,9 @@ class QueryStructuredData(Tool):
 
 
 def _fitting(candidates: Sequence[ReadableTable]) -> list[ReadableTable]:
-    """Return the first tables that fit into a prompt; sheets of one file stay together, as joins need them."""
+    """Return the first tables that fit into a prompt; sheets of one file stay together,
+    as joins need them.
+    """
     sizes = accumulate(len(json.dumps(described_table(table), ensure_ascii=False)) for table in candidates)
     count = sum(size <= _MAX_DRAFT_CHARS for size in sizes)
     return list(candidates[: max(count, 1)])

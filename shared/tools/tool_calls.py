@@ -34,8 +34,8 @@ def plan_calls(
 ) -> tuple[PlannedCall, ...]:
     """Plan all calls of one turn, in order.
 
-    Unknown tools, arguments that aren't a JSON object, repeated calls and calls beyond `calls_left` are refused
-    with advice for the model.
+    Unknown tools, arguments that aren't a JSON object, repeated calls and calls beyond `calls_left` are
+    refused with advice for the model.
 
     Args:
         tools: names of available tools.
@@ -108,8 +108,8 @@ _LONG_TEXT = 400  # characters; truncated texts keep at least this many
 def observation(result: Mapping[str, Any], max_chars: int) -> str:
     """Return the result as JSON of at most `max_chars` characters.
 
-    If it is too long, the last items of its longest list are dropped (noted as `"left_out": {"results": 7}`), then
-    its longest texts are truncated with "…".
+    If it is too long, the last items of its longest list are dropped (noted as `"left_out": {"results": 7}`),
+    then its longest texts are truncated with "…".
     """
     text = _json(result)
     if len(text) <= max_chars:

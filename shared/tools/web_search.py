@@ -1,7 +1,7 @@
 """`WebSearch` over SearXNG's JSON API or compatible ones, and over Brave's.
 
-Queries are sent in a request's body, never in a URL, to the configured host only (no redirects), and appear in no log
-or error. Responses are untrusted, so their size, number and characters are limited here.
+Queries are sent in a request's body, never in a URL, to the configured host only (no redirects), and appear
+in no log or error. Responses are untrusted, so their size, number and characters are limited here.
 
 Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 if `json` is not enabled.
 Brave, "Web Search API": POST with a JSON body; `web.results` with `description` and `page_age`.

@@ -1,7 +1,7 @@
 """A user's workspace: files that agents write and read again, for a day.
 
-One blob per file, `workspaces/{digest of the user id}/{name}` in the work container. There are no folders: names that
-could change the path are rejected.
+One blob per file, `workspaces/{digest of the user id}/{name}` in the work container. There are no folders:
+names that could change the path are rejected.
 """
 
 import hashlib
