@@ -8,19 +8,19 @@ import asyncio
 import json
 from collections.abc import Collection, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
-from shared.answering.answer_writer import (
-    AnswerWriter,
-    QuoteRepairer,
-    answer_without_model,
-    nothing_found,
-)
+from shared.answering.answer_stream import AnswerStream
+from shared.answering.answer_writer import AnswerRules, AnswerWriter
+from shared.answering.draft import Draft
 from shared.answering.lookups import look_up, recomputed
 from shared.answering.models import HeldResult, Turn
-from shared.answering.number_gate import NumberGate
+from shared.answering.number_check import NumberCheck
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
+from shared.answering.quote_repair import QuoteRepairer
 from shared.answering.results import call_result
 from shared.answering.script import retry_delay_s
+from shared.answering.statements import from_first_gap, split_turn
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
     TakeTurn,
@@ -35,11 +35,12 @@ from shared.answering.turn_question import (
     held_call,
     with_one_held,
 )
-from shared.answering.turn_reader import TurnReader, from_first_gap
+from shared.answering.unwritten_answer import answer_without_model, nothing_found
 from shared.answering.web_consent import consent_result, uses_web
 from shared.conversations.window import conversation_element
 from shared.documents.figures import seen_pictures
 from shared.evidence.citations import CitationBook
+from shared.evidence.figures import FigurePlacer
 from shared.evidence.reader_text import readable
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture
@@ -213,39 +214,45 @@ class TurnAttempt:
     def _writer(self, event_log: EventLog, shared_names: Collection[str]) -> AnswerWriter:
         question, results = self._question, self._before.results
         evidence = question.shown
+        book = CitationBook(
+            hits=(*evidence.blocks, *question.collected.proofs),
+            records={record.doc_id: record for record in evidence.records},
+            pages=tuple(page for found in results for page in found.pages),
+            source_urls={
+                record.doc_id: record.source_url for record in evidence.records if record.source_url
+            },
+            run_id=self._context.run_id,
+            shared_names=shared_names,
+        )
         writer = AnswerWriter(
-            event_log=event_log,
-            record=self._context.shown.record,
-            book=CitationBook(
-                hits=(*evidence.blocks, *question.collected.proofs),
-                records={record.doc_id: record for record in evidence.records},
-                pages=tuple(page for found in results for page in found.pages),
-                source_urls={
-                    record.doc_id: record.source_url for record in evidence.records if record.source_url
-                },
-                run_id=self._context.run_id,
-                shared_names=shared_names,
-            ),
+            stream=AnswerStream(event_log, self._context.shown.record, Draft(FigurePlacer(book.hits))),
+            book=book,
             repairer=QuoteRepairer(self._services.chat_model, self._repair_limits, question.text),
-            words=question.words,
-            needs_proof=not question.request.proof_is_optional
-            and question.stored.plan.query_type not in DOCUMENT_QUESTIONS,
-            may_look=self._may_look,
-            not_searched=frozenset(missing for found in results for missing in found.not_searched),
-            gate=NumberGate(
-                results=[result for found in results for result in found.tables],
-                is_computed=lambda result: recomputed(result, question.request, self._services, self._time),
-                others=(
-                    f"{question.text}\n{question.request.question}",
-                    *(hit.content for hit in evidence.blocks if hit.content),
-                ),
-                language=question.stored.plan.language,
-                today=question.request.today,
+            rules=AnswerRules(
+                words=question.words,
+                needs_proof=not question.request.proof_is_optional
+                and question.stored.plan.query_type not in DOCUMENT_QUESTIONS,
+                may_look=self._may_look,
+                not_searched=frozenset(missing for found in results for missing in found.not_searched),
+                numbers=self._number_check(),
             ),
         )
         if self._before.turns:
             writer.go_on(self._before.turns[-1].answer)
         return writer
+
+    def _number_check(self) -> NumberCheck:
+        question = self._question
+        return NumberCheck(
+            results=[result for found in self._before.results for result in found.tables],
+            is_computed=lambda result: recomputed(result, question.request, self._services, self._time),
+            others=(
+                f"{question.text}\n{question.request.question}",
+                *(hit.content for hit in question.shown.blocks if hit.content),
+            ),
+            language=question.stored.plan.language,
+            today=question.request.today,
+        )
 
     async def _speak(self, writer: AnswerWriter) -> Turn:
         """The model's turn. Without anything to write from no model is asked: it could say nothing.
@@ -258,7 +265,7 @@ class TurnAttempt:
         # An agent may have other tools than documents, and instructions for that case; so may the web help.
         may_help = self._question.request.agent or set(WEB_TOOLS) & set(self._question.tools)
         if nothing_new:
-            writer.may_look = False
+            writer.rules = replace(writer.rules, may_look=False)
             await writer.feed(from_first_gap(turns[-1].said))
             return await self._finished(writer, ModelTurn())
         if self._question.is_empty and not turns and not may_help:
@@ -266,13 +273,15 @@ class TurnAttempt:
             return await self._finished(writer, ModelTurn())
         if not self._time.left.may_write:
             raise ModelFailedError(CallTimeoutError("The time for this question is up."))
-        reader = TurnReader(must_answer=not self._may_call)
-        turn, said = await self._read(writer, reader)
-        planned = self._calls(turn) if self._may_call and not reader.has_answer else ()
+        turn, said, fed_chars = await self._read(writer)
+        thought, answer = split_turn(said, is_answer=not self._may_call, at_end=True)
+        planned = self._calls(turn) if answer is None else ()
         calls, asks_consent = awaiting_consent(planned, self._question.web_consent)
-        await writer.feed(reader.finish(is_answer=not calls))
-        if thought := readable(reader.thought.strip()[:_MAX_THOUGHT_CHARS]):
-            await writer.event_log.write(ThoughtEvent(text=thought))
+        if answer is None and not calls:
+            thought, answer = split_turn(said, is_answer=True, at_end=True)
+        await writer.feed((answer or "")[fed_chars:])
+        if thought := readable(thought.strip()[:_MAX_THOUGHT_CHARS]):
+            await writer.stream.event_log.write(ThoughtEvent(text=thought))
         if calls or (writer.gaps and self._may_look):
             await writer.finish(goes_on=True)
             return Turn(
@@ -284,8 +293,8 @@ class TurnAttempt:
             )
         return await self._finished(writer, turn, said)
 
-    async def _read(self, writer: AnswerWriter, reader: TurnReader) -> tuple[ModelTurn, str]:
-        """The turn, and its text, which is fed to the writer as far as it belongs to the answer."""
+    async def _read(self, writer: AnswerWriter) -> tuple[ModelTurn, str, int]:
+        """Return the turn, its text, and how many characters of its answer the writer was fed."""
         settings = self._services.settings.answering
         messages = await self._messages()
         limits = CallLimits(
@@ -296,7 +305,7 @@ class TurnAttempt:
         tools = [
             own[name].definition if name in own else tool_definition(name) for name in self._question.tools
         ]
-        said: list[str] = []
+        said, fed_chars = "", 0
         turn = ModelTurn()
         model_turn = turn_pieces(self._services.chat_model, messages, tools, limits, may_call=self._may_call)
         try:
@@ -305,18 +314,22 @@ class TurnAttempt:
                     if isinstance(piece, ModelTurn):
                         turn = piece
                     else:
-                        said.append(piece)
-                        await writer.feed(reader.feed(piece))
+                        said += piece
+                        _, answer = split_turn(said, is_answer=not self._may_call)
+                        await writer.feed((answer or "")[fed_chars:])
+                        fed_chars = max(fed_chars, len(answer or ""))
         except ModelFailedError:
-            await writer.feed(reader.finish(is_answer=True))  # what was written may stand
+            _, answer = split_turn(said, is_answer=not self._may_call, at_end=True)
+            text = answer if answer is not None else split_turn(said, is_answer=True, at_end=True)[1]
+            await writer.feed((text or "")[fed_chars:])  # complete sentences of it are shown
             raise
-        return turn, "".join(said)
+        return turn, said, fed_chars
 
     async def _finished(self, writer: AnswerWriter, turn: ModelTurn, said: str = "") -> Turn:
         words = self._question.words
         cut = words.note.format(words.cut) if turn.cut else ""
         await writer.finish(cut, self._question.collected.web)
-        if not writer.text.strip():
+        if not writer.draft.text.strip():
             raise ModelFailedError(ModelFixableError("The model wrote no answer.", "Ask again."))
         answer = self._answer(writer, truncated=turn.cut, warnings=(words.cut,) if turn.cut else ())
         return Turn(said=said, answer=answer, is_last=True)
@@ -373,7 +386,7 @@ class TurnAttempt:
         gap = writer.gaps[0] if writer.gaps else None
         return RunAnswer(
             run_id=self._context.run_id,
-            text=writer.text,
+            text=writer.draft.text,
             language=self._question.stored.plan.language,
             citations=tuple(writer.book.citations),
             abstained=not writer.is_answer,
@@ -381,10 +394,14 @@ class TurnAttempt:
             next_step=gap.next_step if gap else "",
             unsupported_claims=writer.unsupported_claims,
             truncated=truncated,
-            figures=tuple(writer.figures.placed),
+            figures=tuple(writer.draft.figures.placed),
             sub_agents=self._question.collected.views,
-            warnings=tuple(dict.fromkeys((*self._question.warnings, *writer.warnings, *warnings))),
+            warnings=tuple(dict.fromkeys((*self._question.warnings, *self._not_searched(writer), *warnings))),
         )
+
+    def _not_searched(self, writer: AnswerWriter) -> tuple[str, ...]:
+        missing = [gap.missing for gap in writer.gaps if gap.missing in writer.rules.not_searched]
+        return tuple(self._question.words.gap_not_searched.format(text.rstrip(". ")) for text in missing)
 
     async def _without_model(self, writer: AnswerWriter, failed: GroundworkError) -> Turn:
         """What stands when the model failed: its whole sentences if they prove something, else quotations.
@@ -398,16 +415,16 @@ class TurnAttempt:
         get_logger().warning("answer.degraded", run_id=self._context.run_id, error_type=failed.code)
         question, words, evidence = self._question, self._question.words, self._question.shown
         before = self._before.turns[-1] if self._before.turns else None
-        if question.request.agent and not (evidence.blocks or evidence.records or writer.text):
+        if question.request.agent and not (evidence.blocks or evidence.records or writer.draft.text):
             raise failed  # there is nothing to quote, and documents may have nothing to do with it
-        if before and before.gaps and writer.text == before.answer.text:
+        if before and before.gaps and writer.draft.text == before.answer.text:
             for gap in before.gaps:  # what was found for them was not read
                 writer.show_gap(gap)
             return Turn(said="", answer=self._answer(writer), is_last=True)
         is_late = isinstance(failed, CallTimeoutError | BudgetExceededError)
         warning = words.late if isinstance(failed, CallTimeoutError) else words.broken
         writer.break_off(words.note.format(warning), question.collected.web)
-        if writer.text and (writer.has_citations or not writer.book.hits or writer.gaps):
+        if writer.draft.text and (writer.has_citations or not writer.book.hits or writer.gaps):
             return Turn(
                 said="",
                 answer=self._answer(writer, truncated=True, warnings=(warning,)),

@@ -72,6 +72,11 @@ class Number:
     is_word: bool = False
 
 
+def has_number(text: str) -> bool:
+    """Return whether a text has a digit or a number word, and so may need a check."""
+    return bool(_INSIDE.search(text) or _NUMBER.search(text))
+
+
 def numbers_of(text: str, language: str) -> list[Number]:
     """Extract the numbers of a text. A date yields its parts."""
     parted = _DATE.sub(lambda date: re.sub(r"[./]", " ", date[0]), text)

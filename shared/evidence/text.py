@@ -55,6 +55,11 @@ _HEADING_AT_END = re.compile(r"(?:\A|\n)#{1,6} [^\n]*\Z")
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 
+def has_mark(text: str) -> bool:
+    """Return whether a text has a citation mark."""
+    return bool(_MARKS.search(text))
+
+
 def whole_sentences(text: str) -> str:
     """Truncate `text` after its last complete sentence. Return "" if there is none."""
     end = max(_ends(text), default=0) or _last_mark(text)
@@ -87,12 +92,12 @@ _MAX_LINE_CHARS = 500
 
 
 def last_claim(text: str) -> str:
-    """Return the last line of `text`, for a table row together with its header row.
+    """Return the last line of `text` without citation marks, for a table row together with its header row.
 
     The whole line is needed because a single cell ("9 bar") is no statement; long lines are cut to their last
     500 characters.
     """
-    lines = text[-_RECENT_CHARS:].rstrip().split("\n")
+    lines = _MARKS.sub("", text[-_RECENT_CHARS:]).rstrip().split("\n")
     line = lines[-1][-_MAX_LINE_CHARS:].strip()
     if not lines[-1].lstrip().startswith("|"):
         return line

@@ -1,8 +1,19 @@
-"""Recorders of shown documents for tests that don't look at the audit trail."""
+"""Streams of answers, and a recorder for tests that don't look at the audit trail."""
 
 from collections.abc import Iterable
+
+from shared.answering.answer_stream import AnswerStream
+from shared.answering.draft import Draft
+from shared.evidence.figures import FigurePlacer
+from shared.retrieval.models import Hit
+from shared.runs.event_log import EventLog
 
 
 async def record_nothing(doc_ids: Iterable[str]) -> None:
     """Keep no record."""
     del doc_ids
+
+
+def stream_to(event_log: EventLog, hits: tuple[Hit, ...]) -> AnswerStream:
+    """Return the stream of an answer that may show figures of `hits`."""
+    return AnswerStream(event_log, record_nothing, Draft(FigurePlacer(hits)))

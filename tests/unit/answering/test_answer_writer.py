@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
+from shared.answering.answer_writer import AnswerRules, AnswerWriter
+from shared.answering.quote_repair import QuoteRepairer
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH
 from shared.evidence.repairs import RepairedQuotation, RepairedQuotations
@@ -17,7 +18,7 @@ from shared.runs.event_log import open_event_log
 from shared.runs.memory_run_log import MemoryRunLog
 from tests.fakes.models import NoConversations
 from tests.unit.answering.pictures import picture
-from tests.unit.answering.recording import record_nothing
+from tests.unit.answering.recording import stream_to
 
 UNSUPPORTED = ENGLISH.unsupported
 NOT_PROVED = ENGLISH.unproved.format("[1]")
@@ -56,16 +57,15 @@ async def write(
     log = MemoryRunLog()
     await log.create("r")
     writer = AnswerWriter(
-        event_log=await open_event_log(log, "r", 3),
-        book=CitationBook(hits),
-        repairer=QuoteRepairer(model, lambda: CallLimits(timeout_s=1), "How much?"),
-        record=record_nothing,
-        needs_proof=needs_proof,
+        stream_to(await open_event_log(log, "r", 3), hits),
+        CitationBook(hits),
+        QuoteRepairer(model, lambda: CallLimits(timeout_s=1), "How much?"),
+        AnswerRules(needs_proof=needs_proof),
     )
     for start in range(0, len(text), size):
         await writer.feed(text[start : start + size])
     await writer.finish()
-    await writer.event_log.write()
+    await writer.stream.event_log.write()
     events = [json.loads(line) for line in (await log.read("r")).lines]
     return writer, [(event["name"], event["data"]) for event in events[1:]]
 
@@ -78,8 +78,8 @@ async def test_a_proved_quotation_becomes_a_numbered_source() -> None:
     writer, events = await write(
         'It runs at 15 bar. <cite doc_id="d1" quote="runs at 15 bar"/> Good.', RepairingModel(None)
     )
-    assert writer.text == "It runs at 15 bar. (Source: m.pdf, S. 3)[1] Good."
-    assert streamed(events) == writer.text
+    assert writer.draft.text == "It runs at 15 bar. (Source: m.pdf, S. 3)[1] Good."
+    assert streamed(events) == writer.draft.text
     assert [name for name, _ in events].count("CITATION") == 1
 
 
@@ -99,11 +99,11 @@ async def test_wrong_quotations_keep_their_numbers_and_are_repaired_together_at_
         'Again <cite doc_id="d1" quote="needs 15"/>. True <cite doc_id="d1" quote="runs at 15 bar"/>'
     )
     writer, events = await write(text, model)
-    assert writer.text == (
+    assert writer.draft.text == (
         "It needs 15 bar (Source: m.pdf)[1]. It is fast (Source: m.pdf)[2]. Again (Source: m.pdf)[1]. "
         "True (Source: m.pdf, S. 3)[3]"
     )
-    assert streamed(events) == writer.text
+    assert streamed(events) == writer.draft.text
     assert len(model.prompts) == 1
     assert "<statement>It needs 15 bar</statement>" in model.prompts[0].user
     assert "<question>How much?</question>" in model.prompts[0].user
@@ -117,8 +117,8 @@ async def test_what_cannot_be_repaired_is_named_at_the_end_and_announced_as_not_
     for quote in (None, "", "also not there"):
         model = RepairingModel(quote)
         writer, events = await write('X <cite doc_id="d1" quote="no"/>' * 5 + f" Y {CITED}", model)
-        assert writer.text == f"{'X (Source: m.pdf)[1]' * 5} Y (Source: m.pdf, S. 3)[2]\n\n{NOT_PROVED}"
-        assert streamed(events) == writer.text
+        assert writer.draft.text == f"{'X (Source: m.pdf)[1]' * 5} Y (Source: m.pdf, S. 3)[2]\n\n{NOT_PROVED}"
+        assert streamed(events) == writer.draft.text
         assert (writer.unsupported_claims, len(model.prompts)) == (1, 1)
         announced = [data for name, data in events if name == "CITATION" and isinstance(data, dict)]
         assert [(one["n"], one["verified"], one["quote"] == "") for one in announced] == [
@@ -130,13 +130,13 @@ async def test_what_cannot_be_repaired_is_named_at_the_end_and_announced_as_not_
 async def test_a_quotation_of_an_unknown_document_is_marked_at_once() -> None:
     model = RepairingModel(None)
     writer, _ = await write('X <cite doc_id="d9" quote="nowhere"/>', model)
-    assert (writer.text, writer.unsupported_claims, model.prompts) == (f"X{UNSUPPORTED}", 1, [])
+    assert (writer.draft.text, writer.unsupported_claims, model.prompts) == (f"X{UNSUPPORTED}", 1, [])
 
 
 async def test_an_answer_that_needs_no_proof_has_no_marks() -> None:
     text = 'Two reports. <cite doc_id="d9" quote="nowhere"/>'
     writer, _ = await write(text, RepairingModel(None), needs_proof=False)
-    assert (writer.text.strip(), writer.unsupported_claims) == ("Two reports.", 0)
+    assert (writer.draft.text.strip(), writer.unsupported_claims) == ("Two reports.", 0)
 
 
 async def test_abstention_is_told_in_words() -> None:
@@ -161,8 +161,8 @@ async def test_a_claim_in_a_table_is_told_with_its_row_and_header_and_without_ou
 
 async def test_a_forged_proof_is_not_shown_as_one() -> None:
     writer, events = await write("It runs at 99 bar (Source: m.pdf, S. 3)[1].", RepairingModel(None))
-    assert writer.text == f"It runs at 99 bar (Source unchecked: m.pdf, S. 3)(1).{UNSUPPORTED}"
-    assert streamed(events) == writer.text
+    assert writer.draft.text == f"It runs at 99 bar (Source unchecked: m.pdf, S. 3)(1).{UNSUPPORTED}"
+    assert streamed(events) == writer.draft.text
     assert not writer.has_citations
 
 
@@ -174,32 +174,32 @@ async def test_a_picture_or_link_of_the_model_leads_nowhere() -> None:
     )
     for size in (1, 7, 1000):
         writer, _ = await write(text, RepairingModel(None), size)
-        assert writer.text == (
+        assert writer.draft.text == (
             "A x b (Source: m.pdf, S. 3)[1] (https: //evil) \n\n"
             "The documents don't answer the rest. What's missing: m.\n\nNext step: n"
         )
         assert writer.is_partial
     abstained, _ = await write(text[text.index("<gap") :], RepairingModel(None))
-    assert "missing: m." in abstained.text
-    assert abstained.text.endswith("Next step: n")
+    assert "missing: m." in abstained.draft.text
+    assert abstained.draft.text.endswith("Next step: n")
 
 
 async def test_an_abstention_behind_unproved_text_is_shown_and_the_text_is_marked() -> None:
     writer, events = await write(
         'It costs 5 euros.\n<gap missing="the price" next_step="Ask sales."/>', RepairingModel(None)
     )
-    assert writer.text == (
+    assert writer.draft.text == (
         f"It costs 5 euros.\n{UNSUPPORTED.lstrip()}\n\n"
         "The documents don't answer this. What's missing: the price.\n\nNext step: Ask sales."
     )
-    assert streamed(events) == writer.text
+    assert streamed(events) == writer.draft.text
     assert writer.unsupported_claims == 1
 
 
 async def test_an_answer_that_cites_nothing_is_marked() -> None:
     writer, _ = await write("It is 9 bar, surely.", RepairingModel(None))
-    assert writer.text.startswith("It is 9 bar, surely.")
-    assert writer.text.endswith(UNSUPPORTED.strip())
+    assert writer.draft.text.startswith("It is 9 bar, surely.")
+    assert writer.draft.text.endswith(UNSUPPORTED.strip())
     assert writer.unsupported_claims == 1
 
 
@@ -228,9 +228,9 @@ MARK = "(Source: m.pdf, S. 3)[1]"
 )
 async def test_a_figure_stands_behind_its_line_and_tears_nothing(written: str, read: str, size: int) -> None:
     writer, events = await write(written, RepairingModel(None), size, (HIT, FIGURE))
-    assert writer.text == read
-    assert streamed(events) == writer.text
-    assert [figure.block_id for figure in writer.figures.placed] == [FIGURE.block_id]
+    assert writer.draft.text == read
+    assert streamed(events) == writer.draft.text
+    assert [figure.block_id for figure in writer.draft.figures.placed] == [FIGURE.block_id]
 
 
 @pytest.mark.parametrize(
@@ -240,19 +240,19 @@ async def test_a_figure_that_there_is_not_is_none(tag: str) -> None:
     writer, _ = await write(
         f"A {tag}{CITED}", RepairingModel(None), hits=(HIT, FIGURE.model_copy(update={"page_number": 8}))
     )
-    assert writer.text == f"A {MARK}"
-    assert writer.figures.placed == []
+    assert writer.draft.text == f"A {MARK}"
+    assert writer.draft.figures.placed == []
 
 
 async def test_a_figure_that_the_model_did_not_choose_is_not_shown() -> None:
     here = FIGURE.model_copy(update={"doc_id": "d1", "score": 0.9})
     writer, _ = await write(f"A {CITED}", RepairingModel(None), hits=(HIT, here))
-    assert writer.text == f"A {MARK}"
+    assert writer.draft.text == f"A {MARK}"
 
 
 async def test_an_abstention_shows_no_figure() -> None:
     writer, _ = await write(f'{PLACED}<gap missing="x"/>', RepairingModel(None), hits=(HIT, FIGURE))
-    assert writer.text == "The documents don't answer this. What's missing: x."
+    assert writer.draft.text == "The documents don't answer this. What's missing: x."
     assert not writer.is_answer
 
 
@@ -260,18 +260,18 @@ async def test_what_comes_nearest_stands_behind_the_gap() -> None:
     near = f'<gap missing="the price" next_step="Ask sales."/>\n\nNear: {CITED}'
     for size in (1, 7, 1000):
         writer, events = await write(near, RepairingModel(None), size)
-        assert writer.text == (
+        assert writer.draft.text == (
             "The documents don't answer this. What's missing: the price.\n\n"
             f"Next step: Ask sales.\n\nNear: {MARK}"
         )
-        assert streamed(events) == writer.text
+        assert streamed(events) == writer.draft.text
         assert (writer.is_answer, writer.has_citations, writer.unsupported_claims) == (False, True, 0)
 
 
 async def test_claims_behind_an_abstention_need_a_proof_too() -> None:
     writer, _ = await write('<gap missing="x"/> It costs 5 euros.', RepairingModel(None))
     assert (
-        writer.text
+        writer.draft.text
         == f"The documents don't answer this. What's missing: x.\n\nIt costs 5 euros.{UNSUPPORTED}"
     )
     assert writer.unsupported_claims == 1
@@ -279,7 +279,7 @@ async def test_claims_behind_an_abstention_need_a_proof_too() -> None:
 
 async def test_each_gap_is_told_once() -> None:
     writer, _ = await write('<gap missing="x"/>\n<gap missing="y"/> <gap missing="x"/>', RepairingModel(None))
-    assert writer.text == "The documents don't answer this. What's missing: x.\n\nAlso missing: y."
+    assert writer.draft.text == "The documents don't answer this. What's missing: x.\n\nAlso missing: y."
 
 
 async def test_a_gap_that_is_searched_for_is_not_shown_and_ends_the_turn() -> None:
@@ -288,10 +288,13 @@ async def test_a_gap_that_is_searched_for_is_not_shown_and_ends_the_turn() -> No
     await log.create("r")
     repairer = QuoteRepairer(RepairingModel(None), lambda: CallLimits(timeout_s=1))
     writer = AnswerWriter(
-        await open_event_log(log, "r", 3), CitationBook((HIT,)), repairer, record_nothing, may_look=True
+        stream_to(await open_event_log(log, "r", 3), (HIT,)),
+        CitationBook((HIT,)),
+        repairer,
+        AnswerRules(may_look=True),
     )
     await writer.feed(text)
     await writer.finish()
-    await writer.event_log.write()
-    assert writer.text.strip() == f"A {MARK}"
+    await writer.stream.event_log.write()
+    assert writer.draft.text.strip() == f"A {MARK}"
     assert [gap.missing for gap in writer.gaps] == ["x", "y"]

@@ -9,8 +9,9 @@ import pytest
 
 from local.model_server.prompt_reader import read_documents
 from shared.access.models import UserContext
-from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
+from shared.answering.answer_writer import AnswerWriter
 from shared.answering.prompt import first_messages, system_prompt
+from shared.answering.quote_repair import QuoteRepairer
 from shared.evidence.citations import CitationBook
 from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import Hit
@@ -20,7 +21,7 @@ from shared.runs.memory_run_log import MemoryRunLog
 from shared.runs.models import RunRequest
 from shared.runs.plan import QueryType
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.answering.recording import record_nothing
+from tests.unit.answering.recording import stream_to
 from tests.world import plan
 
 PROMPTS = Path(__file__).parents[3] / "shared" / "answering" / "prompts"
@@ -61,10 +62,12 @@ async def written(text: str) -> AnswerWriter:
     log = MemoryRunLog()
     await log.create("r")
     repairer = QuoteRepairer(ScriptedChatModel(), lambda: CallLimits(timeout_s=1))
-    writer = AnswerWriter(await open_event_log(log, "r", 1), CitationBook(hits()), repairer, record_nothing)
+    writer = AnswerWriter(
+        stream_to(await open_event_log(log, "r", 1), hits()), CitationBook(hits()), repairer
+    )
     await writer.feed(text)
     await writer.finish()
-    await writer.event_log.write()
+    await writer.stream.event_log.write()
     return writer
 
 
@@ -92,23 +95,23 @@ async def test_an_example_is_proved_word_by_word(name: str) -> None:
     assert writer.unsupported_claims == 0
     assert writer.book.citations
     assert all(citation.verified for citation in writer.book.citations)
-    assert "<" not in writer.text
+    assert "<" not in writer.draft.text
     # What the documents differ in is said by the example itself, so nothing is added.
-    assert writer.text.count("The documents differ") == (1 if name == "CONTENT_SEARCH" else 0)
+    assert writer.draft.text.count("The documents differ") == (1 if name == "CONTENT_SEARCH" else 0)
 
 
 @pytest.mark.parametrize("name", ["CONTENT_SEARCH", "DOCUMENT_SUMMARY"])
 async def test_the_figure_of_an_example_is_shown(name: str) -> None:
-    assert len((await written(EXAMPLES[name])).figures.placed) == 1
+    assert len((await written(EXAMPLES[name])).draft.figures.placed) == 1
 
 
 async def test_the_example_without_an_answer_names_the_gap_and_what_is_near() -> None:
     writer = await written(EXAMPLES["No answer"])
     assert not writer.is_answer
-    assert writer.text.startswith(
+    assert writer.draft.text.startswith(
         "The documents don't answer this. What's missing: the weight of the press.\n\nNext step:"
     )
-    assert writer.text.endswith("[1]\n")
+    assert writer.draft.text.endswith("[1]\n")
     assert writer.unsupported_claims == 0
 
 

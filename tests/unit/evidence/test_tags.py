@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.evidence.cite_parser import CiteParser, CiteTag, FigureTag, GapTag, Piece, Text
+from shared.evidence.tags import CiteTag, FigureTag, GapTag, Piece, Text, read_tags
 
 ANSWER = (
     'It runs at 15 bar <cite doc_id="d1" quote="runs at 15 bar"/>. If a < b, see '
@@ -15,11 +15,13 @@ ANSWER = (
 
 
 def parse(text: str, cuts: list[int]) -> list[Piece]:
-    parser, pieces, position = CiteParser(), [], 0
+    pieces: list[Piece] = []
+    rest, position = "", 0
     for cut in [*sorted(cuts), len(text)]:
-        pieces += parser.feed(text[position:cut])
+        read, rest = read_tags(rest + text[position:cut], at_end=False)
+        pieces += read
         position = max(position, cut)
-    return [*pieces, *parser.finish()]
+    return [*pieces, *read_tags(rest, at_end=True)[0]]
 
 
 def shown(pieces: list[Piece]) -> str:
@@ -48,10 +50,9 @@ def test_cuts_anywhere_change_nothing(cuts: list[int]) -> None:
 
 
 def test_text_is_given_as_soon_as_it_is_certain() -> None:
-    parser = CiteParser()
-    assert parser.feed("Hello ") == [Text("Hello ")]
-    assert parser.feed("<ci") == []
-    assert parser.feed("rcle>") == [Text("<circle>")]
+    assert read_tags("Hello ", at_end=False) == ([Text("Hello ")], "")
+    assert read_tags("<ci", at_end=False) == ([], "<ci")
+    assert read_tags("<circle>", at_end=False) == ([Text("<circle>")], "")
 
 
 def test_a_quotation_mark_inside_the_quotation_is_forgiven() -> None:
@@ -146,7 +147,7 @@ def test_a_tag_may_follow_a_bracket() -> None:
 
 
 def test_texts_around_a_closing_tag_are_one_piece() -> None:
-    assert CiteParser().feed("a</cite>b ") == [Text("ab ")]
+    assert read_tags("a</cite>b ", at_end=False) == ([Text("ab ")], "")
 
 
 def test_abstention_is_read() -> None:

@@ -1,13 +1,13 @@
-"""Incremental parser for a streamed answer: text, citation tags, figures and abstention. Pure.
+"""The tags of an answer: citations, figures and gaps. Pure.
 
 The model writes Markdown with `<cite doc_id="…" quote="…"/>` or `<cite result="q1"/>` after each statement,
-`<figure block_id="…"/>` where a picture belongs, or a single `<gap missing="…" next_step="…"/>`. A tag may be
-split at any character; any other `<` is text.
+`<figure block_id="…"/>` where a picture belongs, and `<gap missing="…" next_step="…"/>` for what no document
+contains. A tag may be split at any character; any other `<` is text.
 """
 
 import html
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html.entities import html5
 
 _NAMES = ("cite", "figure", "gap")
@@ -69,42 +69,31 @@ class GapTag:
 Piece = Text | CiteTag | FigureTag | GapTag
 
 
-@dataclass
-class CiteParser:
-    """An incremental parser that returns pieces as soon as they can't change any more.
+def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
+    """Split `text` into the pieces that can't change any more, and the rest.
 
-    The concatenated `Text` pieces are the answer without tags, however the input was split.
+    Prepend the rest to the next piece of the stream. The concatenated `Text` pieces are the answer without
+    tags, however the stream was split.
+
+    Args:
+        at_end: nothing follows, so there is no rest. Text after the first `>` of an unclosed tag is kept.
     """
-
-    _held: str = field(default="")
-
-    def feed(self, delta: str) -> list[Piece]:
-        """Parse another delta and return the pieces that are now complete."""
-        return self._read(self._held + delta, at_end=False)
-
-    def finish(self) -> list[Piece]:
-        """Return the remaining pieces. Text after the first `>` of an unclosed tag is kept."""
-        return self._read(self._held, at_end=True)
-
-    def _read(self, text: str, *, at_end: bool) -> list[Piece]:
-        pieces: list[Piece] = []
-        shown = position = 0
-        self._held = ""
-        while (position := text.find("<", position)) >= 0:
-            if not _may_start_tag(text, position, at_end=at_end):
-                position += 1
-                continue
-            tag = _tag_at(text, position, at_end=at_end)
-            if tag is None:
-                break
-            tag_pieces, end = tag
-            if end > position:
-                pieces += [Text(text[shown:position]), *tag_pieces]
-                shown = end
-            position = max(end, position + _MIN_START_CHARS)
-        certain = len(text) if position < 0 else position
-        self._held = text[certain:]
-        return _joined([*pieces, Text(text[shown:certain])])
+    pieces: list[Piece] = []
+    shown = position = 0
+    while (position := text.find("<", position)) >= 0:
+        if not _may_start_tag(text, position, at_end=at_end):
+            position += 1
+            continue
+        tag = _tag_at(text, position, at_end=at_end)
+        if tag is None:
+            break
+        tag_pieces, end = tag
+        if end > position:
+            pieces += [Text(text[shown:position]), *tag_pieces]
+            shown = end
+        position = max(end, position + _MIN_START_CHARS)
+    certain = len(text) if position < 0 else position
+    return _joined([*pieces, Text(text[shown:certain])]), text[certain:]
 
 
 def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:

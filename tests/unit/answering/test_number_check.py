@@ -4,8 +4,9 @@ from datetime import date
 
 import pytest
 
-from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
-from shared.answering.number_gate import NumberGate
+from shared.answering.answer_writer import AnswerRules, AnswerWriter
+from shared.answering.number_check import NumberCheck
+from shared.answering.quote_repair import QuoteRepairer
 from shared.answering.shown_answer import shown_text
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH
@@ -16,7 +17,7 @@ from shared.runs.event_log import open_event_log
 from shared.runs.events import CitationEvent, TokenEvent, events_of
 from shared.runs.memory_run_log import MemoryRunLog
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.answering.recording import record_nothing
+from tests.unit.answering.recording import stream_to
 
 LEFT_OUT = ENGLISH.withheld
 MARK = "(Source: sales.csv, computed)[1]"
@@ -41,24 +42,25 @@ async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[
     log = MemoryRunLog()
     await log.create("r")
     writer = AnswerWriter(
-        event_log=await open_event_log(log, "r", 3),
-        book=CitationBook((HIT,)),
-        repairer=QuoteRepairer(ScriptedChatModel(), lambda: None),
-        record=record_nothing,
-        gate=NumberGate(
-            [SALES],
-            computed,
-            others=("What are the top 2 of 5?", HIT.content),
-            language="en",
-            today=date(2026, 5, 4),
+        stream_to(await open_event_log(log, "r", 3), (HIT,)),
+        CitationBook((HIT,)),
+        QuoteRepairer(ScriptedChatModel(), lambda: None),
+        AnswerRules(
+            numbers=NumberCheck(
+                [SALES],
+                computed,
+                others=("What are the top 2 of 5?", HIT.content),
+                language="en",
+                today=date(2026, 5, 4),
+            )
         ),
     )
     for start in range(0, len(text), size):
         await writer.feed(text[start : start + size])
     await writer.finish()
-    await writer.event_log.write()
+    await writer.stream.event_log.write()
     events = events_of(await log.read("r"))
-    assert shown_text(events) == writer.text
+    assert shown_text(events) == writer.draft.text
     shown = [event.citation for event in events if isinstance(event, CitationEvent)]
     assert shown == writer.book.citations
     return writer, "".join(event.text for event in events if isinstance(event, TokenEvent))
@@ -117,9 +119,9 @@ async def test_text_in_other_answers_is_not_held_back() -> None:
     log = MemoryRunLog()
     await log.create("r")
     book, repairer = CitationBook((HIT,)), QuoteRepairer(ScriptedChatModel(), lambda: CallLimits(timeout_s=1))
-    writer = AnswerWriter(await open_event_log(log, "r", 3), book, repairer, record_nothing)
+    writer = AnswerWriter(stream_to(await open_event_log(log, "r", 3), (HIT,)), book, repairer)
     await writer.feed("It is 5 or ")
-    assert writer.text == "It is 5 or "
+    assert writer.draft.text == "It is 5 or "
 
 
 async def test_a_sentence_may_name_todays_date() -> None:

@@ -1,0 +1,66 @@
+"""The events of an answer on their way to the run's journal."""
+
+import time
+from dataclasses import dataclass, field
+
+from shared.answering.draft import Draft
+from shared.answering.shown_answer import RecordDocuments
+from shared.evidence.models import Citation
+from shared.runs.event_log import EventLog
+from shared.runs.events import CitationEvent, RunEvent, TokenEvent
+from shared.runs.models import RunAnswer
+
+FLUSH_SECONDS = 0.15  # of streamed text between two appends, each a request to storage
+
+
+@dataclass
+class AnswerStream:
+    """The TOKEN and CITATION events of one turn's answer.
+
+    Attributes:
+        record: called with the ids of documents before they are shown.
+    """
+
+    event_log: EventLog
+    record: RecordDocuments
+    draft: Draft
+    _queue: list[RunEvent] = field(default_factory=list)
+    _sent_chars: int = 0
+    _flushed_at: float = field(default_factory=time.monotonic)
+
+    def continue_from(self, answer: RunAnswer) -> None:
+        """Continue an answer whose text and figures readers have."""
+        self.draft.continue_from(answer.text)
+        self.draft.figures.placed.extend(answer.figures)
+        self._sent_chars = len(answer.text)
+
+    def announce(self, citation: Citation) -> None:
+        """Add the event of a citation before the text that shows it."""
+        self._queue_text()
+        self._queue.append(CitationEvent.of(citation))
+
+    async def flush(self, *, now: bool = False) -> None:
+        """Append the events to the journal, unless the last append was a moment ago."""
+        if not now and time.monotonic() - self._flushed_at < FLUSH_SECONDS:
+            return
+        if events := await self._events():
+            await self.event_log.write(*events)
+        # Counted from the end of the append: where appends are slow, more text goes into each.
+        self._flushed_at = time.monotonic()
+
+    async def stage(self) -> None:
+        """Leave the events to the append that completes the step."""
+        self.event_log.stage(*await self._events())
+
+    async def _events(self) -> list[RunEvent]:
+        self._queue_text()
+        events, self._queue = self._queue, []
+        if events:
+            cited = [event.doc_id for event in events if isinstance(event, CitationEvent)]
+            await self.record([*cited, *(figure.doc_id for figure in self.draft.figures.placed)])
+        return events
+
+    def _queue_text(self) -> None:
+        if text := self.draft.text[self._sent_chars :]:
+            self._queue.append(TokenEvent(text=text))
+            self._sent_chars = len(self.draft.text)

@@ -1,0 +1,68 @@
+"""The text of an answer, rendered for its reader."""
+
+from dataclasses import dataclass, field
+
+from shared.evidence.figures import FigurePlacer, figure_markdown
+from shared.evidence.reader_text import ReaderText
+
+
+@dataclass
+class Draft:
+    """The text of an answer so far. Everything a model wrote in it is sanitised.
+
+    Attributes:
+        starts_paragraph: the next text of the model begins a paragraph.
+    """
+
+    figures: FigurePlacer
+    text: str = ""
+    starts_paragraph: bool = False
+    _sanitiser: ReaderText = field(default_factory=ReaderText)
+
+    def continue_from(self, text: str) -> None:
+        """Replace the text by one that the next paragraph continues."""
+        self.text, self.starts_paragraph = text, bool(text)
+        self._sanitiser = ReaderText.after(text)
+
+    def write(self, text: str) -> None:
+        """Append text of the model, and the figures that wait for the end of a line."""
+        if self.starts_paragraph and (text := text.lstrip()):
+            self.add_paragraph("")
+        while self.figures.is_waiting and "\n" in text:
+            line, _, text = text.partition("\n")
+            self._feed(line)
+            if self.figures.line_is_free and not self._sanitiser.open_fence:
+                self.settle()
+                self.show_figures()
+                self.text += self._sanitiser.own("\n")
+            self._feed("\n")
+        self._feed(text)
+
+    def settle(self) -> None:
+        """Append what the sanitiser withholds, because something of our own follows."""
+        self.text += self._sanitiser.finish()
+
+    def add_note(self, text: str) -> None:
+        """Append our own text to the line."""
+        self.settle()
+        self.text += self._sanitiser.note(text)
+        self.starts_paragraph = False
+
+    def add_paragraph(self, text: str) -> None:
+        """Append our own paragraph, outside any table or code."""
+        shown = self.text.rstrip(" ")
+        line_ends = len(shown) - len(shown.rstrip("\n"))
+        fence = self._sanitiser.open_fence
+        code_end = ("" if line_ends else "\n") + f"{fence}\n\n" if fence else ""
+        gap = (code_end or "\n\n"[min(line_ends, 2) :]) if shown else ""
+        self.text += self._sanitiser.own(gap + text)
+        self.starts_paragraph = False
+
+    def show_figures(self) -> None:
+        """Append the figures that the model named."""
+        for figure in self.figures.take():
+            self.add_paragraph(figure_markdown(figure))
+
+    def _feed(self, text: str) -> None:
+        self.figures.passed(text)
+        self.text += self._sanitiser.feed(text)

@@ -1,0 +1,93 @@
+"""Check of an answer's numbers against the results of table queries.
+
+A sentence is withheld if a number in it isn't in the results that it cites. Without citations, its numbers
+must be in a result, a passage or the question, or be today's date.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from shared.answering.statements import Statement
+from shared.evidence.models import TableResult
+from shared.evidence.number_proof import unproved_numbers, without_date, without_rank
+from shared.evidence.text import sentence_ends
+
+# What ends the statement before a citation, or begins an item of a list.
+_BELONGS_BEFORE = re.compile(r"\s*(?:[-*>#]+|\d{1,3}[.)])[^\S\n]+|[.,;:!?)*_|]*[^\S\n]*")
+
+IsComputed = Callable[[TableResult], Awaitable[bool]]
+"""Whether a query still returns the same result for a user who may still read its tables."""
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A placeholder for withheld sentences."""
+
+
+@dataclass
+class NumberCheck:
+    """A check of statements by the results of a run.
+
+    Attributes:
+        results: of all table queries of the run. If there are none, nothing is checked.
+        is_computed: repeats the query of a result. All are repeated once, at the first check.
+        others: texts whose numbers an uncited statement may repeat. The first, the question, counts for cited
+            statements as well.
+        language: ISO 639-1 code of the answer.
+        today: a date that any sentence may name.
+    """
+
+    results: Sequence[TableResult] = ()
+    is_computed: IsComputed | None = None
+    others: Sequence[str] = ()
+    language: str = "en"
+    today: date | None = None
+    _computed: list[TableResult] | None = field(default=None, repr=False)
+
+    async def computed(self) -> Sequence[TableResult]:
+        """Return the results that their queries returned again."""
+        if self._computed is None:
+            self._computed = [
+                result for result in self.results if self.is_computed and await self.is_computed(result)
+            ]
+        return self._computed
+
+    async def check(self, statement: Statement) -> list[Statement | Withheld]:
+        """Return the statement with a placeholder for each run of sentences that fail the check."""
+        ids = {cite.result for cite in statement.cites if cite.result}
+        if not self.results or (statement.cites and not ids):
+            return [statement]  # proved by its quotations
+        computed = await self.computed()
+        cited = [result for result in computed if result.result_id in ids]
+        others = [*self.others[:1], *(cite.quote for cite in statement.cites)] if ids else self.others
+        shown: list[Statement | Withheld] = []
+        for number, sentence in enumerate(_sentences(statement.text)):
+            may_be_rank = statement.begins_line and not number
+            text = without_rank(sentence, self._most_rows) if may_be_rank else sentence
+            text = without_date(text, self.today) if self.today else text
+            is_unknown = bool(ids) and not cited
+            if not (is_unknown or unproved_numbers(text, cited if ids else computed, others, self.language)):
+                shown.append(Statement(sentence))
+            elif not shown or shown[-1] != Withheld():
+                shown.append(Withheld())
+        if statement.text.endswith("\n") and shown[-1:] == [Withheld()]:
+            shown.append(Statement("\n"))
+        known = {result.result_id for result in cited}
+        cites = tuple(cite for cite in statement.cites if not cite.result or cite.result in known)
+        return [*shown, Statement("", cites)] if cites else shown
+
+    @property
+    def _most_rows(self) -> int:
+        return max((result.row_count for result in self.results), default=0)
+
+
+def _sentences(text: str) -> list[str]:
+    """Split a text into sentences with the white space that follows them.
+
+    Punctuation or a list mark at its start is a piece of its own.
+    """
+    start = _BELONGS_BEFORE.match(text)
+    ends = sorted({start.end() if start else 0, *sentence_ends(text), len(text)} - {0})
+    return [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]

@@ -1,0 +1,54 @@
+"""Answers that no model wrote: quotations, lists of documents, and abstentions."""
+
+from shared.answering.models import Gap
+from shared.evidence.citations import CitationBook
+from shared.evidence.messages import Messages
+from shared.evidence.passage_answer import list_documents, quote_passages
+from shared.evidence.untrusted_text import markdown_name, markdown_text
+from shared.retrieval.models import DocumentRecord
+from shared.runs.evidence import Evidence
+from shared.runs.models import RunAnswer
+
+
+def nothing_found(words: Messages, evidence: Evidence) -> Gap:
+    """Return the gap of a question for which the search returned nothing, with the reason if it is known."""
+    missing, next_step = words.nothing_found, words.nothing_found_step
+    if evidence.missing:
+        missing = "; ".join(
+            words.no_such_document.format(markdown_name(document.reference)) for document in evidence.missing
+        )
+        nearest = [markdown_name(name) for document in evidence.missing for name in document.nearest]
+        next_step = words.nearest_names.format(", ".join(dict.fromkeys(nearest))) if nearest else next_step
+    elif evidence.unreadable:
+        missing = "; ".join(_unreadable(words, record) for record in evidence.unreadable)
+        next_step = words.unreadable_step
+    elif evidence.filters:
+        missing = words.none_with.format(markdown_text(evidence.filters))
+    return Gap(missing=missing, next_step=next_step)
+
+
+def _unreadable(words: Messages, record: DocumentRecord) -> str:
+    pages = words.pages.format(record.page_count) if record.page_count else ""
+    return words.unreadable.format(markdown_name(record.filename), pages)
+
+
+def answer_without_model(
+    question: str, evidence: Evidence, book: CitationBook, words: Messages, note: str
+) -> RunAnswer:
+    """Return quotations, else a list of documents, else an abstention. Adds its citations to `book`.
+
+    Args:
+        note: the reason why no model wrote the answer.
+    """
+    text = quote_passages(question, book, words) or list_documents(evidence.records, words)
+    gap = None if text else nothing_found(words, evidence)
+    if gap is not None:
+        text = f"{words.no_answer.format(gap.missing)}\n\n{words.next_step.format(gap.next_step)}"
+    return RunAnswer(
+        run_id=book.run_id,
+        text=f"{text}\n\n{words.note.format(note)}",
+        citations=tuple(book.citations),
+        abstained=gap is not None,
+        missing=gap.missing if gap else "",
+        next_step=gap.next_step if gap else "",
+    )
