@@ -5,13 +5,11 @@ sidecar is written over the version that was read before its permissions were, s
 its worker can't reopen a document.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from shared.documents.ids import SHAREPOINT, SIDECAR_SUFFIX
-from shared.evidence.document_prompt import web_address
 from shared.ingestion.registry import format_of
 from shared.ingestion.uploads import clean_filename
 from shared.platform.blobs import BlobStore
@@ -30,12 +28,11 @@ from shared.sharepoint.client import SharePointClient
 from shared.sharepoint.grants import Access, decide_access, grants_of
 from shared.sharepoint.graph_models import DriveItem, Permission
 from shared.sharepoint.rosters import RosterBook
+from shared.sharepoint.sidecars import hide_files, read_sidecar, sidecar_text, source_url
 from shared.sharepoint.state import Item, Library, LibraryStore
 
 FILES_AT_ONCE = 4  # unmeasured; no limit is published, and peers were throttled with more
-MAX_SIDECAR_BYTES = 64_000  # the ingestion reads 64 KiB
 _SIDECAR_TRIES = 5
-_TRANSCRIPTS = (".vtt", ".srt")  # moments of a recording would lead to the transcript's own address
 _CLOSED = Access(problem="permissions_unreadable")
 
 
@@ -134,28 +131,19 @@ class Mirror:
             *(self._refresh(item, permissions[item.item_id]) for item in items), at_once=FILES_AT_ONCE
         )
 
-    async def close(self, items: Sequence[Item], problem: str) -> None:
-        """Hide stored documents."""
-        for item in items:
-            await self._rewrite(item, Access(problem=problem))
-
-    async def close_all_sidecars(self) -> None:
-        """Empty every access list of the library that isn't empty yet.
-
-        The container is listed, because an attempt that died may have stored a file that no row names.
-        """
-        async for blob in self._blobs.list_blobs(DOCUMENTS, library_folder(self._library)):
-            if not blob.name.endswith(SIDECAR_SUFFIX):
-                continue
-            content, _ = await _read(self._blobs, blob.name)
-            if content is not None and _fields(content).get("acl") != []:
-                await self._blobs.write(DOCUMENTS, blob.name, json.dumps({"acl": []}).encode())
+    async def close(self, item_id: str, problem: str) -> None:
+        """Hide everything that was stored of an item, including copies that its row doesn't name."""
+        await hide_files(self._blobs, blob_folder(self._library, item_id))
+        stored, revision = await self._store.item(self._library.library_id, "file", item_id)
+        if stored is not None and stored.problem != problem:
+            closed = stored.model_copy(update={"problem": problem})
+            await self._store.save_item(self._library.library_id, closed, revision)
 
     async def remove(self, item_id: str) -> None:
         """Delete what was stored of a deleted item: the file, then its sidecar, then its row."""
         item, revision = await self._store.item(self._library.library_id, "file", item_id)
         if item is not None:
-            await self._mark(item, revision)
+            await self._mark(item, item, "deleted", revision)
         await self._delete_blobs(item_id)
         if item is not None:
             await self._store.delete_item(self._library.library_id, item)
@@ -174,6 +162,22 @@ class Mirror:
             parent_id = folder.parent_id if folder else None
         return False
 
+    async def unknown_ancestors(self, items: Sequence[DriveItem]) -> tuple[str, ...]:
+        """Return the folders above the items that have not been listed yet.
+
+        Nothing is known of their permissions, nor whether they belong to the configured folder.
+        """
+        unknown: dict[str, None] = {}
+        for item in items:
+            parent_id, seen = item.parent.id, set[str]()
+            while parent_id is not None and parent_id not in seen:
+                seen.add(parent_id)
+                folder = await self._folder(parent_id)
+                if folder is None:
+                    unknown[parent_id] = None
+                parent_id = folder.parent_id if folder else None
+        return tuple(unknown)
+
     async def _folder(self, item_id: str) -> Item | None:
         if item_id not in self._folders:
             folder, _ = await self._store.item(self._library.library_id, "folder", item_id)
@@ -190,8 +194,7 @@ class Mirror:
             }
         )
         reason = await self._reason_to_skip(file, item)
-        if stored is not None and reason != "draft" and (reason or item.blob != self._target(item)):
-            revision = await self._mark(stored, revision)
+        revision = await self._mark(item, stored, reason, revision)
         if reason == "draft" and item.blob is not None and item.content:
             # The stored file is the last published version; without its mark, an attempt died moving it.
             item = await self._with_access(item, item.blob, file.web_url, permissions)
@@ -238,7 +241,11 @@ class Mirror:
                 # Encrypted, locked or just deleted. Others must not wait; the nightly pass tries again.
                 if old is not None and old != target:
                     item = await self._with_access(item, old, file.web_url, permissions)
-                return item.model_copy(update={"skipped": "unreadable"})
+                elif not item.content:
+                    old = None  # what the first attempt left, if anything, is of unknown age
+                if old != target:
+                    await self._delete_blobs(item.item_id, keep=old)
+                return item.model_copy(update={"blob": old, "skipped": "unreadable"})
         if old != target or not item.content:
             await self._delete_blobs(item.item_id, keep=target)
         return item.model_copy(update={"blob": target, "content": file.content_mark, "skipped": None})
@@ -246,16 +253,24 @@ class Mirror:
     def _target(self, item: Item) -> str:
         return blob_folder(self._library, item.item_id) + clean_filename(item.name)
 
-    async def _mark(self, item: Item, revision: str | None) -> str | None:
-        """Store that an item's blobs are about to move or go; return the new revision.
+    async def _mark(
+        self, item: Item, stored: Item | None, reason: str | None, revision: str | None
+    ) -> str | None:
+        """Store that an item's blobs are about to come, move or go; return the new revision.
 
         If this attempt dies, the next one may find another state in SharePoint. It must not take what is left
-        for the file that was stored.
+        for the file that was stored, and the nightly pass and the sweep must know that something is left.
         """
-        if not item.content:
+        marked = (stored or item).model_copy(update={"content": ""})
+        if reason is None:
+            target = self._target(item)
+            is_marked = item.blob == target
+            marked = marked.model_copy(update={"blob": marked.blob or target})
+        else:
+            is_marked = reason == "draft" or stored is None
+        if is_marked or marked == stored:
             return revision
-        changed = item.model_copy(update={"content": ""})
-        return await self._store.save_item(self._library.library_id, changed, revision)
+        return await self._store.save_item(self._library.library_id, marked, revision)
 
     async def _with_access(
         self, item: Item, blob: str, web_url: str | None, permissions: tuple[Permission, ...] | None
@@ -279,9 +294,8 @@ class Mirror:
 
         An existing one is replaced by permissions read after it: those at hand may be older than it is.
         """
-        name = blob + SIDECAR_SUFFIX
         for attempt in range(_SIDECAR_TRIES):
-            present, etag = await _read(self._blobs, name)
+            present, etag = await read_sidecar(self._blobs, blob)
             if present == target.content:
                 return target
             if etag is not None or attempt > 0:
@@ -290,7 +304,9 @@ class Mirror:
             if present == target.content:
                 return target
             try:
-                await self._blobs.write_version(DOCUMENTS, name, target.content.encode(), etag=etag)
+                await self._blobs.write_version(
+                    DOCUMENTS, blob + SIDECAR_SUFFIX, target.content.encode(), etag=etag
+                )
             except ConflictError:
                 continue
             return target
@@ -300,7 +316,7 @@ class Mirror:
         self, item: Item, web_url: str | None, permissions: tuple[Permission, ...] | None
     ) -> _Sidecar:
         access, expires_at = await self._access(permissions)
-        return _Sidecar(_sidecar(access, item.name, web_url), access, expires_at)
+        return _Sidecar(sidecar_text(access, item.name, web_url), access, expires_at)
 
     async def _access(self, permissions: tuple[Permission, ...] | None) -> tuple[Access, datetime | None]:
         if permissions is None:
@@ -316,19 +332,12 @@ class Mirror:
         stored, revision = await self._store.item(self._library.library_id, "file", item.item_id)
         if stored is None or stored.blob is None:
             return
-        url = await _source_url(self._blobs, stored.blob)
-        refreshed = await self._with_access(stored, stored.blob, url, permissions)
+        if not stored.content:  # an attempt died while it moved the file
+            await self._delete_blobs(stored.item_id, keep=stored.blob)
+        sidecar, _ = await read_sidecar(self._blobs, stored.blob)
+        refreshed = await self._with_access(stored, stored.blob, source_url(sidecar), permissions)
         if refreshed != stored:
             await self._store.save_item(self._library.library_id, refreshed, revision)
-
-    async def _rewrite(self, item: Item, access: Access) -> None:
-        stored, revision = await self._store.item(self._library.library_id, "file", item.item_id)
-        if stored is None or stored.blob is None:
-            return
-        sidecar = _sidecar(access, stored.name, await _source_url(self._blobs, stored.blob))
-        await self._blobs.write(DOCUMENTS, stored.blob + SIDECAR_SUFFIX, sidecar.encode())
-        closed = stored.model_copy(update={"access": digest(sidecar), "problem": access.problem})
-        await self._store.save_item(self._library.library_id, closed, revision)
 
     async def _delete_blobs(self, item_id: str, *, keep: str | None = None) -> None:
         """Delete the blobs in an item's folder except `keep`, each file before its sidecar.
@@ -356,34 +365,3 @@ def _is_supported(name: str) -> bool:
     except (BadDocumentError, CallerError):
         return False
     return True
-
-
-def _sidecar(access: Access, name: str, web_url: str | None) -> str:
-    """Return the content of a sidecar. It names no owner: an owner could change the list."""
-    fields: dict[str, object] = {"acl": list(access.acl)}
-    if web_url and web_address(web_url) and not name.lower().endswith(_TRANSCRIPTS):
-        fields["source_url"] = web_url
-    content = json.dumps(fields)
-    return content if len(content) <= MAX_SIDECAR_BYTES else json.dumps({"acl": []})
-
-
-async def _read(blobs: BlobStore, name: str) -> tuple[str | None, str | None]:
-    try:
-        content, etag = await blobs.read_version(DOCUMENTS, name)
-    except NotFoundError:
-        return None, None
-    return content.decode("utf-8", "replace"), etag
-
-
-async def _source_url(blobs: BlobStore, blob: str) -> str | None:
-    content, _ = await _read(blobs, blob + SIDECAR_SUFFIX)
-    url = _fields(content).get("source_url")
-    return url if isinstance(url, str) else None
-
-
-def _fields(sidecar: str | None) -> Mapping[str, object]:
-    try:
-        fields = json.loads(sidecar or "{}")
-    except ValueError:
-        return {}
-    return fields if isinstance(fields, dict) else {}

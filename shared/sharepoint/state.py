@@ -17,7 +17,7 @@ from shared.platform.tables import Entity, Table, joined_text, revision_of, spli
 from shared.sharepoint.models import Counts
 
 ItemKind = Literal["file", "folder"]
-Phase = Literal["idle", "changes", "sweep", "folders", "permissions", "close", "remove"]
+Phase = Literal["idle", "changes", "sweep", "folders", "expiries", "permissions", "close", "remove"]
 
 _LIBRARY_KEY = "library"
 _LIBRARIES = "libraries"
@@ -44,6 +44,7 @@ class Library(Model):
         permissions_at: when the newest pass over all permissions started.
         permissions_cursor: row key up to which that pass has come; None = it is complete.
         enumerated_at: when the newest full enumeration started.
+        verified_at: start of the newest full enumeration or pass over all permissions that is complete.
         expires_at: the earliest end of a grant that counts.
         is_closed: everything is hidden, because nothing could be synchronised for too long. A pass over all
             permissions ends this.
@@ -74,6 +75,7 @@ class Library(Model):
     permissions_at: datetime | None = None
     permissions_cursor: str | None = None
     enumerated_at: datetime | None = None
+    verified_at: datetime | None = None
     expires_at: datetime | None = None
     is_closed: bool = False
     closed_at: datetime | None = None

@@ -1,10 +1,11 @@
 """The status of the synchronised libraries, for administrators."""
 
+from datetime import datetime
 from typing import Literal
 
-from shared.sharepoint.models import LibraryList, LibraryView
+from shared.sharepoint.models import MAX_EXAMPLES, Counts, LibraryList, LibraryView, SkippedItem
 from shared.sharepoint.services import SharePointServices
-from shared.sharepoint.state import Library
+from shared.sharepoint.state import Library, LibraryStore
 
 
 async def view_libraries(services: SharePointServices) -> LibraryList:
@@ -38,3 +39,23 @@ def _status(library: Library) -> Literal["waiting", "running", "current", "faile
     if library.phase != "idle":
         return "running"
     return "waiting" if library.succeeded_at is None else "current"
+
+
+async def count_items(store: LibraryStore, library_id: str) -> tuple[Counts, datetime | None]:
+    """Count a library's files; return the counts and the earliest end of a grant of a stored document."""
+    files = hidden = 0
+    skipped: dict[str, int] = {}
+    examples: list[SkippedItem] = []
+    expires_at: datetime | None = None
+    async for item in store.items(library_id, "file"):
+        files += item.blob is not None
+        hidden += item.problem is not None
+        if item.skipped is not None:
+            skipped[item.skipped] = skipped.get(item.skipped, 0) + 1
+        reason = item.problem or item.skipped
+        if reason is not None and reason != "outside_folder" and len(examples) < MAX_EXAMPLES:
+            examples.append(SkippedItem(name=item.name, reason=reason))
+        if item.blob is not None and item.expires_at is not None:
+            expires_at = min(item.expires_at, expires_at or item.expires_at)
+    counts = Counts(files=files, hidden=hidden, skipped=skipped, examples=tuple(examples))
+    return counts, expires_at

@@ -2,10 +2,10 @@
 
 A run reads the changes, then visits what the changes can't be trusted to report:
 
-    changes -> sweep (after a full enumeration) -> folders -> permissions (nightly) -> idle
+    changes -> sweep (after a full enumeration) -> folders -> expiries -> permissions (nightly) -> idle
 
-`close` follows a failure if nothing could be synchronised for a day, and `remove` replaces everything when
-the library is no longer configured. Every run starts with the changes; a full enumeration and a nightly pass
+`close` follows when permissions are older than a day, and `remove` replaces everything when the library is
+no longer configured. Every run starts with the changes; a full enumeration and a nightly pass
 that were interrupted continue where they stopped.
 """
 
@@ -13,22 +13,28 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, RateLimitError
 from shared.platform.telemetry import get_logger
 from shared.sharepoint.client import BATCH, ResyncError
 from shared.sharepoint.graph_models import DriveItem
-from shared.sharepoint.mirror import Mirror, permissions_digest
-from shared.sharepoint.models import MAX_EXAMPLES, Counts, SkippedItem, SyncReply, SyncStep
+from shared.sharepoint.mirror import FILES_AT_ONCE, Mirror, library_folder, permissions_digest
+from shared.sharepoint.models import SyncReply, SyncStep
+from shared.sharepoint.schedule import (
+    has_expired_grants,
+    has_failed_too_long,
+    is_enumeration_due,
+    is_pass_due,
+    is_too_slow,
+)
 from shared.sharepoint.services import SharePointServices, configured
-from shared.sharepoint.state import Library, row_key
+from shared.sharepoint.sidecars import hide_files
+from shared.sharepoint.state import Item, Library, row_key
+from shared.sharepoint.status import count_items
 
 STEP_S = 60.0  # an activity that takes longer delays scale-in and is repeated whole after a crash
-CLOSE_AFTER = timedelta(hours=24)  # docs/sharepoint.md promises that no narrowed permission lasts longer
-NIGHTLY_AFTER = timedelta(hours=12)  # during the night
-NIGHTLY_AT_LATEST = timedelta(hours=23)  # leaves an hour for the pauses that a throttling service asks for
+PIECE = 5 * BATCH  # items of one piece of work: some ten seconds, which a crash repeats
 NIGHTLY_SLICE = timedelta(minutes=8)  # of a run, so that the next one starts on time
-NIGHT_HOURS = range(5)  # UTC; SharePoint throttles less then
-FULL_EVERY = timedelta(days=7)  # changes that delta lost are items_by_id by a full enumeration
 DELETIONS_TRUSTED = 20  # in one run; more are verified one by one if they exceed a fifth of the library
 DELETED_SHARE = 0.2
 MAX_RESYNCS = 5  # in one run; SharePoint may require a full enumeration again in the middle of one
@@ -44,9 +50,11 @@ async def advance(step: SyncStep, services: SharePointServices, now: datetime) -
     progress = Progress(library, revision, services, now)
     try:
         is_done = await progress.advance(step)
-    except ConflictError:
-        # Another execution of the same run is ahead; continue from its state.
-        return SyncReply(following="wait", pause_s=1.0)
+    except ConflictError as conflict:
+        if await progress.is_behind():
+            # Another execution of the same run is ahead; continue from its state.
+            return SyncReply(following="wait", pause_s=1.0)
+        return await _reply_to(conflict, progress, step)
     except GroundworkError as failed:
         return await _reply_to(failed, progress, step)
     except Exception:
@@ -85,26 +93,26 @@ class Progress:
         self._now = now
 
     async def advance(self, step: SyncStep) -> bool:
-        """Take steps until about a minute is over; return whether the run is complete."""
+        """Do pieces of work until about a minute is over; return whether the run is complete."""
         until = time.monotonic() + STEP_S
         if self._library.run != step.run:
             await self._begin(step)
         while self._library.phase != "idle":
-            if time.monotonic() >= until:
-                return False
+            if self._library.phase not in ("close", "remove") and is_too_slow(self._library, self._now):
+                await self._save(error="PermissionsTooOld", phase="close", cursor="")
             await _PHASES[self._library.phase](self)
-        return True
+            if time.monotonic() >= until:
+                break
+        return self._library.phase == "idle"
+
+    async def is_behind(self) -> bool:
+        """Tell whether another execution has written the library's row."""
+        _, revision = await self._store.library(self._library.library_id)
+        return revision != self._revision
 
     async def close_if_overdue(self, error_type: str) -> bool:
-        """Store why a step failed; return whether everything has to be hidden now.
-
-        A closed library is closed again after another day: failed runs may have opened parts of it.
-        """
-        library = self._library
-        last = library.succeeded_at or library.first_started_at
-        if last is not None and library.closed_at is not None:
-            last = max(last, library.closed_at)
-        is_overdue = last is not None and self._now - last > CLOSE_AFTER and library.phase != "close"
+        """Store why a step failed; return whether everything has to be hidden now."""
+        is_overdue = self._library.phase != "close" and has_failed_too_long(self._library, self._now)
         changes: dict[str, object] = {"phase": "close", "cursor": ""} if is_overdue else {}
         try:
             await self._save(error=error_type, **changes)
@@ -126,17 +134,13 @@ class Progress:
             changes |= {"phase": "remove", "cursor": "", "link": None, "enumerated_at": None}
         else:
             changes |= {"phase": "changes", "cursor": ""}
-            if self._is_enumeration_due():
+            if is_enumeration_due(library, self._now):
                 changes |= {
                     "link": None,
                     "generation": library.generation + 1,
                     "enumerated_at": self._now,
                 }
         await self._save(**changes)
-
-    def _is_enumeration_due(self) -> bool:
-        last = self._library.enumerated_at
-        return last is None or self._now - last >= FULL_EVERY
 
     async def read_changes(self) -> None:
         """Apply a page of changes, then store the link to the next one."""
@@ -162,16 +166,19 @@ class Progress:
         if page.next_link is not None:
             await self._save(link=page.next_link, deleted=count)
         else:
-            await self._save(link=page.delta_link, deleted=count, phase="sweep", cursor="")
+            verified_at = max(filter(None, (library.verified_at, library.enumerated_at)), default=None)
+            await self._save(
+                link=page.delta_link, deleted=count, verified_at=verified_at, phase="sweep", cursor=""
+            )
 
     async def _apply(self, items: Sequence[DriveItem], mirror: Mirror) -> None:
         """Apply items, folders first: whether a file belongs to the configured folder depends on them.
 
-        Which folders changed is stored before the folders are. Otherwise a crash in between would hide the
-        change from the next attempt.
+        Which folders changed, or come later than their contents, is stored before the folders are. Otherwise
+        a crash in between would hide the change from the next attempt.
         """
         changed = await mirror.inspect_folders([item for item in items if item.is_folder])
-        await self._add_pending(changed)
+        await self._add_pending((*changed, *await mirror.unknown_ancestors(items)))
         await mirror.save_folders()
         await mirror.apply_files([item for item in items if not item.is_folder])
 
@@ -196,6 +203,10 @@ class Progress:
             await self._add_pending([item_id])
         await mirror.remove(item_id)
 
+    async def _verify_each(self, items: Sequence[Item], mirror: Mirror) -> None:
+        for start in range(0, len(items), BATCH):
+            await self._verify([item.item_id for item in items[start : start + BATCH]], mirror)
+
     async def _verify(self, item_ids: Sequence[str], mirror: Mirror) -> None:
         """Look up items that may be gone, and apply or remove each."""
         items_by_id = await self._client.items(self._library.drive_id, item_ids)
@@ -204,8 +215,7 @@ class Progress:
             if item == 404:
                 await self._remove(item_id, mirror)
             elif isinstance(item, int):
-                stored, _ = await self._store.item(self._library.library_id, "file", item_id)
-                await mirror.close([stored] if stored else [], "permissions_unreadable")
+                await mirror.close(item_id, "permissions_unreadable")
             else:
                 present.append(item)
         if present:
@@ -216,11 +226,10 @@ class Progress:
         for kind in ("file", "folder"):
             items = await self._store.items_after(self._library.library_id, kind, self._library.cursor)
             if items:
-                stale = [item.item_id for item in items if item.generation < self._library.generation]
-                mirror = self._mirror()
-                for start in range(0, len(stale), BATCH):
-                    await self._verify(stale[start : start + BATCH], mirror)
-                await self._save(cursor=row_key(kind, items[-1].item_id))
+                stale = [item for item in items if item.generation < self._library.generation]
+                piece, cursor = _first_piece(items, stale)
+                await self._verify_each(piece, self._mirror())
+                await self._save(cursor=cursor)
                 return
             if kind == "file" and not self._library.cursor.startswith("folder"):
                 await self._save(cursor="folder-")
@@ -242,25 +251,28 @@ class Progress:
         folders = frozenset(library.pending_folders)
         items = await self._store.items_after(library.library_id, "file", library.cursor) if folders else []
         if not items:
-            await self._save(phase="permissions", cursor="", pending_folders=())
+            following = "expiries" if has_expired_grants(library, self._now) else "permissions"
+            await self._save(phase=following, cursor="", pending_folders=())
             return
         mirror = self._mirror()
-        below = [
-            item.item_id for item in items if _EVERYTHING in folders or await mirror.is_below(item, folders)
-        ]
-        for start in range(0, len(below), BATCH):
-            await self._verify(below[start : start + BATCH], mirror)
-        await self._save(cursor=row_key("file", items[-1].item_id))
+        below = [item for item in items if _EVERYTHING in folders or await mirror.is_below(item, folders)]
+        piece, cursor = _first_piece(items, below)
+        await self._verify_each(piece, mirror)
+        await self._save(cursor=cursor)
 
-    def _is_nightly_due(self) -> bool:
+    async def reread_expired(self) -> None:
+        """Read the permissions of documents again whose earliest grant has ended."""
         library = self._library
-        if library.is_closed or (library.expires_at is not None and library.expires_at <= self._now):
-            return True
-        last = library.permissions_at or library.enumerated_at
-        if last is None:
-            return True
-        is_night = self._now.hour in NIGHT_HOURS
-        return self._now - last >= (NIGHTLY_AFTER if is_night else NIGHTLY_AT_LATEST)
+        items = []
+        if has_expired_grants(library, self._now):
+            items = await self._store.items_after(library.library_id, "file", library.cursor)
+        if not items:
+            await self._save(phase="permissions", cursor="")
+            return
+        ended = [item for item in items if item.expires_at is not None and item.expires_at <= self._now]
+        piece, cursor = _first_piece(items, ended)
+        await self._mirror().refresh_permissions(piece)
+        await self._save(cursor=cursor)
 
     async def refresh_permissions(self) -> None:
         """Read the permissions of stored documents again, a batch at a time and a few minutes of each run.
@@ -270,33 +282,35 @@ class Progress:
         library = self._library
         cursor = library.permissions_cursor
         if cursor is None:
-            if not self._is_nightly_due():
+            if not is_pass_due(library, self._now):
                 await self._finish()
                 return
             cursor = ""
             await self._save(permissions_at=self._now, permissions_cursor=cursor)
         items = await self._store.items_after(library.library_id, "file", cursor)
         if not items:
-            await self._save(permissions_cursor=None, is_closed=False)
+            await self._save(permissions_cursor=None, is_closed=False, verified_at=library.permissions_at)
             await self._finish()
             return
-        items = items[: 5 * BATCH]  # some ten seconds: a crash repeats no more
+        items = items[:PIECE]
         mirror = self._mirror()
         await mirror.refresh_permissions([item for item in items if item.blob is not None])
-        await self._verify([item.item_id for item in items if item.skipped == "unreadable"], mirror)
+        await self._verify_each([item for item in items if item.skipped == "unreadable"], mirror)
         await self._save(permissions_cursor=row_key("file", items[-1].item_id))
         if library.started_at is not None and self._now - library.started_at >= NIGHTLY_SLICE:
             await self._finish()
 
     async def close(self) -> None:
-        """Hide everything: permissions that are a day old may be wrong."""
+        """Hide everything: permissions that are a day old may be wrong.
+
+        A sixteenth at a time, by the first digit of the items' digests, so that no step becomes too long.
+        """
         library = self._library
-        items = await self._store.items_after(library.library_id, "file", library.cursor)
-        if items:
-            await self._mirror().close(items, "not_synchronised")
-            await self._save(cursor=row_key("file", items[-1].item_id))
+        place = int(library.cursor or "0", 16)
+        await hide_files(self._services.blobs, f"{library_folder(library)}{place:x}")
+        if place < 15:
+            await self._save(cursor=f"{place + 1:x}")
             return
-        await self._mirror().close_all_sidecars()
         get_logger().error("sharepoint.library_closed", library_id=library.library_id)
         # An interrupted pass starts over: what it has visited is hidden now.
         await self._save(
@@ -308,16 +322,15 @@ class Progress:
         library = self._library
         mirror = self._mirror()
         for kind in ("file", "folder"):
-            items = await self._store.items_after(library.library_id, kind, "")
-            for item in items:
-                await mirror.remove(item.item_id)
+            items = (await self._store.items_after(library.library_id, kind, ""))[:PIECE]
+            await run_together(*(mirror.remove(item.item_id) for item in items), at_once=FILES_AT_ONCE)
             if items:
                 return
         await self._store.delete_library(library.library_id)
         self._library = library.model_copy(update={"phase": "idle"})
 
     async def _finish(self) -> None:
-        counts, expires_at = await self._counted()
+        counts, expires_at = await count_items(self._store, self._library.library_id)
         await self._save(
             phase="idle",
             cursor="",
@@ -330,24 +343,6 @@ class Progress:
         get_logger().info(
             "sharepoint.run_completed", library_id=self._library.library_id, result_count=counts.files
         )
-
-    async def _counted(self) -> tuple[Counts, datetime | None]:
-        files = hidden = 0
-        skipped: dict[str, int] = {}
-        examples: list[SkippedItem] = []
-        expires_at: datetime | None = None
-        async for item in self._store.items(self._library.library_id, "file"):
-            files += item.blob is not None
-            hidden += item.problem is not None
-            if item.skipped is not None:
-                skipped[item.skipped] = skipped.get(item.skipped, 0) + 1
-            reason = item.problem or item.skipped
-            if reason not in (None, "outside_folder") and len(examples) < MAX_EXAMPLES:
-                examples.append(SkippedItem(name=item.name, reason=str(reason)))
-            if item.blob is not None:  # the pass over the permissions skips the others
-                expires_at = _earlier(expires_at, item.expires_at)
-        counts = Counts(files=files, hidden=hidden, skipped=skipped, examples=tuple(examples))
-        return counts, expires_at
 
     async def _save(self, **changes: object) -> None:
         changed = self._library.model_copy(update=changes)
@@ -372,6 +367,7 @@ _PHASES = {
     "changes": Progress.read_changes,
     "sweep": Progress.sweep,
     "folders": Progress.reread_folders,
+    "expiries": Progress.reread_expired,
     "permissions": Progress.refresh_permissions,
     "close": Progress.close,
     "remove": Progress.remove,
@@ -383,5 +379,8 @@ def _joined(pending: Sequence[str], folder_ids: Sequence[str]) -> tuple[str, ...
     return (_EVERYTHING,) if _EVERYTHING in folders or len(folders) > MAX_PENDING_FOLDERS else folders
 
 
-def _earlier(first: datetime | None, second: datetime | None) -> datetime | None:
-    return min((moment for moment in (first, second) if moment is not None), default=None)
+def _first_piece(items: Sequence[Item], due: Sequence[Item]) -> tuple[Sequence[Item], str]:
+    """Return the first of the due items, and the key of the last item that needs no further visit."""
+    piece = due[:PIECE]
+    last = piece[-1] if len(due) > PIECE else items[-1]
+    return piece, row_key(last.kind, last.item_id)

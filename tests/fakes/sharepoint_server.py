@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -78,6 +79,7 @@ class SharePointServer:
         self.requests: list[str] = []
         self.leaks: list[str] = []  # tokens that reached a place they aren't meant for
         self.on_request: Callable[[str], None] = lambda _: None
+        self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         self._tickets: dict[str, tuple[bytes, float]] = {}
         self.ticket_seconds = 60.0
         self._graph = self._serve(self._answer_graph)
@@ -168,7 +170,7 @@ class SharePointServer:
         for entry in self._effective(drive, item_id):
             if not {"read", "write", "owner"} & set(entry.get("roles", ())):
                 continue
-            if (end := entry.get("expirationDateTime")) and end < "2026":
+            if (end := entry.get("expirationDateTime")) and _is_past(end, self.clock()):
                 continue
             link = entry.get("link")
             if link and link["scope"] != "users":
@@ -490,6 +492,12 @@ def link(scope: str, people: Iterable[str] = ()) -> Entry:
         "link": {"scope": scope, "type": "view"},
         "grantedToIdentitiesV2": [{"user": {"id": person}} for person in people],
     }
+
+
+def _is_past(end: str, now: datetime) -> bool:
+    """Tell whether a grant has ended. Year 1 stands for a grant without an end."""
+    moment = datetime.fromisoformat(end)
+    return moment.year > 1 and moment.replace(tzinfo=moment.tzinfo or UTC) <= now
 
 
 def _json(body: Mapping[str, Any]) -> Answer:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.documents.ids import SIDECAR_SUFFIX
+from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.sharepoint.client import SharePointClient, connect_sharepoint
 from shared.sharepoint.libraries import find_libraries
@@ -35,6 +36,7 @@ class Tenant:
         self.services = services
         self.now = START
         self.runs = 0
+        server.clock = lambda: self.now
         server.users |= {"anna@contoso.com": ANNA, "ben@contoso.com": BEN, "cleo@contoso.com": CLEO}
         server.groups[STAFF] = {ANNA, BEN}
         server.group_owners[STAFF] = {CLEO}
@@ -117,16 +119,16 @@ class Tenant:
         return self.server.groups.get(entry, {entry})
 
     def exposed(self, drive: FakeDrive) -> list[str]:
-        """Return the names of files that somebody may read here whom SharePoint would refuse."""
+        """Return the blobs that somebody may read here whom SharePoint would refuse."""
         wrong = []
-        by_name = {item.name: item.item_id for item in drive.items.values()}
+        ids = {digest(item_id)[:32]: item_id for item_id in drive.items}
         for blob in self._files():
-            name = blob.rpartition("/")[2]
-            allowed = self.server.readers(drive, by_name[name]) if name in by_name else set()
+            item_id = ids.get(blob.split("/")[-2])
+            allowed = self.server.readers(drive, item_id) if item_id else set()
             sidecar = self.blobs.containers[DOCUMENTS].get(blob + SIDECAR_SUFFIX)
             acl = json.loads(sidecar.content)["acl"] if sidecar else ["no sidecar"]
             if not {person for entry in acl for person in self._people(entry)} <= allowed:
-                wrong.append(name)
+                wrong.append(blob)
         return wrong
 
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from tests.fakes.dying import Death, Died
 from tests.fakes.sharepoint_server import (
     TENANT,
     Entry,
@@ -15,7 +14,7 @@ from tests.fakes.sharepoint_server import (
     site_group,
     user,
 )
-from tests.unit.sharepoint.tenant import ANNA, BEN, CLEO, STAFF, Tenant, tenant
+from tests.unit.sharepoint.tenant import ANNA, BEN, CLEO, STAFF, tenant
 
 DAY = timedelta(days=1)
 
@@ -443,48 +442,3 @@ async def test_onedrive_belongs_to_its_owner_and_notebooks_are_left_out() -> Non
         assert t.acl("diary.md") == [CLEO]
         assert t.acl("shared.md") == [ANNA, CLEO]
         assert dict((await t.library()).counts.skipped) == {"not_a_file": 1}
-
-
-@pytest.mark.attack("access")
-@pytest.mark.parametrize("seed", range(30))
-async def test_kill_at_any_write_never_reopens_a_document(seed: int) -> None:
-    async with tenant() as t:
-        drive = t.server.drive()
-        t.server.site_groups["/sites/hr", "5"] = ["i:0#.f|membership|ben@contoso.com"]
-        t.server.page_size = 5
-        folder = t.server.folder(drive, "Team", permissions=[group(STAFF)])
-        for number in range(4):
-            t.server.file(drive, f"team{number}.md", parent=folder)
-        own = t.server.file(drive, "own.md", permissions=[user(ANNA), site_group("5")])
-        gone = t.server.file(drive, "gone.md", permissions=[user(ANNA)])
-        if seed % 2:
-            await t.run()
-        await _killed_run(t, seed)
-        t.server.share(drive, folder, [user(ANNA)], reported=bool(seed % 3))
-        t.server.share(drive, own, [user(ANNA)])
-        t.server.rename(drive, own, "renamed.md")
-        t.server.delete(drive, gone)
-        await _killed_run(t, 3 * seed)
-        await t.run()
-        if seed % 3:
-            assert t.exposed(drive) == []
-        await t.run(after=DAY - timedelta(minutes=30))  # the nightly pass
-        assert t.exposed(drive) == []
-        assert t.names() == sorted(item.name for item in drive.items.values() if item.content is not None)
-        assert all(t.acl(name) == [ANNA] for name in t.names())
-
-
-async def _killed_run(t: Tenant, at: int) -> None:
-    """Run until the process dies at a write of blobs or rows."""
-    death = Death(at, is_behind=bool(at % 2))
-    mortal = death.mortal(
-        t.services,
-        {
-            "blobs": ("write", "write_version", "write_stream", "delete"),
-            "libraries": ("save_library", "save_item", "delete_item"),
-        },
-    )
-    try:
-        await t.run(mortal)
-    except* Died:
-        pass
