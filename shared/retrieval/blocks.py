@@ -1,16 +1,16 @@
 """Hybrid search over blocks: keyword and vector searches run separately, and their scores are fused here.
 
-The service itself fuses by rank, which loses to fused scores on every set measured (decision 0006).
-While a question is embedded, the documents that it names and the blocks that share its words are found. Then
-blocks of similar meaning are searched for: anywhere, and among what words and names found. Blocks that the
-keyword search missed are scored in one more request, by id, so that scores are compared and never
-guessed. At most six requests for a question and five for each further phrasing, in three
-rounds; the first round runs in parallel with the embedding.
+The service fuses by rank, which was worse than fused scores on every measured data set (decision 0006). While
+the question is embedded, a first round finds the documents it names and the blocks that share its words. A
+second round finds blocks of similar meaning, both everywhere and within the first round's results. Blocks
+without a keyword score get one in a third round, so that real scores are compared. That makes at most six
+requests per question, and five per further phrasing.
 
-Everything found is a candidate until `merge` has read the rows of the best blocks' documents; scores and
-order are computed again without what these rows refuse.
+Results are candidates until `merge` has read the rows of the best blocks' documents; scores and order are
+then recomputed without the documents that these rows refuse.
 
-Over 500 lines: the rounds of a search, and the other ways to read blocks, share one table of fields.
+This module exceeds 500 lines because the rounds of a search and the other ways to read blocks share one set
+of fields.
 """
 
 import asyncio
@@ -44,12 +44,12 @@ from shared.retrieval.models import BlockType, Hit
 from shared.retrieval.schema import SEMANTIC_CONFIGURATION
 from shared.retrieval.secured_index import SecuredIndex, is_current
 
-CANDIDATES = 50  # per ranking; recall at 10 rose no further above this on the sets of decision 0006
+CANDIDATES = 50  # per ranking; more did not improve recall at 10 on the sets of decision 0006
 MAX_TOP_K = 50
-_MAX_RERANKED = 50  # the service reranks no more
-RANKER_PAUSE_S = 600.0  # after a refusal; that of a used-up quota lasts until the next month
-_PAGE_ROWS = 500  # of one query; a block has about 1 kB
-_MAX_BLOCKS = 20_000  # far more than a summary reads; the service pages to 100,000
+_MAX_RERANKED = 50  # the service's limit
+RANKER_PAUSE_S = 600.0  # after a refusal; an exhausted quota lasts until the next month
+_PAGE_ROWS = 500  # per query; a block has about 1 kB
+_MAX_BLOCKS = 20_000  # far more than a summary reads; the service's paging ends at 100,000
 
 FIELDS = (
     "block_id",
@@ -67,7 +67,7 @@ FIELDS = (
     "version",
 )
 
-# Not the heading path nor the file name: as fields of equal weight they cost 6 points of hit@1.
+# Without heading path and file name, which as fields of equal weight cost 6 points of hit@1.
 _KEYWORD_FIELDS = ("content", "image_caption")
 _VECTOR_FIELDS: Mapping[BlockType, str] = {
     "text": "content_vector",
@@ -76,7 +76,7 @@ _VECTOR_FIELDS: Mapping[BlockType, str] = {
 }
 _PASSAGES = "block_type ne 'card'"
 _READING_ORDER = ("ordinal", "block_id")
-_MOST_LOST = 1 / 3  # of the best hits: with more gone, others that the rankings lack may be better
+_MOST_LOST = 1 / 3  # of the best hits; beyond this, blocks missing from the rankings may be better
 _NO_DOCUMENT = "-"  # no document has this id
 _RERANKER_SCORE = "@search.reranker_score"
 
@@ -85,11 +85,11 @@ Missed = Literal["meaning", "late"]
 
 @dataclass(frozen=True)
 class DegradationPolicy:
-    """How a search continues without the parts that fail or are late, where an answer is better than none.
+    """How a search continues without parts that fail or are slow, where a partial result is better than none.
 
     Attributes:
-        embed_limits: for embedding the question; when that fails, only the keyword search runs.
-        patience_s: counted from the start of a search; vector searches that take longer are given up.
+        embed_limits: for embedding the question; if that fails, only the keyword search runs.
+        patience_s: from the start of the search; slower vector searches are abandoned.
     """
 
     embed_limits: CallLimits
@@ -98,7 +98,7 @@ class DegradationPolicy:
 
 @dataclass(frozen=True)
 class _Phrasing:
-    """One phrasing, with its embedding, if it could be embedded, and what the keyword search found."""
+    """A phrasing with its embedding, if available, and its keyword results."""
 
     text: str
     vector: tuple[float, ...] | None
@@ -106,11 +106,11 @@ class _Phrasing:
 
 
 class Ranking:
-    """The blocks for one phrasing. They are candidates: `BlockSearch.merge` decides which are shown.
+    """Candidate blocks for one phrasing. `BlockSearch.merge` decides which are shown.
 
     Attributes:
-        vector: None when the phrasing could not be embedded.
-        filters: those of the search.
+        vector: None if the phrasing could not be embedded.
+        filters: of the search.
     """
 
     def __init__(self, phrasing: "_Phrasing", candidates: "_Candidates", filters: Filters) -> None:
@@ -128,7 +128,7 @@ class Ranking:
         return self._hits
 
     def check(self, documents: Mapping[str, DocumentRow | None]) -> None:
-        """Drop blocks of unreadable documents (None) and of older versions; of others the row is kept."""
+        """Drop blocks of unreadable documents (None) and of older versions, and store the other rows."""
         self._candidates.check(documents)
         self._hits = None
 
@@ -150,10 +150,10 @@ class BlockSearch:
         """Search for one user.
 
         Args:
-            documents: the index of documents for the same user; None = no document is preferred.
-            semantic_ranker: the service's own ranker orders the result; one more request.
-            relevant_cosine: what the embedding model gives a question and a passage that answers it.
-            degradation: None = any failure fails the search. `missed` says what a search had to do without.
+            documents: the index of documents for the same user; None = prefer no document.
+            semantic_ranker: whether the service reranks the result, with one more request.
+            relevant_cosine: the embedding model's typical cosine of a question and a relevant passage.
+            degradation: None = any failure fails the search. `missed` lists what a search did without.
         """
         self._index = index
         self._embedder = embedder
@@ -165,29 +165,29 @@ class BlockSearch:
         self.missed: set[Missed] = set()
 
     async def search(self, queries: Sequence[str], top_k: int, filters: Filters) -> list[Hit]:
-        """The best blocks for any of the phrasings, best first.
+        """Return the best blocks for any of the phrasings, best first.
 
-        Each phrasing is searched by keyword and by vector; several phrasings are merged by reciprocal rank,
-        and a block keeps the best score that any phrasing gave it. A hit's score says how well the block
-        fits; the order also weighs its document and its neighbours, so scores need not fall.
+        Each phrasing is searched by keyword and by vector. Several phrasings are merged by reciprocal rank,
+        and a block keeps its best score. A hit's score measures its relevance; the order also considers its
+        document and neighbours, so scores need not decrease.
 
         Args:
-            queries: phrasings of one question, the most important first; blank ones are left out.
+            queries: phrasings of one question, the most important first; blank ones are ignored.
             top_k: clamped to 1-50.
 
         Raises:
-            InvalidQueryError: an unknown filter field, or no phrasing at all is given (from the filters).
+            InvalidQueryError: a filter field is unknown, or there is no phrasing.
         """
-        found = await self.rank_each(queries, filters)
-        return await self.merge(found, top_k)
+        rankings = await self.rank_each(queries, filters)
+        return await self.merge(rankings, top_k)
 
     async def rank_each(
         self, queries: Sequence[str], filters: Filters, *, without: Collection[str] = ()
     ) -> list[Ranking]:
-        """Rank blocks for each phrasing, to `merge` with others. Arguments and errors as `search`.
+        """Rank blocks for each phrasing, to be merged by `merge`. Arguments and errors as `search`.
 
         Args:
-            without: ids of documents to leave out.
+            without: ids of documents to exclude.
         """
         phrasings = [query for query in dict.fromkeys(queries) if query.strip()]
         if not phrasings:
@@ -198,44 +198,48 @@ class BlockSearch:
             condition = all_of(condition, f"not {search_in('doc_id', sorted(without))}")
         passages, policy = all_of(_PASSAGES, condition), self._degradation
         until = asyncio.get_running_loop().time() + policy.patience_s if policy else None
-        vectors, (named, pages) = await run_together(
+        vectors, (name_scores, pages) = await run_together(
             self._embedded(phrasings),
             run_together(
                 self._named(phrasings[0], filters, until),
                 run_together(*(self._index.candidates(by_words(text, passages)) for text in phrasings)),
             ),
         )
-        named = {doc_id: score for doc_id, score in named.items() if doc_id not in without}
-        asked = list(map(_Phrasing, phrasings, vectors, pages))
-        found = await run_together(
+        name_scores = {doc_id: score for doc_id, score in name_scores.items() if doc_id not in without}
+        requests = list(map(_Phrasing, phrasings, vectors, pages))
+        candidates = await run_together(
             *(
                 self._one_phrasing(
-                    phrasing, condition, named, () if position else documents_to_narrow_to(named), until
+                    phrasing,
+                    condition,
+                    name_scores,
+                    () if position else documents_to_narrow_to(name_scores),
+                    until,
                 )
-                for position, phrasing in enumerate(asked)
+                for position, phrasing in enumerate(requests)
             )
         )
-        return [Ranking(phrasing, one, filters) for phrasing, one in zip(asked, found, strict=True)]
+        return [Ranking(phrasing, one, filters) for phrasing, one in zip(requests, candidates, strict=True)]
 
     async def _of_blocks(self, filters: Filters) -> Filters:
-        """The filters as blocks have them: what only documents have becomes their ids."""
+        """Convert filters on document fields to document ids, because blocks lack those fields."""
         of_documents = {field: value for field, value in filters.items() if field not in BLOCK_FIELDS}
         if not of_documents or self._documents is None:
             return filters
-        render_filters(filters, SEARCH_FIELDS)  # names the fields that there are
+        render_filters(filters, SEARCH_FIELDS)  # raises for unknown fields
         shared = {field: value for field, value in filters.items() if field in DOCUMENT_FIELDS}
         doc_ids = await self._documents.ids_of(shared)
-        kept = {field: value for field, value in filters.items() if field in BLOCK_FIELDS}
-        return {**kept, "doc_id": tuple(doc_ids) or _NO_DOCUMENT}
+        supported = {field: value for field, value in filters.items() if field in BLOCK_FIELDS}
+        return {**supported, "doc_id": tuple(doc_ids) or _NO_DOCUMENT}
 
     async def merge(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
         """Return the best readable blocks of all rankings, best first.
 
-        The documents of these blocks are checked, and what their rows refuse leaves all rankings. If that is
-        a third of the hits or more, the search runs once more without those documents.
+        Blocks of documents whose rows refuse them leave all rankings. If that removes a third of the hits,
+        the search runs once more without those documents.
 
         Args:
-            rankings: the first one is of the most important phrasing.
+            rankings: the most important phrasing first.
             top_k: as for `search`.
 
         Raises:
@@ -244,7 +248,7 @@ class BlockSearch:
         if not rankings:
             return []
         first, top_k = rankings[0], min(max(top_k, 1), MAX_TOP_K)
-        # The ranker may move any of these to the front.
+        # The ranker may move any of these to the top.
         most = MAX_TOP_K if self._semantic_ranker else top_k
         hits, refused, lost = await self._checked(rankings, most)
         if lost >= _MOST_LOST * (len(hits) + lost) and refused:
@@ -256,7 +260,9 @@ class BlockSearch:
         return hits[:top_k]
 
     async def _checked(self, rankings: Sequence[Ranking], most: int) -> tuple[list[Hit], set[str], int]:
-        """Return the best readable blocks, the unreadable documents, and how many of the best these had."""
+        """Return the best readable blocks, the unreadable documents, and the number of best blocks lost with
+        them.
+        """
         checked: set[str] = set()
         refused: set[str] = set()
         lost = 0
@@ -274,7 +280,7 @@ class BlockSearch:
             lost += sum(hit.doc_id in unchecked and hit.doc_id not in readable for hit in best)
 
     async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
-        """A vector for each phrasing; None for each when embedding failed and the policy allows that."""
+        """Embed each phrasing; None for each if embedding fails and the policy allows that."""
         if self._degradation is None:
             return await self._embedder.embed(phrasings, self._limits)
         limits = self._degradation.embed_limits
@@ -287,7 +293,7 @@ class BlockSearch:
             return [None] * len(phrasings)
 
     async def _named(self, question: str, filters: Filters, until: float | None) -> Mapping[str, float]:
-        """The documents that the question names. They only help, so a failure is logged and ignored."""
+        """Return the documents that the question names. They only improve ranking, so failures are logged."""
         if self._documents is None:
             return {}
         try:
@@ -301,31 +307,31 @@ class BlockSearch:
         self,
         phrasing: _Phrasing,
         condition: str | None,
-        named: Mapping[str, float],
+        name_scores: Mapping[str, float],
         doc_ids: Sequence[str],
         until: float | None,
     ) -> "_Candidates":
         """Search for one phrasing.
 
         Args:
-            doc_ids: documents to search on their own, too.
-            until: on the event loop's clock; searches that take longer are given up. None = never.
+            doc_ids: documents to search separately as well.
+            until: on the event loop's clock; slower searches are abandoned. None = never.
         """
-        vector, found = phrasing.vector, phrasing.found
-        seen = _Candidates(found, (), named, self._relevant_cosine)
+        vector, by_keyword = phrasing.vector, phrasing.found
+        seen = _Candidates(by_keyword, (), name_scores, self._relevant_cosine)
         if vector is None:
             return seen
         requests = [
             by_meaning("text", vector, condition),
             by_meaning("image", vector, condition),
-            focused(vector, condition, doc_ids, found.rows),
+            focused(vector, condition, doc_ids, by_keyword.rows),
         ]
         try:
             async with asyncio.timeout_at(until):
                 pages = await run_together(
                     *(self._index.candidates(request) for request in requests if request)
                 )
-                seen = _Candidates(found, pages, named, self._relevant_cosine)
+                seen = _Candidates(by_keyword, pages, name_scores, self._relevant_cosine)
                 if unknown := seen.without_words():
                     seen.add_words(await self._index.candidates(keyword_scores(phrasing.text, unknown)))
         except TimeoutError:
@@ -335,7 +341,7 @@ class BlockSearch:
 
 
 def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
-    """Return the hits of all rankings, best first; a block keeps the best score that any ranking gave it."""
+    """Merge the hits of all rankings, best first; a block keeps its best score."""
     if len(rankings) == 1:
         return list(rankings[0].hits)
     best: dict[str, Hit] = {}
@@ -347,55 +353,55 @@ def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
 
 
 def _with_copies(best: Iterable[Hit], ordered: Iterable[Hit]) -> set[str]:
-    """Return the documents of the best hits, and of other hits with the same words (`originals_first`)."""
+    """Return the documents of the best hits, and of other hits with identical words (`originals_first`)."""
     doc_ids = {hit.doc_id for hit in best}
     words = {_words_of(hit.block_id) for hit in best} - {""}
     return doc_ids | {hit.doc_id for hit in ordered if _words_of(hit.block_id) in words}
 
 
 def _words_of(block_id: str) -> str:
-    """Return the part of a block's id that is equal for equal words in any document."""
+    """Return the part of a block id that depends only on the block's words."""
     return block_id.partition("-")[2]
 
 
 class _Candidates:
-    """Blocks found for one phrasing, with the scores of the service: by keyword, and by vector."""
+    """The blocks found for one phrasing, with the service's keyword and vector scores."""
 
     def __init__(
         self,
         by_keyword: SearchPage,
         by_vector: Sequence[SearchPage],
-        named: Mapping[str, float],
+        name_scores: Mapping[str, float],
         relevant_cosine: float,
     ) -> None:
-        self._named = named
+        self._named = name_scores
         self._relevant_cosine = relevant_cosine
         self._documents: dict[str, DocumentRow] = {}
-        pages = (*by_vector, by_keyword)  # the row of the keyword search wins: it has all fields
+        pages = (*by_vector, by_keyword)  # the keyword search's row wins, because it has all fields
         self._rows: dict[str, IndexRow] = {str(row["block_id"]): row for page in pages for row in page.rows}
         self._keyword = _scores(by_keyword)
         self._vector = {block_id: score for page in by_vector for block_id, score in _scores(page).items()}
-        # Fewer rows than asked for: no other block shares a word, so all others score 0.
+        # Fewer rows than requested: no other block shares a word, so all others score 0.
         self._knows_all_words = len(by_keyword.rows) < CANDIDATES
 
     def without_words(self) -> list[str]:
-        """The blocks whose keyword score is not known."""
+        """Return the blocks without a keyword score."""
         if self._knows_all_words:
             return []
         return [block_id for block_id in self._rows if block_id not in self._keyword]
 
     def add_words(self, page: SearchPage) -> None:
-        """Add keyword scores of blocks that the vector searches found."""
+        """Add keyword scores of blocks found by the vector searches."""
         self._keyword.update(_scores(page))
 
     def check(self, documents: Mapping[str, DocumentRow | None]) -> None:
-        """Drop blocks that the rows of these documents refuse (None), or that are of an older version."""
+        """Drop blocks whose document rows refuse them (None) and blocks of older versions."""
         self._documents |= {doc_id: row for doc_id, row in documents.items() if row is not None}
         for block_id, row in list(self._rows.items()):
             doc_id = str(row["doc_id"])
             if doc_id in documents and not is_current(row, documents[doc_id]):
-                for known in (self._rows, self._keyword, self._vector):
-                    known.pop(block_id, None)
+                for scores in (self._rows, self._keyword, self._vector):
+                    scores.pop(block_id, None)
 
     def hits(self) -> list[Hit]:
         """Return the blocks with fused scores, best first."""
@@ -418,13 +424,12 @@ class _Candidates:
 
 
 def originals_first(block_ids: Sequence[str], documents: Mapping[str, DocumentRow]) -> list[str]:
-    """Return the same order, but of equal words in equal files, the blocks of the oldest document first.
+    """Return the order, but with blocks of identical files sorted by document age.
 
-    So a copy under a name that fits better, or that more people may read, does not displace the document that
-    was there before it, for those who may read that one.
+    So a copy with a better name or more readers doesn't displace the original for users who can read that.
 
     Args:
-        documents: the rows of the blocks' documents by block, as far as they are known.
+        documents: document rows by block, as far as known.
     """
     places: dict[tuple[str, str], list[int]] = {}
     for place, block_id in enumerate(block_ids):
@@ -447,7 +452,7 @@ def _code(failed: TimeoutError | GroundworkError) -> str:
 
 
 def by_words(text: str, condition: str | None) -> SearchRequest:
-    """The blocks that share words with a question."""
+    """Return a request for blocks that share words with a question."""
     return SearchRequest(
         text=question_query(text),
         query_type="full",
@@ -459,14 +464,14 @@ def by_words(text: str, condition: str | None) -> SearchRequest:
 
 
 def card_requests(text: str, vector: tuple[float, ...]) -> tuple[SearchRequest, SearchRequest]:
-    """The cards of tables that fit a question: by words, and by meaning."""
+    """Return two requests for table cards: by words and by meaning."""
     return by_words(text, "block_type eq 'card'"), by_meaning("card", vector, None)
 
 
 def by_meaning(
     kind: BlockType, vector: tuple[float, ...], condition: str | None, top: int = CANDIDATES
 ) -> SearchRequest:
-    """The blocks of one type whose meaning is close to that of a question."""
+    """Return a request for blocks of one type with a meaning similar to the question's."""
     # Text blocks have no caption vector and image blocks no content vector; the type keeps rows without
     # the field out, whatever score a service would give them.
     return SearchRequest(
@@ -480,10 +485,7 @@ def by_meaning(
 def focused(
     vector: tuple[float, ...], condition: str | None, doc_ids: Sequence[str], rows: Sequence[IndexRow]
 ) -> SearchRequest | None:
-    """Text blocks by meaning, among those that the keyword search found and in the documents named.
-
-    One request for both; None when there is neither.
-    """
+    """Return one vector request within the keyword results and the named documents; None without either."""
     block_ids = [str(row["block_id"]) for row in rows if row.get("block_type") == "text"]
     either = [
         *([search_in("doc_id", doc_ids)] if doc_ids else []),
@@ -492,19 +494,19 @@ def focused(
     if not either:
         return None
     top = len(block_ids) + (CANDIDATES if doc_ids else 0)
-    asked = by_meaning("text", vector, all_of(" or ".join(either), condition), top)
-    # Rows of the keyword search are known; only their score is missing.
-    return asked if doc_ids else asked.model_copy(update={"select": ("block_id",)})
+    request = by_meaning("text", vector, all_of(" or ".join(either), condition), top)
+    # The keyword search returned these rows without a score.
+    return request if doc_ids else request.model_copy(update={"select": ("block_id",)})
 
 
 def keyword_scores(text: str, block_ids: Sequence[str]) -> SearchRequest:
-    """The keyword scores of some blocks for a question, without any other field."""
-    found = by_words(text, search_in("block_id", block_ids))
-    return found.model_copy(update={"select": ("block_id",), "top": len(block_ids)})
+    """Return a request for the keyword scores of given blocks, without other fields."""
+    request = by_words(text, search_in("block_id", block_ids))
+    return request.model_copy(update={"select": ("block_id",), "top": len(block_ids)})
 
 
 def by_words_and_meaning(text: str, vector: tuple[float, ...], block_ids: Sequence[str]) -> SearchRequest:
-    """All of the given blocks, however little they fit: the input of the semantic ranker."""
+    """Return a request for all given blocks, however irrelevant: the input of the semantic ranker."""
     count = len(block_ids)
     return SearchRequest(
         text=keyword_query(text),
@@ -520,13 +522,13 @@ def by_words_and_meaning(text: str, vector: tuple[float, ...], block_ids: Sequen
 
 
 def as_hit(row: Mapping[str, object], score: float) -> Hit:
-    """A row as a hit."""
+    """Convert a row to a hit."""
     values = {name: row[name] for name in FIELDS if row.get(name) is not None}
     return Hit.model_validate({**values, "score": round(score, 6)})
 
 
 class RankerPause:
-    """Whether the semantic ranker is left alone for a while, because it refused. One for each process."""
+    """A pause of the semantic ranker after a refusal. One per process."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -537,7 +539,7 @@ class RankerPause:
         return self._clock() < self._ends
 
     def begin(self, reason: str) -> None:
-        """Ask no more for RANKER_PAUSE_S seconds."""
+        """Skip the ranker for RANKER_PAUSE_S seconds."""
         self._ends = self._clock() + RANKER_PAUSE_S
         get_logger().warning("search.ranker_refused", error_type=reason)
 
@@ -552,21 +554,21 @@ async def semantically_ranked(
     hits: Sequence[Hit],
     pause: RankerPause = _PAUSE,
 ) -> list[Hit]:
-    """The same hits in the ranker's order, those that it passed over last; unchanged when it does not answer.
+    """Return the hits in the ranker's order, unranked ones last; unchanged if the ranker fails.
 
-    The scores stay those of the fusion, and only move with the order: the best hit has the best of them. The
-    ranker's own have another scale, and every threshold would mean something else whenever it is away.
-    A service without the ranker, or one whose quota is used up, refuses the query or leaves the scores out.
+    Fused scores are kept and reassigned in the new order, so the best hit has the best score. The ranker's
+    own scores use another scale, and thresholds must not depend on whether the ranker is available. Without a
+    ranker, or with its quota used up, the service rejects the query or omits the scores.
     """
     if not hits or pause.is_on:
         return list(hits)
     ids = [hit.block_id for hit in hits[:_MAX_RERANKED]]
     request = by_words_and_meaning(question, vector, ids)
-    asked = request.model_copy(
+    ranking_request = request.model_copy(
         update={"semantic_configuration": SEMANTIC_CONFIGURATION, "semantic_query": question}
     )
     try:
-        page = await index.candidates(asked)  # only scores of hits that are checked already
+        page = await index.candidates(ranking_request)  # only scores of hits that were already checked
     except GroundworkError as failed:
         pause.begin(failed.code)
         return list(hits)
@@ -575,26 +577,26 @@ async def semantically_ranked(
     if not scores:
         pause.begin("no_scores")
         return list(hits)
-    ordered = sorted(hits, key=lambda hit: -scores.get(hit.block_id, -1.0))  # the scale begins at 0
+    ordered = sorted(hits, key=lambda hit: -scores.get(hit.block_id, -1.0))  # the scale starts at 0
     fused = sorted((hit.score for hit in hits), reverse=True)
     return [hit.model_copy(update={"score": score}) for hit, score in zip(ordered, fused, strict=True)]
 
 
 @dataclass(frozen=True)
 class BlockLookup:
-    """Gets blocks that one user may read."""
+    """Gets blocks by id for one user."""
 
     index: SecuredIndex
 
     async def get_many(self, block_ids: Sequence[str]) -> list[Hit]:
-        """Those of the blocks that exist and are readable, in the order asked for, each once; score 0."""
-        wanted = list(dict.fromkeys(block_ids))
-        if not wanted:
+        """Return the existing, readable blocks in the requested order, each once, with score 0."""
+        ids = list(dict.fromkeys(block_ids))
+        if not ids:
             return []
-        request = SearchRequest(filter=search_in("block_id", wanted), select=FIELDS, top=len(wanted))
+        request = SearchRequest(filter=search_in("block_id", ids), select=FIELDS, top=len(ids))
         page = await self.index.search(request)
-        found = {row["block_id"]: row for row in page.rows}
-        return [as_hit(found[block_id], 0.0) for block_id in wanted if block_id in found]
+        rows = {row["block_id"]: row for row in page.rows}
+        return [as_hit(rows[block_id], 0.0) for block_id in ids if block_id in rows]
 
 
 @dataclass(frozen=True)
@@ -604,8 +606,9 @@ class DocumentBlocks:
     index: SecuredIndex
 
     async def pages(self, doc_id: str, first: int, last: int) -> list[Hit]:
-        """The blocks of some pages (1-based, both included) in reading order; of a document without pages
-        all blocks, as if it were one page."""
+        """Return the blocks of pages `first` to `last` (1-based, inclusive) in reading order. A document
+        without pages counts as one page.
+        """
         on_pages = f"page_number ge {first} and page_number le {last}"
         request = SearchRequest(
             filter=all_of(f"doc_id eq {quote(doc_id)}", _PASSAGES, f"({on_pages}) or page_number eq null"),
@@ -616,7 +619,7 @@ class DocumentBlocks:
         return [as_hit(row, 1.0) for row in (await self.index.search(request)).rows]
 
     async def whole(self, doc_id: str) -> list[Hit]:
-        """All blocks in reading order; none if there are more than one request gives."""
+        """Return all blocks in reading order; none if they exceed one request."""
         request = SearchRequest(
             filter=all_of(f"doc_id eq {quote(doc_id)}", _PASSAGES),
             select=FIELDS,
@@ -627,8 +630,8 @@ class DocumentBlocks:
         return [as_hit(row, 0.0) for row in rows] if len(rows) < _PAGE_ROWS else []
 
     async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
-        """(block id, tokens) of each text block in reading order; at most 20,000."""
-        found: list[tuple[str, int]] = []
+        """Return (block id, tokens) of each text block in reading order, at most 20,000."""
+        sizes: list[tuple[str, int]] = []
         for skip in range(0, _MAX_BLOCKS, _PAGE_ROWS):
             request = SearchRequest(
                 filter=all_of(f"doc_id eq {quote(doc_id)}", "block_type eq 'text'"),
@@ -639,7 +642,7 @@ class DocumentBlocks:
             )
             page = await self.index.candidates(request)
             rows = await self.index.readable(page.rows)
-            found += [(str(row["block_id"]), tokens_of(str(row.get("content") or ""))) for row in rows]
+            sizes += [(str(row["block_id"]), tokens_of(str(row.get("content") or ""))) for row in rows]
             if len(page.rows) < _PAGE_ROWS:
                 break
-        return found
+        return sizes

@@ -1,7 +1,7 @@
-"""Documents by the names that people use for them: references, misspelt words, series. Pure.
+"""Matching of documents by the names that people use: references, misspelt words, series. Pure.
 
-A series is a set of files such as `2023 Q1 NVDA.pdf` and `2023 Q2 NVDA.pdf`: a number, a quarter or a month
-changes from one to the next, and the other words are the same, in the same order.
+A series is a set of files such as `2023 Q1 NVDA.pdf` and `2023 Q2 NVDA.pdf`, whose names differ only in a
+number, quarter or month.
 """
 
 import re
@@ -10,26 +10,26 @@ from collections.abc import Iterable
 
 from shared.retrieval.models import DocumentRecord
 
-ONE_SLIP_FROM = 5  # letters; one slip in a shorter word is too often another word ("plan", "plane")
+ONE_SLIP_FROM = 5  # letters; one typo in a shorter word is too often another word ("plan", "plane")
 TWO_SLIPS_FROM = 8
 
 
 def slips_allowed(word: str) -> int:
-    """How many slips a word may hold and still be known: none in a number or a short word."""
+    """Return the number of typos tolerated in a word: none in numbers and short words."""
     if not word.isalpha() or len(word) < ONE_SLIP_FROM:
         return 0
     return 1 if len(word) < TWO_SLIPS_FROM else 2
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that a misspelt one means; None when there is none, or two are equally near.
+def nearest(word: str, vocabulary: Iterable[str]) -> str | None:
+    """Return the known word closest to a misspelt one; None if there is none or a tie.
 
-    The first letter must be right: hardly anybody misses it, and it keeps other words away.
+    The first letter must match: people rarely mistype it, and it excludes unrelated words.
     """
     allowed = slips_allowed(word)
     near = sorted(
         (slips, other)
-        for other in set(known)
+        for other in set(vocabulary)
         if allowed
         and slips_allowed(other)
         and other[0] == word[0]
@@ -42,7 +42,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def slips_between(one: str, other: str) -> int:
-    """Letters left out, added, replaced, or neighbours that changed places (optimal string alignment)."""
+    """Return the edit distance, with transpositions of neighbours (optimal string alignment)."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, start=1):
@@ -56,9 +56,9 @@ def slips_between(one: str, other: str) -> int:
 
 
 def similarity(reference: str, name: str) -> float:
-    """Return how alike two names are, from 0 to 1: twice their common trigrams over all trigrams (Dice).
+    """Return the Dice similarity of two names' trigrams, from 0 to 1.
 
-    The order of words, their separators and a file's suffix make no difference.
+    Word order, separators and the file suffix are ignored.
     """
     one, other = _trigrams(reference), _trigrams(name)
     return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
@@ -115,22 +115,22 @@ _NEAR_BEST = 0.85
 
 
 def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[DocumentRecord, ...]:
-    """The documents that a reference may mean, best first; empty when none fits well enough.
+    """Return the documents that a reference may mean, best first; empty if none matches well enough.
 
-    A reference equal to a file name or title fits that document alone. Otherwise a document fits by the
-    share of the reference's words that stand in its file name, title or type; every number of the reference
-    must stand there, for a number is what tells one year, version or model from another.
+    A reference equal to a file name or title matches only that document. Otherwise the score is the share of
+    the reference's words in the file name, title or type. All numbers of the reference must occur there,
+    because numbers distinguish years, versions and models.
     """
     if not reference.strip():
         return ()
-    known = list(records)
-    exact = [record for record in known if _same_name(reference, record)]
+    documents = list(records)
+    exact = [record for record in documents if _same_name(reference, record)]
     if exact:
         return tuple(exact)
-    wanted = _words(reference)
-    if not wanted:
+    words = _words(reference)
+    if not words:
         return ()
-    scored = [(_score(wanted, _document_words(record)), record) for record in known]
+    scored = [(_score(words, _document_words(record)), record) for record in documents]
     best = max((score for score, _ in scored), default=0.0)
     if best < _MIN_SHARE:
         return ()
@@ -139,10 +139,10 @@ def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[
 
 
 def reference_query(reference: str) -> str:
-    """A query in the full Lucene syntax for documents that a reference may mean.
+    """Return a full Lucene query for documents that a reference may mean.
 
-    Each word also as a prefix, as the analyzer keeps "manual.pdf" whole, and with slips.
-    Words are lower-case letters or digits only, so nothing in them can be read as an operator.
+    Each word is also searched as a prefix, because the analyzer keeps "manual.pdf" whole, and with typos.
+    Words consist of lower-case letters or digits, so none is an operator.
     """
     parts: list[str] = []
     for word in sorted(_words(reference)):
@@ -153,27 +153,27 @@ def reference_query(reference: str) -> str:
 
 
 def spelled_as_named(reference: str, records: Iterable[DocumentRecord]) -> str:
-    """The reference with its misspelt words as the documents spell them; a word that one bears stays."""
-    named = {word for record in records for word in _WORD.findall(_naming_text(record).casefold())}
-    known_words = named | {singular(word) for word in named}
+    """Correct a reference's misspelt words to words in the documents' names; exact matches are kept."""
+    vocabulary = {word for record in records for word in _WORD.findall(_naming_text(record).casefold())}
+    known_words = vocabulary | {singular(word) for word in vocabulary}
 
-    def right(found: re.Match[str]) -> str:
-        word = found.group().casefold()
+    def right(match: re.Match[str]) -> str:
+        word = match.group().casefold()
         if word in _FILLERS or word in known_words or singular(word) in known_words:
-            return found.group()
-        return nearest(word, named) or found.group()
+            return match.group()
+        return nearest(word, vocabulary) or match.group()
 
     return _WORD.sub(right, reference)
 
 
 def fits_whole(reference: str, record: DocumentRecord) -> bool:
-    """Whether every word of a reference stands in the document's name, title or type."""
-    wanted = _words(reference)
-    return _same_name(reference, record) or (bool(wanted) and wanted <= _document_words(record))
+    """Return whether all words of a reference occur in the document's name, title or type."""
+    words = _words(reference)
+    return _same_name(reference, record) or (bool(words) and words <= _document_words(record))
 
 
 def is_plural(reference: str, records: Iterable[DocumentRecord]) -> bool:
-    """Whether the reference's last word is the plural of a word that the documents bear: "annual reports"."""
+    """Return whether the reference ends in the plural of a word in the documents' names: "annual reports"."""
     words = [word for word in _WORD.findall(reference.casefold()) if not word.isdigit()]
     if not words or singular(words[-1]) == words[-1] or words[-1].endswith(_GENITIVE_ENDS):
         return False
@@ -182,12 +182,12 @@ def is_plural(reference: str, records: Iterable[DocumentRecord]) -> bool:
 
 
 def naming_words(*texts: str) -> frozenset[str]:
-    """The words of names, in the form in which they are compared: singular, without fillers."""
+    """Return the words of names in normalised form: singular, without fillers."""
     return frozenset(_words(" ".join(texts)))
 
 
 def singular(word: str) -> str:
-    """A lower-case word without the end of its plural, as far as kinds of documents go."""
+    """Return a lower-case word without its plural ending, for kinds of documents."""
     if len(word) < _SHORTEST or word.endswith("ss"):
         return word
     return next(
@@ -195,9 +195,9 @@ def singular(word: str) -> str:
     )
 
 
-def _score(wanted: set[str], words: set[str]) -> float:
-    numbers = {word for word in wanted if word.isdigit()}
-    return len(wanted & words) / len(wanted) if numbers <= words else 0.0
+def _score(reference: set[str], words: set[str]) -> float:
+    numbers = {word for word in reference if word.isdigit()}
+    return len(reference & words) / len(reference) if numbers <= words else 0.0
 
 
 def _same_name(reference: str, record: DocumentRecord) -> bool:
@@ -250,7 +250,7 @@ _SEVERAL = 2
 
 
 def series_of(filename: str) -> str:
-    """What the names of a series have in common, such as `# nvda`; empty when it belongs to none."""
+    """Return the common part of a series' names, such as `# nvda`; empty if the name belongs to none."""
     stem, dot, _ = filename.rpartition(".")
     marks: list[str] = []
     for word in _DOCUMENT_SERIES_WORD.findall((stem if dot else filename).casefold()):
@@ -261,16 +261,16 @@ def series_of(filename: str) -> str:
 
 
 def words_of(series: str) -> str:
-    """The words that each of its names has."""
+    """Return the words that all names of the series share."""
     return " ".join(word for word in series.split() if word != _CHANGES)
 
 
 def repeated_series(filenames: Iterable[str]) -> tuple[str, ...]:
-    """Series of which there are several among the names, those with most first."""
+    """Return the series that occur at least twice among the names, the largest first."""
     counted = Counter(filter(None, map(series_of, dict.fromkeys(filenames))))
     return tuple(series for series, count in counted.most_common() if count >= _SEVERAL)
 
 
 def speaks_of_editions(question: str) -> bool:
-    """Whether a question is about several documents of a series, though it names none of them."""
+    """Return whether a question is about several documents of a series without naming one."""
     return _SEVERAL_EDITIONS.search(question) is not None

@@ -12,15 +12,15 @@ from shared.access.models import UserContext
 from shared.access.security_filter import may_read
 from shared.platform.concurrency import run_together
 
-_AT_ONCE = 32  # row reads in flight; more only queue up in the client (unmeasured against Azure)
+_AT_ONCE = 32  # concurrent reads; more would only queue in the client (unmeasured against Azure)
 
 
 class DocumentRow(NamedTuple):
     """The part of a document's row that readers need.
 
     Attributes:
-        access_lists: each of them must admit the reader: while a new version is ingested, the list of the
-            version that is shown and the list of the one that replaces it.
+        access_lists: all must admit the reader: during ingestion of a new version, the list of the visible
+            version and the list of its replacement.
         version: blocks of older versions are stale.
         upload_date: ISO 8601 in UTC, which sorts.
     """
@@ -36,16 +36,16 @@ class DocumentRow(NamedTuple):
 
 
 class DocumentRows(Protocol):
-    """Reads rows of documents from where they are stored."""
+    """Reads document rows from their store."""
 
     async def row(self, doc_id: str) -> DocumentRow | None:
-        """Return the row of a document that has a searchable version; None if it has none or was deleted."""
+        """Return the row of a searchable document; None if it has no searchable version or was deleted."""
 
 
 class RowsReadOnce(DocumentRows):
-    """Rows for one HTTP request, tool call or activity, each read once.
+    """Document rows for one HTTP request, tool call or activity, each read once.
 
-    Never keep an instance longer: it would miss changes of access.
+    Never keep an instance longer: it would miss changed permissions.
     """
 
     def __init__(self, rows: DocumentRows) -> None:
@@ -61,13 +61,13 @@ class RowsReadOnce(DocumentRows):
 async def readable_rows(
     doc_ids: Iterable[str], user: UserContext, rows: DocumentRows
 ) -> dict[str, DocumentRow]:
-    """Return the rows of those documents that the user may read, by document.
+    """Return the rows of the documents that the user may read, by document.
 
     Raises:
         DependencyError: the table storage failed.
     """
     ids = list(dict.fromkeys(doc_ids))
-    found = await run_together(*(rows.row(doc_id) for doc_id in ids), at_once=_AT_ONCE)
+    results = await run_together(*(rows.row(doc_id) for doc_id in ids), at_once=_AT_ONCE)
     return {
-        doc_id: row for doc_id, row in zip(ids, found, strict=True) if row is not None and row.admits(user)
+        doc_id: row for doc_id, row in zip(ids, results, strict=True) if row is not None and row.admits(user)
     }

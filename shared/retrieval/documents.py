@@ -1,7 +1,7 @@
-"""Search over documents: lists, names, single records and facets, within the rights of one user.
+"""Search over documents for one user: lists, names, single records and facets.
 
-Whatever is returned about a single document was checked against its row (`document_rows`). Values of facets
-come from the index alone, and may lag by seconds.
+Single documents are checked against their rows (`document_rows`). Facet values come from the index alone and
+may lag by seconds.
 """
 
 import re
@@ -22,33 +22,34 @@ from shared.retrieval.secured_index import SecuredIndex
 
 _SORTABLE = frozenset({"upload_date", "document_date", "filename", "title", "page_count", "document_type"})
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
-# Left out by people who type a name; analyzers keep "12.pdf" together.
+# People omit the suffix, but analyzers keep "12.pdf" together.
 _SUFFIXES = ("pdf", "docx", "xlsx", "pptx", "md", "txt", "csv", "html", "eml", "vtt", "png", "jpg")
 SortField = Literal["title", "filename", "document_type", "upload_date", "document_date", "page_count"]
 _WORD = re.compile(r"\w+")
 _REFERENCE_FIELDS = ("filename", "title", "document_type")
-_NAMED_CANDIDATES = 50  # more than can be asked about; names that fit more documents narrow nothing
+_NAMED_CANDIDATES = 50  # more than a clarification can offer; a name matching more documents narrows nothing
 _MAX_DOCUMENTS = 100
-_MAX_NAMESAKES = 50  # whole records, each read for its name alone
-_CHECKED_NAMESAKES = 5  # of a name: two that are readable suffice, and the index rarely lags by three
+_MAX_NAMESAKES = 50  # full records, read only for their names
+_CHECKED_NAMESAKES = 5  # per name: two readable ones suffice, and the index rarely lags by three
 _MAX_FACET_VALUES = 100
-_PAGE_OF_IDS = 1000  # what the service gives at most
+_PAGE_OF_IDS = 1000  # the service's limit
 _MAX_IDS = 5_000  # ids of 24 characters in one filter: 125 kB (unmeasured beyond)
 
 
 @dataclass(frozen=True)
 class DocumentSearch:
-    """Finds documents that one user may read; only those whose ingestion is complete."""
+    """Finds searchable documents that one user may read."""
 
     index: SecuredIndex
 
     async def list_documents(
         self, filters: Filters, sort_by: str = "upload_date", limit: int = 20
     ) -> list[DocumentRecord]:
-        """Documents in order; dates newest first, all else ascending. `limit` is clamped to 1-100.
+        """Return documents in order: dates newest first, everything else ascending. `limit` is clamped to
+        1-100.
 
         Raises:
-            InvalidQueryError: an unknown filter field, or `sort_by` cannot be sorted by.
+            InvalidQueryError: a filter field is unknown, or `sort_by` isn't sortable.
         """
         if sort_by not in _SORTABLE:
             raise InvalidQueryError(
@@ -60,7 +61,7 @@ class DocumentSearch:
         )
 
     async def page(self, filters: Filters, behind: str | None, limit: int) -> list[DocumentRecord]:
-        """The next documents, newest first, then by id. `behind`: where the page begins (`older_than`)."""
+        """Return the next documents, newest first, then by id. `behind`: start of the page (`older_than`)."""
         return await self._search(
             SearchRequest(
                 filter=all_of(_ready(filters), behind),
@@ -70,7 +71,7 @@ class DocumentSearch:
         )
 
     async def newest(self, filters: Filters, limit: int) -> tuple[list[DocumentRecord], int]:
-        """The newest documents, and how many there are in all. `limit` is clamped to 1-100."""
+        """Return the newest documents and the total number. `limit` is clamped to 1-100."""
         request = SearchRequest(
             filter=_ready(filters),
             order_by=("upload_date desc",),
@@ -79,24 +80,24 @@ class DocumentSearch:
         )
         page = await self.index.candidates(request)
         records = [DocumentRecord.of_row(row) for row in await self.index.readable(page.rows)]
-        # The index counted those as well whose row refuses the reader by now.
+        # The index also counted documents whose rows now refuse the reader.
         return records, (page.count or len(page.rows)) - len(page.rows) + len(records)
 
     async def get(self, doc_id: str) -> DocumentRecord:
-        """One document.
+        """Return one document.
 
         Raises:
-            DocumentNotFoundError: there is none, or the user may not read it; the two are indistinguishable.
+            DocumentNotFoundError: it is missing or forbidden, indistinguishably.
         """
-        found = await self._search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))
-        if not found:
+        page = await self._search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))
+        if not page:
             raise DocumentNotFoundError(
                 f"There is no document {doc_id[:64]!r}.", "List the documents to see which exist."
             )
-        return found[0]
+        return page[0]
 
     async def get_many(self, doc_ids: Sequence[str]) -> dict[str, DocumentRecord]:
-        """Those of the given documents that exist and are readable, by id."""
+        """Return the existing, readable documents by id."""
         if not doc_ids:
             return {}
         request = SearchRequest(filter=search_in("doc_id", doc_ids), top=len(set(doc_ids)))
@@ -105,9 +106,9 @@ class DocumentSearch:
     async def get_with_namesakes(
         self, doc_ids: Sequence[str], filenames: Collection[str]
     ) -> tuple[dict[str, DocumentRecord], frozenset[str]]:
-        """Return documents by id as `get_many`, and those of `filenames` that only one of all documents has.
+        """Return documents by id as `get_many`, and the unique documents with one of `filenames`.
 
-        One search, unless there are very many namesakes: then no name counts as unique.
+        This takes one search. If very many documents share names, no name counts as unique.
         """
         if not filenames:
             return await self.get_many(doc_ids), frozenset()
@@ -121,13 +122,13 @@ class DocumentSearch:
         return {record.doc_id: record for record in records if record.doc_id in doc_ids}, unique
 
     async def shared_names(self, filenames: Collection[str]) -> frozenset[str]:
-        """Return those of some file names that more than one document has."""
+        """Return the file names that more than one document has."""
         if not filenames:
             return frozenset()
         condition = all_of("status eq 'ready'", search_in("filename", filenames))
         request = SearchRequest(filter=condition, select=("doc_id", "filename"), top=_PAGE_OF_IDS)
         rows = (await self.index.candidates(request)).rows
-        if len(rows) >= _PAGE_OF_IDS:  # one name fills the page, and what others have is unknown
+        if len(rows) >= _PAGE_OF_IDS:  # one name fills the page, so the others are unknown
             return frozenset(filenames)
         namesakes: dict[str, list[IndexRow]] = {}
         for row in rows:
@@ -137,24 +138,24 @@ class DocumentSearch:
         return frozenset(name for name, count in counts.items() if count > 1)
 
     async def ids_of(self, filters: Filters) -> list[str]:
-        """Return the ids of all documents that pass the filters, to narrow a search: rows are not checked.
+        """Return the ids of all documents that pass the filters, without checking rows, to narrow a search.
 
         Raises:
-            InvalidQueryError: an unknown filter field, or more than 5,000 documents pass.
+            InvalidQueryError: a filter field is unknown, or more than 5,000 documents pass.
         """
-        found: list[str] = []
-        while len(found) <= _MAX_IDS:
+        ids: list[str] = []
+        while len(ids) <= _MAX_IDS:
             request = SearchRequest(
                 filter=_ready(filters),
                 select=("doc_id",),
                 order_by=("doc_id",),
                 top=_PAGE_OF_IDS,
-                skip=len(found),
+                skip=len(ids),
             )
             rows = (await self.index.candidates(request)).rows
-            found += [str(row["doc_id"]) for row in rows]
+            ids += [str(row["doc_id"]) for row in rows]
             if len(rows) < _PAGE_OF_IDS:
-                return found
+                return ids
         raise InvalidQueryError(
             f"More than {_MAX_IDS:,} documents pass these filters.", "Narrow them, or leave them out."
         )
@@ -162,23 +163,25 @@ class DocumentSearch:
     async def sorted_page(
         self, filters: Filters, sort_by: SortField, skip: int, limit: int
     ) -> tuple[list[DocumentRecord], int | None]:
-        """Return a page in ascending order, dates newest first, and `skip` of the next page; None = none."""
+        """Return a page in ascending order (dates newest first) and the `skip` of the next page, None at the
+        end.
+        """
         order = f"{sort_by} desc" if sort_by in ("upload_date", "document_date") else sort_by
         page = await self.index.search(
             SearchRequest(filter=_ready(filters), order_by=(order, "doc_id"), top=limit + 1, skip=skip)
         )
         records = [DocumentRecord.of_row(row) for row in page.rows[:limit]]
-        # A refused document takes a position, too.
+        # A refused document also occupies a position.
         return records, page.positions[limit - 1] + 1 if len(page.rows) > limit else None
 
     async def find(self, text: str, filters: Filters, limit: int = 20) -> list[DocumentRecord]:
-        """Find documents by words: first the one called so, then those whose names have all words.
+        """Find documents by words: exact names first, then names with all words.
 
-        After these come documents whose types, tags, people or summaries match, best first.
+        Documents whose types, tags, people or summaries match follow, best first.
         """
         condition, top = _ready(filters), _clamped(limit)
         names = [text.strip(), *(f"{text.strip()}.{suffix}" for suffix in _SUFFIXES)]
-        called = SearchRequest(filter=all_of(condition, search_in("filename", names)), top=top)
+        exact = SearchRequest(filter=all_of(condition, search_in("filename", names)), top=top)
         words = _WORD.findall(text)
         by_name = SearchRequest(
             text=" ".join(words),
@@ -187,12 +190,12 @@ class DocumentSearch:
             filter=condition,
             top=top,
         )
-        wanted = [called, *([by_name] if words else []), _by_words(text, condition, top)]
-        pages = await run_together(*(self._search(request) for request in wanted))
+        requests = [exact, *([by_name] if words else []), _by_words(text, condition, top)]
+        pages = await run_together(*(self._search(request) for request in requests))
         return list({record.doc_id: record for page in pages for record in page}.values())[:top]
 
     async def find_named(self, reference: str, filters: Filters) -> list[DocumentRecord]:
-        """Documents that a reference may mean: those with exactly this file name, then by words of names."""
+        """Return documents that a reference may mean: exact file names first, then by words of names."""
         condition = _ready(filters)
         exact = SearchRequest(
             filter=all_of(condition, f"filename eq {quote(reference.strip())}"), top=_NAMED_CANDIDATES
@@ -204,14 +207,15 @@ class DocumentSearch:
             filter=condition,
             top=_NAMED_CANDIDATES,
         )
-        wanted = [exact, by_words] if by_words.text else [exact]
-        pages = await run_together(*(self._search(request) for request in wanted))
+        requests = [exact, by_words] if by_words.text else [exact]
+        pages = await run_together(*(self._search(request) for request in requests))
         return list({record.doc_id: record for page in pages for record in page}.values())
 
     async def named_in(self, question: str, filters: Filters) -> dict[str, float]:
-        """Return how well each document's names fit the question, by doc_id; the best 50.
+        """Return how well each document's names match the question, by doc_id; the best 50.
 
-        Filters that documents do not have, such as a page, are left out. For ranking: rows are not checked.
+        Filters on fields that documents lack, such as pages, are ignored. For ranking only: rows are not
+        checked.
         """
         query = name_query(question)
         if query is None:
@@ -231,15 +235,15 @@ class DocumentSearch:
     async def facets(
         self, fields: Sequence[str], filters: Filters, limit: int, text: str = ""
     ) -> tuple[dict[str, tuple[FacetValue, ...]], int]:
-        """For each field its commonest values; and the number of documents that pass the filters.
+        """Return the most frequent values of each field, and the number of documents that pass the filters.
 
         Args:
             fields: facetable fields of the index of documents.
             limit: values per field, clamped to 1-100.
-            text: counts only documents that match one of its words; empty = all.
+            text: count only documents that match one of its words; empty = all.
 
         Raises:
-            InvalidQueryError: an unknown filter field.
+            InvalidQueryError: a filter field is unknown.
         """
         most = min(max(limit, 1), _MAX_FACET_VALUES)
         condition = _ready(filters)

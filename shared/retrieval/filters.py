@@ -1,4 +1,4 @@
-"""Filters of callers as OData. Unknown fields are refused by name; values pass one escape function."""
+"""Callers' filters as OData. Unknown fields are rejected by name; all values are escaped in one function."""
 
 import re
 
@@ -33,12 +33,12 @@ _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+
 
 
 def render_filters(filters: Filters, allowed: frozenset[str]) -> str | None:
-    """The conditions ANDed; None when there are none.
+    """Join the conditions with `and`; None if there are none.
 
-    Scalars mean equality, lists any-of, a DateRange both ends included (a bare date means its midnight, UTC).
+    Scalars mean equality, lists any-of, a DateRange includes both ends (a bare date means midnight UTC).
 
     Raises:
-        InvalidQueryError: a field is not in `allowed`, or a value's type does not fit the field.
+        InvalidQueryError: a field is not in `allowed`, or a value has the wrong type.
     """
     return all_of(*(_condition(field, value, allowed) for field, value in sorted(filters.items())))
 
@@ -82,7 +82,7 @@ def _date_range(field: str, value: DateRange) -> str:
 
 
 def _instant(text: str) -> str:
-    # An instant is written into the filter without quotes, so only what has exactly its shape may pass.
+    # Instants are inserted without quotes, so only text of exactly that shape may pass.
     if not _INSTANT.match(text):
         raise InvalidQueryError(f"{text[:40]!r} is not a date.", "Write 2024-01-31 or 2024-01-31T12:00:00Z.")
     return text if "T" in text else f"{text}T00:00:00Z"

@@ -1,6 +1,6 @@
-"""Fusion of rankings and scores, the order of blocks, and how sure a search is.
+"""Fusion of rankings and scores, ordering of blocks, and confidence of a search.
 
-Pure: takes scores and positions, returns scores on 0-1 and orders; knows nothing of the service.
+Pure: takes scores and positions, returns scores of 0-1 and orders; independent of the search service.
 """
 
 import math
@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-KEYWORD_WEIGHT = 0.25  # best of the weights tried on five sets, see decision 0006
+KEYWORD_WEIGHT = 0.25  # the best of the weights tried on five sets (decision 0006)
 
 
-# Phrasings often ask for different things. With the usual 60, a block that fits each of them a little comes
-# before one that answers one of them. Of the 74 passages that 30 questions in several steps need, 41 were
-# among the first ten with 60, 53 with the question as the only phrasing, and 56 with 3.
+# Phrasings often ask for different things. With the usual 60, a block that matches each a little precedes
+# one that answers one of them. Of the 74 passages needed by 30 multi-step questions, 41 were
+# among the first ten with 60, 53 with the question alone, and 56 with 3.
 _RANK_OFFSET = 3
 
 
@@ -34,11 +34,11 @@ def fuse_ranks(rankings: Sequence[Sequence[str]]) -> list[tuple[str, float]]:
 def fuse_scores(
     keyword: Mapping[str, float], cosine: Mapping[str, float], keyword_weight: float = KEYWORD_WEIGHT
 ) -> list[tuple[str, float]]:
-    """Merge keyword and vector results by their scores, best first, on a scale of 0-1.
+    """Merge keyword and vector results by score, best first, on a scale of 0-1.
 
-    Score = w * bm25 / best bm25 + (1 - w) * cosine. An id without a keyword score adds 0 there; one without
-    a cosine lies below everything that the vector search returned, so it gets the lowest cosine seen
-    (0 when the vector search returned nothing). Ties keep the order of first appearance.
+    Score = w * bm25 / best bm25 + (1 - w) * cosine. A missing keyword score counts as 0. A missing cosine
+    counts as the lowest cosine returned, or 0 without vector results, because the block ranks below all of
+    them. Ties keep the order of first appearance.
 
     Args:
         keyword: id -> BM25 score, any positive scale.
@@ -55,41 +55,47 @@ def fuse_scores(
 
 
 def cosine_of_vector_score(score: float) -> float:
-    """Cosine similarity from the service's score of a vector-only query, 1 / (1 + (1 - cosine)).
+    """Return the cosine similarity for the service's vector score, 1 / (1 + (1 - cosine)).
 
     Source: Azure AI Search, "Relevance in vector search".
 
     Raises:
-        ValueError: the score is not positive, so it is no such score.
+        ValueError: the score is not positive.
     """
     if score <= 0:
         raise ValueError("a vector score is positive")
     return 2.0 - 1.0 / score
 
 
-# The scale of scores, and so every threshold on it, is that of all-MiniLM-L6-v2: the median cosine of a
-# question and a passage that answers it. Other models mean as much by other numbers.
+# All scores and thresholds use the scale of all-MiniLM-L6-v2: the median cosine of a
+# question and a relevant passage. Other models express the same relevance by other values.
 REFERENCE_COSINE = 0.70
 RELEVANT_COSINES: Mapping[str, float] = {"text-embedding-3-large": 0.44, "all-minilm-l6-v2": REFERENCE_COSINE}
 
 
 def relevant_cosine(model: str) -> float:
-    """The cosine of a question and a passage that answers it, by a model's or deployment's name; that of the
-    scale for a model that was not measured."""
+    """Return a model's typical cosine of a question and a relevant passage; that of the reference model if
+    unmeasured.
+    """
     name = model.lower()
-    return next((value for known, value in RELEVANT_COSINES.items() if known in name), REFERENCE_COSINE)
+    return next(
+        (value for measured_name, value in RELEVANT_COSINES.items() if measured_name in name),
+        REFERENCE_COSINE,
+    )
 
 
 def calibrated(cosine: float, relevant: float) -> float:
-    """The cosine on the scale of scores, at most 1. `relevant`: what the model gives what answers."""
+    """Convert a cosine to the common scale, at most 1. `relevant`: the model's typical cosine of a relevant
+    passage.
+    """
     return min(cosine * REFERENCE_COSINE / relevant, 1.0)
 
 
-NAMED_WEIGHT = 0.3  # 0.2-0.4 do nearly as well
+NAMED_WEIGHT = 0.3  # 0.2-0.4 are nearly as good
 TOGETHER_WEIGHT = 0.07
 PAGE_WEIGHT = 0.03
 NEIGHBOUR_WEIGHT = 0.05
-_HALF_NAMED = 2.0  # a score of rarity (natural logarithm) at which a name is worth half of its weight
+_HALF_NAMED = 2.0  # rarity score (natural logarithm) at which a name gets half of its weight
 _MAX_NARROWED = 8
 _NEAR_BEST = 0.5
 _BEST_BLOCKS = 50
@@ -104,27 +110,27 @@ class BlockPosition:
 
 
 def naming_share(score: float) -> float:
-    """How surely a document is named, 0-1, from the service's score of the names that it shares."""
+    """Return the certainty, 0-1, that a document is named, from the service's score of shared names."""
     return max(score, 0.0) / (max(score, 0.0) + _HALF_NAMED)
 
 
-def documents_to_narrow_to(named: Mapping[str, float]) -> tuple[str, ...]:
-    """The documents named best, best first: those worth a search of their own."""
-    ranked = sorted(named.items(), key=lambda item: -item[1])
+def documents_to_narrow_to(name_scores: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the best-named documents, best first, which deserve a separate search."""
+    ranked = sorted(name_scores.items(), key=lambda item: -item[1])
     return tuple(doc_id for doc_id, score in ranked[:_MAX_NARROWED] if score >= _NEAR_BEST * ranked[0][1])
 
 
 def order_blocks(
-    fused: Mapping[str, float], places: Mapping[str, BlockPosition], named: Mapping[str, float]
+    fused: Mapping[str, float], places: Mapping[str, BlockPosition], name_scores: Mapping[str, float]
 ) -> list[str]:
-    """The ids of blocks, best first.
+    """Return the block ids, best first.
 
     Args:
         fused: id -> fused score on 0-1.
-        named: doc_id -> the service's score of the names that the question and the document share.
+        name_scores: doc_id -> the service's score of names shared by question and document.
     """
     scores = {
-        block: score + NAMED_WEIGHT * naming_share(named.get(places[block].doc_id, 0.0))
+        block: score + NAMED_WEIGHT * naming_share(name_scores.get(places[block].doc_id, 0.0))
         for block, score in fused.items()
     }
     scores = _with_pages(_with_documents(scores, places), places)
@@ -146,12 +152,14 @@ def _with_documents(scores: Mapping[str, float], places: Mapping[str, BlockPosit
 
 
 def _with_pages(scores: Mapping[str, float], places: Mapping[str, BlockPosition]) -> dict[str, float]:
-    """What a page says for its blocks: its second-best block, and the best one beside it."""
+    """Return each block's bonus from its page: the second-best block there, and the best one on a
+    neighbouring page.
+    """
     pages: defaultdict[BlockPosition, list[float]] = defaultdict(list)
     for block, score in scores.items():
         if places[block].page_number is not None:
             pages[places[block]].append(score)
-    ranked = {page: (*sorted(found, reverse=True), 0.0) for page, found in pages.items()}
+    ranked = {page: (*sorted(scores_of_page, reverse=True), 0.0) for page, scores_of_page in pages.items()}
     weighed = dict(scores)
     for block in scores:
         place = places[block]
@@ -164,11 +172,11 @@ def _with_pages(scores: Mapping[str, float], places: Mapping[str, BlockPosition]
 
 
 def top_score(scores: Sequence[float]) -> float:
-    """The best fused score, 0 when nothing was found. Already on 0-1."""
+    """Return the best fused score (0-1); 0 without hits."""
     return max(scores, default=0.0)
 
 
 def score_spread(scores: Sequence[float]) -> float:
-    """How far the best stands above the fifth (or the last of fewer); 0 when fewer than two were found."""
+    """Return the distance from the best score to the fifth (or the last); 0 with fewer than two."""
     ranked = sorted(scores, reverse=True)[:5]
     return ranked[0] - ranked[-1] if ranked else 0.0

@@ -1,4 +1,4 @@
-"""`SearchAdmin` over the aio index client of azure-search-documents."""
+"""`SearchAdmin` over azure-search-documents' async index client."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from azure.search.documents.indexes.aio import SearchIndexClient
 
 
-# What the service refuses to change in a field (retrievable, searchAnalyzer, synonymMaps may change).
+# Field attributes that the service can't change (retrievable, searchAnalyzer, synonymMaps can).
 # Source: "Update or rebuild an index", learn.microsoft.com.
 FIXED_ATTRIBUTES = (
     "type",
@@ -31,34 +31,34 @@ FIXED_ATTRIBUTES = (
     "vectorEncoding",
 )
 
-# Those that say what a value is; the others say how it is indexed. Rows fit as long as these are the same.
+# Attributes of the value itself; the others concern indexing. Rows fit while these are equal.
 VALUE_ATTRIBUTES = ("type", "key", "dimensions", "vectorEncoding")
 
 
 def changed_attributes(
-    existing: IndexRow, wanted: IndexRow, attributes: Sequence[str] = FIXED_ATTRIBUTES
+    existing: IndexRow, target: IndexRow, attributes: Sequence[str] = FIXED_ATTRIBUTES
 ) -> list[str]:
-    """What would have to change in existing fields, such as "content_vector: dimensions 384, not 1536".
+    """Return incompatible changes of existing fields, such as "content_vector: dimensions 384, not 1536".
 
-    Only attributes that `wanted` states are compared; fields that `existing` alone has do not matter.
+    Only attributes in `target` are compared; fields only in `existing` are ignored.
     """
     fields: dict[str, IndexRow] = {field["name"]: field for field in existing["fields"]}
     return [
         f"{field['name']}: {attribute} {fields[field['name']].get(attribute)}, not {field[attribute]}"
-        for field in wanted["fields"]
+        for field in target["fields"]
         if field["name"] in fields
         for attribute in attributes
         if attribute in field and not _same(fields[field["name"]].get(attribute), field[attribute])
     ]
 
 
-def with_missing_parts(existing: IndexRow, wanted: IndexRow) -> IndexRow:
-    """`existing`, and what `wanted` has beyond it: keys that are absent or null, named entries of lists.
+def with_missing_parts(existing: IndexRow, target: IndexRow) -> IndexRow:
+    """Return `existing` completed from `target`: missing or null keys, and missing named entries of lists.
 
-    What exists keeps its value: an administrator may have tuned it.
+    Existing values are kept, because an administrator may have tuned them.
     """
     merged = dict(existing)
-    for key, value in wanted.items():
+    for key, value in target.items():
         present = existing.get(key)
         if present is None:
             merged[key] = value
@@ -74,29 +74,29 @@ def _is_named(value: Any) -> bool:
     return isinstance(value, Sequence) and all(isinstance(entry, dict) and "name" in entry for entry in value)
 
 
-def _same(present: Any, wanted: Any) -> bool:
-    return (present or None) == (wanted or None)  # the service may leave out what is false
+def _same(present: Any, target: Any) -> bool:
+    return (present or None) == (target or None)  # the service may omit false values
 
 
-_MAX_RIVALS = 5  # processes that start at the same moment with a new version
+_MAX_RIVALS = 5  # processes of a new version that start at the same time
 
 
 class AzureSearchAdmin(SearchAdmin):
-    """Creates indexes, and adds fields to them. Deletes nothing."""
+    """Creates indexes and adds fields to them. Deletes nothing."""
 
     def __init__(self, connection: "Connection[SearchIndexClient]", *, timeout_s: float) -> None:
-        """`timeout_s` limits one `ensure_index`, all its calls and tries together."""
+        """Store the connection. `timeout_s` limits one `ensure_index`, retries included."""
         self._connection = connection
         self._timeout_s = timeout_s
 
     async def ensure_index(self, definition: IndexRow) -> bool:
-        """Create the index, or add what it lacks; True if anything changed.
+        """Create the index or add missing parts. Return whether anything changed.
 
-        `definition` has the shape of the REST API's body. Processes may call this at the same time. A field
-        that is indexed in another way stays so: rows fit, and questions that need the new way fail alone.
+        `definition` is a REST API body. Concurrent calls are safe. A field that is indexed differently is
+        left as it is: rows still fit, and only queries that need the new way fail.
 
         Raises:
-            ConfigurationError: a field exists and holds other values than those wanted; no row would fit.
+            ConfigurationError: an existing field has another type, so no row would fit.
         """
         change = await ask(
             self._connection,
@@ -113,7 +113,7 @@ async def _ensured(client: "SearchIndexClient", definition: IndexRow) -> str | N
     from azure.core.exceptions import ResourceModifiedError
 
     for _ in range(_MAX_RIVALS):
-        with suppress(ResourceModifiedError):  # another process extends it, too: see what is left to do
+        with suppress(ResourceModifiedError):  # another process extended it; check again
             return await _create(client, definition) or await _extend(client, definition)
     return await _extend(client, definition)
 
@@ -143,7 +143,7 @@ async def _extend(client: "SearchIndexClient", definition: IndexRow) -> str | No
         if other_values:
             raise _made_differently(definition["name"], other_values)
         get_logger().warning("index.outdated", index_name=definition["name"], reason="; ".join(changed))
-    # During a migration old and new are both written, and both need what is new; how they differ is known.
+    # During a migration both indexes are written and need new fields; other differences are expected.
     changes = [await _add_parts(client, name, definition) for name in together or (definition["name"],)]
     return next((change for change in changes if change), None)
 
@@ -152,11 +152,11 @@ async def _add_parts(client: "SearchIndexClient", name: str, definition: IndexRo
     from azure.core import MatchConditions
 
     existing = await _existing(client, name)
-    wanted = with_missing_parts(existing or {}, definition)
-    if existing is None or wanted == existing:
+    target = with_missing_parts(existing or {}, definition)
+    if existing is None or target == existing:
         return None
-    # With the etag: an administrator who changes the index at this moment loses nothing.
-    await client.create_or_update_index(wanted, match_condition=MatchConditions.IfNotModified)
+    # With the etag, so that an administrator's concurrent change isn't lost.
+    await client.create_or_update_index(target, match_condition=MatchConditions.IfNotModified)
     return "update_index"
 
 
@@ -173,10 +173,10 @@ async def _existing(client: "SearchIndexClient", name: str) -> IndexRow | None:
     from azure.core.exceptions import ResourceNotFoundError
 
     try:
-        found: Any = await client.get_index(name)
+        index: Any = await client.get_index(name)
     except ResourceNotFoundError:
         return None
-    return dict(found.as_dict())
+    return dict(index.as_dict())
 
 
 def _read_status(status: int, message: str) -> GroundworkError | None:

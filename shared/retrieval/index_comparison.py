@@ -1,7 +1,7 @@
-"""Makes the rows of one index those of another: missing ones first, then every row compared (decision 26).
+"""Makes one index's rows equal to another's: missing rows first, then every row compared (decision 26).
 
-Rows may come, change and go meanwhile. A row written here may be older than what a writer has just written,
-so the caller compares again until nothing was written; `IndexMigration` says why that is enough.
+Rows may change meanwhile, and a row copied here may be older than a concurrent write. So the caller compares
+again until nothing was copied; `IndexMigration` explains why that suffices.
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from contextlib import aclosing
 from shared.platform.odata import search_in
 from shared.platform.search import IndexRow, SearchIndex, SearchRequest
 
-PAGE_ROWS = 100  # two vectors of 1,536 numbers are some 60 KB of JSON: 6 MB a page
+PAGE_ROWS = 100  # two vectors of 1,536 numbers are about 60 KB of JSON: 6 MB a page
 PAGES_AT_ONCE = 4  # unmeasured on a real service; each holds two pages in memory
-KEYS_ROWS = 1000  # the most that the service gives at once; keys alone are small
-_END = "~"  # greater than every key, which has letters, digits, _ - = only
+KEYS_ROWS = 1000  # the service's limit; keys are small
+_END = "~"  # greater than every key, which consists of letters, digits, _ - =
 
 OnPage = Callable[[int, int], None]
 """How many rows a page had, and how many of them were written."""
@@ -24,34 +24,34 @@ class RowComparison:
     """Two indexes with the same key field. Only `target` is written."""
 
     def __init__(self, source: SearchIndex, target: SearchIndex, key: str, on_page: OnPage) -> None:
-        """`on_page` is called with each page when it is done."""
+        """Store the indexes; `on_page` is called after each page."""
         self._source = source
         self._target = target
         self._key = key
         self._on_page = on_page
 
     async def fill(self) -> None:
-        """Copy the rows that the target lacks; those that it has are not read."""
+        """Copy the rows missing from the target, without reading those that exist."""
         await self._each_page(self._missing(), self._copy)
 
     async def compare_all(self) -> set[str]:
-        """Make every row equal; the keys of those that were not."""
+        """Make all rows equal. Return the keys of rows that differed."""
         return await self._each_page(self._either(), self.compare)
 
     async def compare(self, keys: Sequence[str]) -> set[str]:
-        """Make these rows equal, absent ones too; the keys of those that were not."""
-        wanted, present = await self._rows(self._source, keys), await self._rows(self._target, keys)
-        differing = [key for key, row in wanted.items() if present.get(key) != row]
-        surplus = [key for key in present if key not in wanted]
+        """Make these rows equal, missing ones included. Return the keys of rows that differed."""
+        expected, present = await self._rows(self._source, keys), await self._rows(self._target, keys)
+        differing = [key for key, row in expected.items() if present.get(key) != row]
+        surplus = [key for key in present if key not in expected]
         if differing:
-            await self._target.upload([wanted[key] for key in differing])
+            await self._target.upload([expected[key] for key in differing])
         if surplus:
             await self._target.delete(surplus)
         self._on_page(len(keys), len(differing) + len(surplus))
         return {*differing, *surplus}
 
     async def compare_keys(self, keys: Sequence[str]) -> set[str]:
-        """`compare` of any number of rows."""
+        """Call `compare` page by page for any number of rows."""
         pages = (keys[start : start + PAGE_ROWS] for start in range(0, len(keys), PAGE_ROWS))
         return {key for page in pages for key in await self.compare(page)}
 
@@ -59,18 +59,18 @@ class RowComparison:
         rows = await self._rows(self._source, keys)
         await self._target.upload(list(rows.values()))
         self._on_page(len(keys), len(rows))
-        return set()  # not remembered: a hundred million keys would not fit, and all are compared afterwards
+        return set()  # not collected: millions of keys would not fit, and all are compared afterwards
 
     async def _each_page(
         self, keys: AsyncIterator[str], work: Callable[[Sequence[str]], Awaitable[set[str]]]
     ) -> set[str]:
-        """Some pages at once; the next keys are read only when there is room for them."""
+        """Process pages concurrently, reading further keys only when a page is finished."""
         room = asyncio.Semaphore(PAGES_AT_ONCE)
-        written: set[str] = set()
+        changed_keys: set[str] = set()
 
         async def one(page: Sequence[str]) -> None:
             try:
-                written.update(await work(page))
+                changed_keys.update(await work(page))
             finally:
                 room.release()
 
@@ -80,8 +80,8 @@ class RowComparison:
                     await room.acquire()
                     group.create_task(one(page))
         except ExceptionGroup as failed:
-            raise failed.exceptions[0] from None  # one service, one fault: which page told it first is enough
-        return written
+            raise failed.exceptions[0] from None  # all pages use one service, so the first error suffices
+        return changed_keys
 
     async def _missing(self) -> AsyncIterator[str]:
         async with aclosing(self._walked()) as walked:
@@ -95,7 +95,9 @@ class RowComparison:
                 yield key
 
     async def _walked(self) -> AsyncGenerator[tuple[str, bool, bool]]:
-        """Each key, and which index has it. A key comes twice if the service sorts otherwise than Python."""
+        """Yield each key and which indexes have it, twice if the service's sort order
+        differs from Python's.
+        """
         source, target = self._keys(self._source), self._keys(self._target)
         left, right = await anext(source, _END), await anext(target, _END)
         while (key := min(left, right)) != _END:
@@ -106,7 +108,7 @@ class RowComparison:
             )
 
     async def _keys(self, index: SearchIndex) -> AsyncIterator[str]:
-        """All keys, by key and not by position: rows that come and go in between shift nothing."""
+        """Yield all keys, paging by key rather than by position, so that concurrent changes shift nothing."""
         after: str | None = None
         while True:
             page = await index.search(
@@ -140,5 +142,5 @@ async def _paged(keys: AsyncIterator[str]) -> AsyncIterator[list[str]]:
 
 
 def _fields(row: Iterable[tuple[str, object]]) -> IndexRow:
-    # What the service adds to a row is not the row's; absent and null are the same there.
+    # Fields added by the service don't count; missing and null are equivalent.
     return {name: value for name, value in row if not name.startswith("@") and value is not None}

@@ -1,6 +1,6 @@
 """Keyword queries, and the names by which documents are found.
 
-The one place where a question becomes a query: its words are searched for and never read as operators.
+The only place where a question becomes a query: its words are never interpreted as operators.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 FUNCTION_WORDS = frozenset(
     (
-        # English, with the words of asking
+        # English, including interrogatives
         "a about all also am an and any are at be been being between but by can could did do does "
         "doing done each for from get give gives had has have having he her here him his how i if in "
         "into is it its just let me more most much must my no not of on or our over please she should "
@@ -23,7 +23,7 @@ FUNCTION_WORDS = frozenset(
         "mit nach nicht noch nur ob oder ohne sei sein sich sie sind über um und uns unter vom von "
         "vor wann warum was welche welchem welchen welcher welches wenn wer werden wie wieso wir wird "
         "wo wurde wurden zu zum zur "
-        # French, Spanish, Italian, Dutch: the smallest words
+        # French, Spanish, Italian, Dutch: the shortest words
         "au aux avec ce ces cette comment dans de du elle en est et il la le les leur lui ne nous où "
         "par pas pour qu quand que quel quelle quelles quels qui sa ses sont sur un une vous al como "
         "con cual cuál cuando cuándo cuánto del dónde el es esta este están fue ha han las lo los más "
@@ -34,11 +34,11 @@ FUNCTION_WORDS = frozenset(
     ).split()
 )
 
-MAX_NAMES = 30  # of the text; 60 and more found the right document less often (decision 0006)
-MAX_WORDS = 20_000  # of one document; a filing of 200 pages has 6,000 different ones
-MAX_QUESTION_TERMS = 40  # a question of 40 different words that are no function words is a letter
-_MIN_TIMES = 3  # a word must stand there so often to be a name of the document
-_CAPITAL_SHARE = 10  # and this many times more often capitalised than not
+MAX_NAMES = 30  # of the text; 60 or more found the right document less often (decision 0006)
+MAX_WORDS = 20_000  # per document; a filing of 200 pages has 6,000 distinct words
+MAX_QUESTION_TERMS = 40  # a question with 40 distinct content words is a letter
+_MIN_TIMES = 3  # occurrences a word needs to be a name of the document
+_CAPITAL_SHARE = 10  # and how many times more often it must be capitalised
 _FEW_LETTERS = 2
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
@@ -54,14 +54,14 @@ _PERIODS = (
 )
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_MACHINE_NAME = re.compile(r"(?=.*\d)[0-9a-f-]{12,}\Z", re.IGNORECASE)  # a hash or a UUID names nothing
+_MACHINE_NAME = re.compile(r"(?=.*\d)[0-9a-f-]{12,}\Z", re.IGNORECASE)  # a hash or UUID isn't a name
 
 
 def document_names(filename: str, title: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """The terms by which a document may be meant, each once: of its file name and title, then of its text."""
+    """Return distinct terms that may name a document, from its file name and title, then from its text."""
     capital, small = _letter_cases(texts)
-    called = [*_filename_terms(filename), *_terms(title)]
-    of_name = [term for term in called if any(map(str.isdigit, term)) or 2 * small[term] <= capital[term]]
+    name_terms = [*_filename_terms(filename), *_terms(title)]
+    of_name = [term for term in name_terms if any(map(str.isdigit, term)) or 2 * small[term] <= capital[term]]
     of_text = [
         term
         for term, times in capital.most_common()
@@ -75,39 +75,39 @@ def document_names(filename: str, title: str, texts: Iterable[str]) -> tuple[str
 
 
 def document_words(names: Sequence[str], texts: Iterable[str]) -> tuple[str, ...]:
-    """A document's names and every word that it uses, each once: by them the service knows what is rare.
+    """Return a document's names and distinct words, from which the service learns term rarity.
 
-    Numbers count only as names: a filing holds nearly every year, and is called by one.
+    Numbers count only in names: a filing contains nearly every year but is named after one.
     """
     used = dict.fromkeys(names)
     for text in texts:
         used.update(dict.fromkeys(_plain(match[0]) for match in _WORD.finditer(text)))
-    named = frozenset(names)
-    return tuple(term for term in used if term in named or _is_word(term))[:MAX_WORDS]
+    distinct_names = frozenset(names)
+    return tuple(term for term in used if term in distinct_names or _is_word(term))[:MAX_WORDS]
 
 
 def question_terms(question: str) -> tuple[str, ...]:
-    """The terms of a question that may name a document: also two words as one, for file names join them."""
+    """Return the question's terms that may name a document, also joined pairs, as in file names."""
     terms = _terms(question)
-    told = [term for term in terms if term not in FUNCTION_WORDS]
-    may_join = {term for term in told if term.isalpha()}
+    content_terms = [term for term in terms if term not in FUNCTION_WORDS]
+    may_join = {term for term in content_terms if term.isalpha()}
     joined = [one + other for one, other in pairwise(terms) if {one, other} <= may_join]
-    return tuple(dict.fromkeys([*told, *joined]))[:MAX_QUESTION_TERMS]
+    return tuple(dict.fromkeys([*content_terms, *joined]))[:MAX_QUESTION_TERMS]
 
 
 def name_query(question: str) -> str | None:
-    """A query in the full Lucene syntax for the documents that a question may name; None if it names none.
+    """Return a full Lucene query for documents that a question may name; None if it names none.
 
-    A term counts where it is a name, and counts as much as it is rare among all words: the clause on `names`
-    chooses, with next to no weight, and the clause on `words` scores. Terms are letters and digits in lower
-    case, so nothing in them can be read as an operator.
+    A term must match a name, and its weight is its rarity among all words: the clause on `names` selects with
+    nearly no weight, and the clause on `words` scores. Terms are lower-case letters and digits, so none is an
+    operator.
     """
     terms = question_terms(question)
     return " ".join(f"(+names:{term}^0.001 +words:{term})" for term in terms) or None
 
 
 def without_possessive(word: str) -> str:
-    """ "Apple's" -> "Apple": analyzers keep the ending, and the word alone is not found by it."""
+    """Convert "Apple's" to "Apple": analyzers keep the ending, which the plain word doesn't match."""
     return _POSSESSIVE.sub("", word)
 
 
@@ -129,17 +129,17 @@ def _plain(word: str) -> str:
 
 
 def _period_parts(term: str) -> list[str]:
-    """FY2018 -> 2018; Q22023 and 2023Q2 -> q2, 2023; any other term as it is."""
-    found = next((match for period in _PERIODS if (match := period.match(term))), None)
-    if found is None:
+    """Split FY2018 into 2018, and Q22023 or 2023Q2 into q2 and 2023; other terms are unchanged."""
+    period_match = next((match for period in _PERIODS if (match := period.match(term))), None)
+    if period_match is None:
         return [term]
-    year = found["year"] if len(found["year"]) > _FEW_LETTERS else f"20{found['year']}"
-    part = found.groupdict().get("part")
+    year = period_match["year"] if len(period_match["year"]) > _FEW_LETTERS else f"20{period_match['year']}"
+    part = period_match.groupdict().get("part")
     return [part, year] if part else [year]
 
 
 def _letter_cases(texts: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
-    """How often each word stands with a capital or a digit in front, and how often with a small letter."""
+    """Count each word's occurrences with an initial capital or digit, and with a small letter."""
     capital: Counter[str] = Counter()
     small: Counter[str] = Counter()
     for text in texts:
@@ -153,22 +153,22 @@ def _is_word(term: str) -> bool:
 
 
 _ANYWHERE = re.compile(r"""([+|"()'\\])""")
-_MINUS_FIRST = re.compile(r"(?<!\S)-")  # elsewhere it is part of a word: R-134a
+_MINUS_FIRST = re.compile(r"(?<!\S)-")  # elsewhere a hyphen is part of a word: R-134a
 _AROUND_WORDS = '.,;:!?¿¡…()[]{}"“”„«»‘'
 _STAR_LAST = re.compile(r"\*(?!\S)")
 _LUCENE = re.compile(r"""([+\-&|!(){}\[\]^"~*?:\\/])""")
 _LUCENE_WORDS = frozenset({"AND", "OR", "NOT"})
-PAIR_WEIGHT = 0.25  # of two words that stand together, against each alone; 0.5 does as well (decision 0006)
-NEAR_WEIGHT = 0.25  # of two words that stand near each other; more helps prose and harms filings
-NEAR_WORDS = 3  # that may stand between them in the text
-_MAX_PAIRS = 40  # of each sort: a longer text is no question, and the service takes 1,024 clauses
+PAIR_WEIGHT = 0.25  # of adjacent words relative to single ones; 0.5 is as good (decision 0006)
+NEAR_WEIGHT = 0.25  # of words near each other; more helps prose and harms filings
+NEAR_WORDS = 3  # allowed between them in the text
+_MAX_PAIRS = 40  # of each kind: longer texts aren't questions, and the service accepts 1,024 clauses
 
 
 def keyword_query(text: str) -> str:
-    """A query for the words of `text`: signs that the simple syntax reads as operators are escaped.
+    """Return a simple-syntax query for the words of `text`, with operators escaped.
 
-    Unescaped, "-12 bar" would look for what does not hold 12, and a lone quotation mark or parenthesis would
-    change how all that follows is read.
+    Unescaped, "-12 bar" would exclude 12, and a lone quotation mark or parenthesis would change the rest of
+    the query.
     Source: "Simple query syntax in Azure AI Search", the sections on special characters and on escaping.
     """
     escaped = _ANYWHERE.sub(r"\\\1", text)
@@ -176,20 +176,25 @@ def keyword_query(text: str) -> str:
 
 
 def question_query(question: str) -> str:
-    """A query in the full Lucene syntax for the words of a question that say something, and pairs of them.
+    """Return a full Lucene query for a question's content words and pairs of them.
 
-    Function words match nearly every block, and together outweigh the rare word that counts; of a possessive
-    the word itself is looked for, each word once. Two such words side by side count more where they stand
-    side by side, too, and two with only function words between them where they stand near each other:
-    `relief valve "relief valve"^0.25 "relief valve"~3^0.25`. All the words if none of them says something.
+    Function words are dropped: they match nearly every block and would outweigh rare words. Possessives are
+    reduced to the word. Two neighbouring content words count more where they are adjacent, and two separated
+    only by function
+    words where they are near: `relief valve "relief valve"^0.25 "relief valve"~3^0.25`. Without content
+    words, all words are used.
     """
     words = [without_possessive(word.strip(_AROUND_WORDS)) for word in question.split()]
-    told = [word if word and _says_something(word, question) else "" for word in words]
-    if not any(told):
+    content_words = [word if word and _says_something(word, question) else "" for word in words]
+    if not any(content_words):
         return _each(question.split())
-    beside = [pair for pair in pairwise(told) if all(pair)]
-    near = list(pairwise(dict.fromkeys(word for word in told if word)))
-    parts = [_each(told), *_pairs(beside, f"^{PAIR_WEIGHT}"), *_pairs(near, f"~{NEAR_WORDS}^{NEAR_WEIGHT}")]
+    beside = [pair for pair in pairwise(content_words) if all(pair)]
+    near = list(pairwise(dict.fromkeys(word for word in content_words if word)))
+    parts = [
+        _each(content_words),
+        *_pairs(beside, f"^{PAIR_WEIGHT}"),
+        *_pairs(near, f"~{NEAR_WORDS}^{NEAR_WEIGHT}"),
+    ]
     return " ".join(parts)
 
 
@@ -203,7 +208,7 @@ def _each(words: Iterable[str]) -> str:
 
 
 def _escaped(word: str) -> str:
-    """A word that the full syntax reads as one; AND, OR and NOT in capitals are words like others.
+    """Escape a word for the full syntax, including AND, OR and NOT in capitals.
 
     Source: "Lucene query syntax in Azure AI Search", the section on escaping.
     """
@@ -211,6 +216,6 @@ def _escaped(word: str) -> str:
 
 
 def _says_something(word: str, question: str) -> bool:
-    # "IT" and "WHO" are names where the rest is not written in capitals, too.
+    # "IT" and "WHO" are names unless the whole text is in capitals.
     is_acronym = len(word) > 1 and word.isupper() and not question.isupper()
     return is_acronym or word.casefold() not in FUNCTION_WORDS

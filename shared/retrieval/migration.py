@@ -1,7 +1,8 @@
-"""Moves what stands behind an alias to a new index while it is read and written (decision 26).
+"""Moves the index behind an alias to a new one while it is read and written (decision 26).
 
-Every step may be done again after a crash. Nothing is switched or removed but by `switch`, `back`, `drop` and
-`abandon`. Only one process may run these at a time: it is an operator's tool.
+All steps can be repeated after a crash. Only `switch`, `back`, `drop` and `abandon` switch or delete
+anything. Only one
+process may run them at a time: this is an operator's tool.
 """
 
 import asyncio
@@ -26,28 +27,28 @@ if TYPE_CHECKING:
 _OF_ONE_INDEX = ("name", "@odata.etag", "@odata.context")
 
 
-def refusals(existing: IndexRow, wanted: IndexRow) -> list[str]:
-    """Why rows of `existing` cannot be rows of `wanted`, such as "vector: dimensions 384, not 1536"."""
+def refusals(existing: IndexRow, target: IndexRow) -> list[str]:
+    """Return why rows of `existing` don't fit `target`, such as "vector: dimensions 384, not 1536"."""
     unread = [
         f"{field['name']}: is not stored" for field in existing["fields"] if field.get("stored") is False
     ]
-    return [*changed_attributes(existing, wanted, VALUE_ATTRIBUTES), *unread]
+    return [*changed_attributes(existing, target, VALUE_ATTRIBUTES), *unread]
 
 
-def new_definition(existing: IndexRow, wanted: IndexRow, name: str) -> IndexRow:
-    """`wanted`, with what `existing` has beyond it: a writer that still uses the old fields may continue."""
+def new_definition(existing: IndexRow, target: IndexRow, name: str) -> IndexRow:
+    """Return `target` plus the parts that only `existing` has, so that writers can still use old fields."""
     rest = {key: value for key, value in existing.items() if key not in _OF_ONE_INDEX}
-    return with_nothing_hidden({**with_missing_parts(wanted, rest), "name": name})
+    return with_nothing_hidden({**with_missing_parts(target, rest), "name": name})
 
 
 def with_nothing_hidden(definition: IndexRow) -> IndexRow:
-    """All fields can be read: rows are copied, and compared, by reading them."""
+    """Make all fields retrievable, because rows are copied and compared by reading them."""
     return {**definition, "fields": [{**field, "retrievable": True} for field in definition["fields"]]}
 
 
-def hidden_again(existing: IndexRow, wanted: IndexRow) -> IndexRow:
-    """`existing`, with those fields hidden that `wanted` hides."""
-    hidden = {field["name"] for field in wanted["fields"] if field.get("retrievable") is False}
+def hidden_again(existing: IndexRow, target: IndexRow) -> IndexRow:
+    """Return `existing` with the fields hidden that `target` hides."""
+    hidden = {field["name"] for field in target["fields"] if field.get("retrievable") is False}
     fields = [{**field, "retrievable": field["name"] not in hidden} for field in existing["fields"]]
     return {**existing, "fields": fields}
 
@@ -59,25 +60,25 @@ class IndexAliases:
     """Indexes and aliases of one search service."""
 
     def __init__(self, connection: "Connection[SearchIndexClient]", *, timeout_s: float) -> None:
-        """`timeout_s` limits one call, all its tries together."""
+        """Store the connection. `timeout_s` limits one call, retries included."""
         self._connection = connection
         self._timeout_s = timeout_s
 
     async def aliases(self) -> dict[str, str]:
-        """Every alias, with its index."""
+        """Return the index of every alias."""
         return await self._ask(read_aliases)
 
     async def definition(self, index: str) -> IndexRow:
-        """How an index was made.
+        """Return an index's definition.
 
         Raises:
-            IndexNotFoundError: there is none.
+            IndexNotFoundError: the index doesn't exist.
         """
-        found: Any = await self._ask(lambda client: client.get_index(index))
-        return dict(found.as_dict())
+        response: Any = await self._ask(lambda client: client.get_index(index))
+        return dict(response.as_dict())
 
     async def put(self, definition: IndexRow) -> None:
-        """Change an index, unless somebody else has since it was read."""
+        """Update an index unless it changed since it was read."""
         from azure.core import MatchConditions
 
         await self._ask(
@@ -87,7 +88,7 @@ class IndexAliases:
         )
 
     async def make(self, definition: IndexRow) -> None:
-        """Make an index; one that was made like this before is right, too."""
+        """Create an index. An existing index with this definition is accepted."""
         from azure.core.exceptions import ResourceExistsError
 
         async def created(client: "SearchIndexClient") -> None:
@@ -103,16 +104,16 @@ class IndexAliases:
             )
 
     async def point(self, alias: str, index: str) -> None:
-        """Let the alias stand for the index from now on."""
+        """Point the alias at the index."""
         await self._ask(lambda client: client.create_or_update_alias({"name": alias, "indexes": [index]}))
 
     async def forget(self, alias: str) -> None:
-        """Delete the alias, if it is there."""
+        """Delete the alias. A missing alias is ignored."""
         with suppress(IndexNotFoundError):
             await self._ask(lambda client: client.delete_alias(alias))
 
     async def remove_index(self, index: str) -> None:
-        """Delete the index, if it is there, with all its rows."""
+        """Delete the index with all its rows. A missing index is ignored."""
         with suppress(IndexNotFoundError):
             await self._ask(lambda client: client.delete_index(index))
 
@@ -128,18 +129,18 @@ def _read_status(status: int, message: str) -> GroundworkError | None:
     return None
 
 
-_ALIAS_S = 10.0  # until an alias holds everywhere ("Create an index alias", learn.microsoft.com)
-_SPARE_S = 15.0  # until a written row is found; the service tells no limit, a few seconds are usual
-MAX_ROUNDS = 50  # a row that is written as often as this is never seen at rest
+_ALIAS_S = 10.0  # until an alias is effective everywhere ("Create an index alias", learn.microsoft.com)
+_SPARE_S = 15.0  # until a written row is searchable; undocumented, usually a few seconds
+MAX_ROUNDS = 50  # a row that changes in every round never settles
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a migration would do.
+    """The effects of a migration.
 
     Attributes:
-        changes: what only a new index can have; nothing to do when empty.
-        refused: why it cannot be done by copying rows.
+        changes: changes that require a new index; empty = nothing to do.
+        refused: why the migration can't work by copying rows.
     """
 
     source: str
@@ -150,14 +151,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Counts:
-    """Rows of both indexes; they may differ by what is being written at the moment."""
+    """Row counts of both indexes, which may differ by writes in progress."""
 
     source: int
     target: int
 
 
 class IndexMigration:
-    """One alias, and the definition that its index shall have."""
+    """A migration of one alias to an index with a new definition."""
 
     def __init__(
         self,
@@ -170,13 +171,13 @@ class IndexMigration:
         settle_s: float | None = None,
         on_page: OnPage = lambda rows, written: None,
     ) -> None:
-        """The new index is `<alias>-v<version>`.
+        """Prepare a migration to the index `<alias>-v<version>`.
 
         Args:
-            definition: with the alias for its name.
-            timeout_s: limits one call here, and in the app (`search.timeout_s`), whose writes are waited for.
-            settle_s: how long these may take; for tests.
-            on_page: called with each page of rows that was copied or compared.
+            definition: named like the alias.
+            timeout_s: of one call, here and in the app (`search.timeout_s`), whose writes are waited for.
+            settle_s: how long those may take; for tests.
+            on_page: called after each copied or compared page.
         """
         self._alias: str = definition["name"]
         self._definition = definition
@@ -188,17 +189,17 @@ class IndexMigration:
         self._key: str = next(field["name"] for field in definition["fields"] if field.get("key"))
 
     async def adopt(self, index: str) -> None:
-        """Make the alias for an index that so far was reached by its own name."""
+        """Create the alias for an index that was used by its own name so far."""
         if self._alias in await self._service.aliases():
             raise ConflictError(f"The alias {self._alias} exists already.", "Nothing is left to do.")
         await self._service.definition(index)
         await self._service.point(self._alias, index)
 
     async def plan(self) -> Plan:
-        """Reads only.
+        """Return the plan without changing anything.
 
         Raises:
-            ConfigurationError: the name stands for no alias, but perhaps for an index.
+            ConfigurationError: the name isn't an alias; it may be an index.
         """
         aliases = await self._service.aliases()
         if self._alias not in aliases:
@@ -212,7 +213,7 @@ class IndexMigration:
         return Plan(source, self._target, tuple(changes), tuple(refusals(existing, self._definition)))
 
     async def copy(self) -> Counts:
-        """Create the new index, write to both, and fill it. From then on both hold the same."""
+        """Create the new index, start writing to both, and fill it. Afterwards both have the same rows."""
         plan = await self.plan()
         if plan.refused:
             raise ConfigurationError(
@@ -226,46 +227,46 @@ class IndexMigration:
         return await self._equal(plan)
 
     async def switch(self) -> Counts:
-        """Compare everything again, then let readers see the new index."""
+        """Compare all rows again, then switch readers to the new index."""
         plan = await self._under_way()
         if (await self._service.aliases()).get(self._alias) != plan.target:
-            await self._settled()  # a `run` that just died, or a `back`, has no effect any more after this
+            await self._settled()  # afterwards an interrupted `copy` or a `back` has no effect any more
             await self._equal(plan)
             await self._service.point(self._alias, plan.target)
         await self._seen_by_readers()
         return await self._counts(plan)
 
     async def back(self) -> Counts:
-        """Let readers see the old index again. It has every write since."""
+        """Switch readers back to the old index, which has received all writes."""
         plan = await self._under_way()
         await self._service.point(self._alias, plan.source)
         await self._seen_by_readers()
         return await self._counts(plan)
 
     async def drop(self) -> str:
-        """End it after the switch: remove the old index. Returns its name."""
+        """Finish after the switch: delete the old index and return its name."""
         return await self._end(old_mark(self._alias))
 
     async def abandon(self) -> str:
-        """End it before the switch, or after `back`: remove the new index. Returns its name."""
+        """Give up before the switch or after `back`: delete the new index and return its name."""
         return await self._end(new_mark(self._alias))
 
     async def _end(self, mark: str) -> str:
         aliases = await self._service.aliases()
-        kept, removed = aliases.get(self._alias), self._being_removed(aliases) or aliases.get(mark)
-        if kept is None or removed is None:
+        current, removed = aliases.get(self._alias), self._being_removed(aliases) or aliases.get(mark)
+        if current is None or removed is None:
             raise self._none_under_way()
-        if kept == removed:
+        if current == removed:
             raise ConflictError(f"{self._alias} is read from {removed}.", "Use `switch` or `back` first.")
-        # Remembered, so that a crash leaves no index behind that nobody knows of. In the name of an alias of
-        # the other index: one that an alias stands for cannot be deleted ("Delete Index").
-        await self._service.point(f"{self._removing}{removed}", kept)
-        for written in self._marks:
-            if aliases.get(written) == removed:
-                await self._service.forget(written)
+        # Recorded, so that a crash orphans no index. The record is the name of an alias of
+        # the other index, because an index with an alias can't be deleted ("Delete Index").
+        await self._service.point(f"{self._removing}{removed}", current)
+        for mark_name in self._marks:
+            if aliases.get(mark_name) == removed:
+                await self._service.forget(mark_name)
         await self._settled()
         await self._service.remove_index(removed)
-        await self._service.put(hidden_again(await self._service.definition(kept), self._definition))
+        await self._service.put(hidden_again(await self._service.definition(current), self._definition))
         for name in (*self._marks, f"{self._removing}{removed}"):
             await self._service.forget(name)
         return removed
@@ -279,7 +280,7 @@ class IndexMigration:
         return f"{self._alias}-removes-"
 
     def _being_removed(self, aliases: dict[str, str]) -> str | None:
-        """The index that an end which was interrupted wanted to remove."""
+        """Return the index whose deletion was interrupted."""
         names = (name.removeprefix(self._removing) for name in aliases if name.startswith(self._removing))
         return next(names, None)
 
@@ -302,12 +303,12 @@ class IndexMigration:
         existing = with_missing_parts(await self._service.definition(plan.source), self._definition)
         await self._service.put(with_nothing_hidden(existing))
         await self._service.make(new_definition(existing, self._definition, plan.target))
-        # The old one first: a writer sees none, the old one, or both.
+        # The old mark first, so that a writer sees neither, the old one, or both.
         await self._service.point(old_mark(self._alias), plan.source)
         await self._service.point(new_mark(self._alias), plan.target)
 
     async def _check_free(self, plan: Plan) -> None:
-        """Rows are copied to an index that nobody reads: what is copied may be older than what is there."""
+        """Check that nobody reads the new index, because copied rows may be older than its own."""
         aliases = await self._service.aliases()
         if aliases[self._alias] == plan.target:
             raise ConflictError(f"{self._alias} is at {plan.target} already.", "Nothing is left to copy.")
@@ -325,15 +326,15 @@ class IndexMigration:
         return Counts(await self._count(plan.source), await self._count(plan.target))
 
     async def _count(self, index: str) -> int:
-        # Asked of the index: the service's statistics are minutes old.
+        # From the index itself, because the service's statistics are minutes old.
         page = await self._opens(index).search(SearchRequest(select=(self._key,), top=1, count=True))
         return page.count or 0
 
     async def _equal(self, plan: Plan) -> Counts:
-        """Until every row was found equal after the last time that we wrote it.
+        """Compare until a complete pass copies nothing.
 
-        A row that is written while it is compared is copied although it needs no copy, perhaps from what
-        was read before: so whatever was copied is compared again, after a wait.
+        A row written during the comparison may be overwritten with an older copy, so copied rows are compared
+        again after a wait.
         """
         comparison = self._comparison(plan)
         open_keys = await comparison.compare_all()
@@ -347,18 +348,18 @@ class IndexMigration:
         )
 
     async def _settled(self) -> None:
-        """No write is under way any more that began before."""
+        """Wait until all writes that started earlier have ended."""
         await asyncio.sleep(self._settle_s)
 
     async def _seen_by_readers(self) -> None:
-        """Writes went to both all the time: none is waited for."""
+        """Return at once: both indexes received all writes, so readers needn't wait."""
         await asyncio.sleep(min(self._settle_s, _ALIAS_S))
 
 
 def settle_seconds(timeout_s: float) -> float:
-    """Longer than any write that began before the aliases changed.
+    """Return a time longer than any write that started before the aliases changed.
 
-    For as long as aliases are kept, then the question about them, the batch to the old index, and that to the
-    new one, each within its limit.
+    It is the sum of the alias cache's lifetime, the alias query, and a batch to each index, each at its
+    limit.
     """
     return KEPT_S + 3 * timeout_s + _ALIAS_S + _SPARE_S

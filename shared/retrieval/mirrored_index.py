@@ -1,4 +1,4 @@
-"""A `SearchIndex` that works on while its rows move to another index: read by its name, written to both."""
+"""A `SearchIndex` that keeps working during a migration: it reads by name and writes to both indexes."""
 
 import time
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from azure.search.documents.indexes.aio import SearchIndexClient
 
 
-KEPT_S = 5.0  # one question per 5 s of writing; a migration waits longer than this
+KEPT_S = 5.0  # one query per 5 s of writing; a migration waits longer
 
 
 class WriteTargets:
-    """What the aliases said at most `kept_s` seconds ago. Without an answer nothing may be written."""
+    """The aliases, cached for `kept_s` seconds. If they can't be read, nothing may be written."""
 
     def __init__(
         self, connection: "Connection[SearchIndexClient]", *, timeout_s: float, kept_s: float = KEPT_S
     ) -> None:
-        """`timeout_s` limits one question, all its tries together."""
+        """Store the connection. `timeout_s` limits one query, retries included."""
         self._connection = connection
         self._timeout_s = timeout_s
         self._kept_s = kept_s
@@ -30,9 +30,9 @@ class WriteTargets:
         self._aliases: dict[str, str] = {}
 
     async def of(self, name: str) -> tuple[str, ...]:
-        """The indexes in the order in which they must be written; none: `name` itself is written."""
+        """Return the indexes to write, in order; empty = write `name` itself."""
         if time.monotonic() - self._asked_at >= self._kept_s:
-            asked_at = time.monotonic()  # before the question: its answer is as old as that
+            asked_at = time.monotonic()  # before the query, because the response may be that old
             self._aliases = await ask(
                 self._connection, read_aliases, lambda _status, _message: None, timeout_s=self._timeout_s
             )
@@ -41,62 +41,62 @@ class WriteTargets:
 
 
 async def read_aliases(client: "SearchIndexClient") -> dict[str, str]:
-    """All aliases of the service, each with its index."""
+    """Return the index of every alias of the service."""
     return {alias.name: alias.indexes[0] async for alias in client.list_aliases() if alias.indexes}
 
 
 def old_mark(name: str) -> str:
-    """The alias that marks the index that is left."""
+    """Return the alias that marks the old index."""
     return f"{name}-writes-1"
 
 
 def new_mark(name: str) -> str:
-    """The alias that marks the index that is made."""
+    """Return the alias that marks the new index."""
     return f"{name}-writes-2"
 
 
 def written_together(aliases: dict[str, str], name: str) -> tuple[str, ...]:
-    """The old index before the new one: the proof in decision 26 rests on that."""
+    """Return both indexes, the old one first, as the proof in decision 26 requires."""
     return tuple(aliases[mark] for mark in (old_mark(name), new_mark(name)) if mark in aliases)
 
 
 class OpensIndex(Protocol):
-    """An index by its own name; `absent_ok` where a merge may meet rows that are not there yet."""
+    """Opens an index by name; `absent_ok` allows merges into rows that don't exist yet."""
 
     def __call__(self, physical: str, absent_ok: bool = False) -> SearchIndex: ...
 
 
 class MirroredIndex(SearchIndex):
-    """What stands behind the name of a setting: an alias, or an index."""
+    """The index behind a configured name, which is an alias or an index."""
 
     def __init__(self, current: SearchIndex, name: str, targets: WriteTargets, opens: OpensIndex) -> None:
-        """`current` is the one that is reached by `name`."""
+        """Store the dependencies; `current` is the index reached by `name`."""
         self._current = current
         self._name = name
         self._targets = targets
         self._opens = opens
 
     async def search(self, request: SearchRequest) -> SearchPage:
-        """From what the name stands for at this moment."""
+        """Search the index that the name currently refers to."""
         return await self._current.search(request)
 
     async def upload(self, rows: Sequence[IndexRow]) -> None:
         for batch in batches(rows):
-            for index in await self._written():
+            for index in await self._targets_now():
                 await index.upload(batch)
 
     async def merge(self, rows: Sequence[IndexRow]) -> None:
         for batch in batches(rows):
-            for index in await self._written():
+            for index in await self._targets_now():
                 await index.merge(batch)
 
     async def delete(self, keys: Sequence[str]) -> None:
         for start in range(0, len(keys), MAX_BATCH_ROWS):
-            for index in await self._written():
+            for index in await self._targets_now():
                 await index.delete(keys[start : start + MAX_BATCH_ROWS])
 
-    async def _written(self) -> list[SearchIndex]:
-        # Asked again for each batch: a long upload must not continue writing to one index alone.
+    async def _targets_now(self) -> list[SearchIndex]:
+        # Looked up for each batch, so that a long upload doesn't keep writing to one index only.
         names = await self._targets.of(self._name)
         indexes = [self._opens(name, absent_ok=position > 0) for position, name in enumerate(names)]
         return indexes or [self._current]

@@ -1,4 +1,4 @@
-"""Hits, the rows of documents, and the structured outputs of extraction, reranking and rewriting."""
+"""Hits, rows of documents, and structured outputs of extraction, reranking and rewriting."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -17,14 +17,14 @@ HEADING_SEPARATOR = " > "
 
 
 class Hit(Model):
-    """A block found for a question.
+    """A block found by a search.
 
     Attributes:
         score: fused score on 0-1 (shared/retrieval/fusion.py), comparable between queries.
-        version: newest version of the document that has the block.
-        ordinal: place in the document in reading order.
-        cues: when the words of `content` are said, for transcripts (shared/evidence/cues.py).
-        content: for text blocks; image blocks have image_url (a blob path) and image_caption instead.
+        version: newest document version that contains the block.
+        ordinal: position in the document in reading order.
+        cues: times of the words in `content`, for transcripts (shared/evidence/cues.py).
+        content: of text blocks; image blocks have image_url (a blob path) and image_caption instead.
     """
 
     block_id: str
@@ -43,8 +43,8 @@ class Hit(Model):
     version: int = 0
 
     def is_heading(self, title: str = "") -> bool:
-        """Whether its words are all of its headings, its document's title and file name: such a block helps
-        to find a place, and proves nothing.
+        """Return whether the block contains only its headings, title and file name, which help to find a
+        place but prove nothing.
         """
         words = _words(self.content)
         if self.block_type != "text" or len(words) > _HEADING_WORDS:
@@ -54,7 +54,7 @@ class Hit(Model):
 
 @dataclass(frozen=True)
 class ReadableDocuments:
-    """Documents and databases that one user may read now.
+    """Documents and databases that one user may currently read.
 
     Attributes:
         versions: current versions of the documents, by id.
@@ -68,11 +68,11 @@ class ReadableDocuments:
         return doc_id in self.versions or doc_id in self.databases
 
     def admits(self, hit: Hit) -> bool:
-        """Return whether the user may read a block, and its document still has it."""
+        """Return whether the user may read a block that its document still contains."""
         return hit.doc_id in self.versions and hit.version >= self.versions[hit.doc_id]
 
 
-_HEADING_WORDS = 20  # a longer one is a list of contents, or text
+_HEADING_WORDS = 20  # longer ones are tables of contents, or text
 
 
 def _words(text: str) -> set[str]:
@@ -83,7 +83,7 @@ DocumentStatus = Literal["queued", "parsing", "captioning", "embedding", "indexi
 
 
 class DocumentMetadata(Model):
-    """What the model extracts from a document's beginning (structured output; every field is required)."""
+    """Structured output of metadata extraction from a document's beginning; every field is required."""
 
     title: MetadataName = Field(description="The document's own title, as printed in it.")
     author: MetadataName | None = Field(description="Person or organisation named as author, else null.")
@@ -99,15 +99,15 @@ class DocumentMetadata(Model):
 
 
 class DocumentRecord(Model):
-    """One row of the `documents-metadata` index (contracts.md, section 1).
+    """A row of the `documents-metadata` index (docs/internals/stores.md).
 
     Attributes:
-        file_type: suffix of the file's name, lower case, without its dot, such as `xlsx`.
-        document_date: printed in the document; of a month or a year alone, its first instant in UTC.
-        published_by: name of its owner, as the identity provider gave it when they sent it.
-        unreadable_pages: how many pages hold no text that could be read.
-        has_text: whether a search can find any of its text.
-        warnings: sentences for people, about this version.
+        file_type: lower-case suffix without its dot, such as `xlsx`.
+        document_date: date printed in the document; a month or year is stored as its first instant in UTC.
+        published_by: the owner's display name at upload.
+        unreadable_pages: number of pages without readable text.
+        has_text: whether any text is searchable.
+        warnings: sentences for users about this version.
     """
 
     doc_id: str
@@ -140,18 +140,20 @@ class DocumentRecord(Model):
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """A row of the index, or a part of one; fields of later versions are left out."""
+        """Parse a complete or partial index row; fields of later versions are dropped."""
         return cls.model_validate({name: row[name] for name in cls.model_fields if row.get(name) is not None})
 
     @property
     def printed_date(self) -> str | None:
-        """`document_date` as far as it is certain: a first of January may be a year alone, and shows so."""
+        """`document_date` with its certain precision: a first of January may be just a year, and is shown as
+        one.
+        """
         text = self.document_date.date().isoformat() if self.document_date else None
         return text and re.sub(r"(-01)?-01$", "", text)
 
 
 class PassageScore(Model):
-    """How well one passage answers."""
+    """The relevance of one passage."""
 
     number: int = Field(description="The passage's number, as given.")
     score: int = Field(description="0 (nothing to do with it) to 10 (answers it in full).")

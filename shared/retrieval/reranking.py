@@ -1,7 +1,7 @@
-"""Reranking and grading of passages by a language model (R6).
+"""Reranking and grading of passages by a language model.
 
-Passages are judged in batches that run together. `Hit.score` stays what retrieval measured: confidence is
-judged on that scale.
+Passages are judged in concurrent batches. `Hit.score` is unchanged, because confidence is judged on the scale
+of retrieval.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
 from shared.retrieval.models import Hit, PassageGrades, PassageScores
 
-BATCH = 20  # passages of one call: 10,000 tokens at most; scores are absolute, so batches can be merged
+BATCH = 20  # passages per call, at most 10,000 tokens; scores are absolute, so batches can be merged
 MAX_SCORE = 10
-_MAX_PASSAGE_CHARS = 2000  # a block of 500 tokens, the largest that chunking makes
+_MAX_PASSAGE_CHARS = 2000  # 500 tokens, the largest block from chunking
 
 
 async def score_passages(
     query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits
 ) -> dict[str, int]:
-    """Block id -> 0-10. The first score of a passage counts; blocks without a score are left out.
+    """Return scores of 0-10 by block id. A passage's first score counts; blocks without a score are left out.
 
     Raises:
         DependencyError, ModelFixableError: the model failed for a batch.
@@ -38,7 +38,7 @@ async def score_passages(
 async def grade_passages(
     query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits
 ) -> list[Hit]:
-    """The relevant hits, in their order. The first grade of a passage counts; one without a grade is kept.
+    """Return the relevant hits in their order. A passage's first grade counts; ungraded ones are kept.
 
     Raises:
         DependencyError, ModelFixableError: the model failed for a batch.
@@ -51,7 +51,7 @@ async def grade_passages(
 
 
 def best_first(hits: Sequence[Hit], scores: Mapping[str, int]) -> list[Hit]:
-    """The hits by score; those without one count as 0, and equals keep their order."""
+    """Sort hits by score; missing scores count as 0, and ties keep their order."""
     return sorted(hits, key=lambda hit: -scores.get(hit.block_id, 0))
 
 
@@ -64,7 +64,7 @@ async def _judged(
     chat_model: ChatModel,
     limits: CallLimits,
 ) -> tuple[StructuredOutput, ...]:
-    """The model's answer for each batch; passages are numbered through all batches, from 1."""
+    """Return the model's output for each batch. Passages are numbered across batches, from 1."""
     prompts = (
         Prompt(
             name=name,

@@ -1,20 +1,20 @@
-"""The indexes as the search service's REST API takes them (contracts.md, section 1). Pure."""
+"""Index definitions as bodies of the search service's REST API. Pure."""
 
 from shared.platform.search import IndexRow
 
-# Raised when an existing field changes in what only a new index can have, such as its analyzer; new fields
-# need nothing. The new index is `<alias>-v<version>` (decision 26).
+# Increase it when an existing field changes in a way that needs a new index, such as its analyzer; new
+# fields don't. The new index is `<alias>-v<version>` (decision 26).
 INDEX_VERSIONS = {"content": 1, "documents": 1, "memory": 1}
 VECTOR_PROFILE = "vectors"
 SEMANTIC_CONFIGURATION = "default"
 _HNSW = "hnsw-cosine"
-# Documents come in any language, mixed within one index: a language's analyzer would stem the others wrongly.
-# The Unicode rules of standard.lucene split all of them, and vectors find inflected forms.
+# An index mixes languages, and an analyzer for one language would stem the others wrongly.
+# The Unicode rules of standard.lucene fit all, and vectors find inflected forms.
 _ANALYZER = "standard.lucene"
 
 
 def content_index(name: str, dimensions: int) -> IndexRow:
-    """The index of blocks."""
+    """Return the index of blocks."""
     return {
         "name": name,
         "fields": [
@@ -45,7 +45,7 @@ def content_index(name: str, dimensions: int) -> IndexRow:
 
 
 def documents_index(name: str) -> IndexRow:
-    """The index of documents."""
+    """Return the index of documents."""
     return {
         "name": name,
         "fields": [
@@ -84,7 +84,7 @@ def documents_index(name: str) -> IndexRow:
 
 
 def memory_index(name: str, dimensions: int) -> IndexRow:
-    """The index of remembered turns. A row's only reader is `user_id`; no access list widens that."""
+    """Return the index of remembered turns. Only `user_id` may read a row; there is no access list."""
     return {
         "name": name,
         "fields": [
@@ -109,7 +109,7 @@ def _vector_search() -> IndexRow:
 
 
 def _key(name: str) -> IndexRow:
-    # Filterable and sortable, so that a document's rows can be read page by page in the order of their keys.
+    # Filterable and sortable, so that a document's rows can be paged in key order.
     return {**_field(name, filterable=True, sortable=True), "key": True}
 
 
@@ -141,7 +141,7 @@ def _names(name: str, *, searchable: bool = False, facetable: bool = False) -> I
 
 
 def _hidden(field: IndexRow) -> IndexRow:
-    # Searched, never read: thousands of words would come with every document of a list.
+    # Searchable but not retrievable: thousands of words would be returned with every document.
     return {**field, "retrievable": False}
 
 
@@ -150,9 +150,9 @@ def _vector(name: str, dimensions: int, *, retrievable: bool = False) -> IndexRo
         "name": name,
         "type": "Collection(Edm.Single)",
         "searchable": True,
-        # Those of blocks are read back for a copy of their document, so that it needs no new ones. Queries of
-        # people name their fields: no page of results has vectors. All are stored, or a merge of the access
-        # list alone would lose them.
+        # Block vectors are read back for copies of a document. Users' queries name
+        # their fields, so results have no vectors. All are stored, because a merge of only the access
+        # list would lose them otherwise.
         "retrievable": retrievable,
         "stored": True,
         "dimensions": dimensions,
