@@ -26,7 +26,7 @@ from shared.ingestion.registry import MAGIC_BYTES, Format, LayoutParser, Parser,
 from shared.ingestion.sandbox import enter_sandbox
 from shared.platform.errors import BadDocumentError, FileFailure, GroundworkError
 from shared.platform.models import Model
-from shared.platform.tokens import token_counter
+from shared.platform.tokens import TokenCounter, token_counter
 from shared.tables.cards import card
 from shared.tables.loader import TableFile
 from shared.tables.queries import GuardJob, QueryJob
@@ -190,10 +190,10 @@ def _limit_memory(memory_bytes: int) -> None:
 
 
 def parse_file(job: ParseJob) -> ParsedFile:
-    """The file's chunks, and what its metadata can be made from.
+    """Return a file's chunks, and the text from which its metadata is made.
 
     Raises:
-        BadDocumentError: the file cannot be read; the reason and what its owner can do.
+        BadDocumentError: the file cannot be read. The error names the reason and what its owner can do.
     """
     with job.source.open("rb") as file:
         known = check_content(job.filename, file.read(MAGIC_BYTES))
@@ -211,17 +211,9 @@ def parse_file(job: ParseJob) -> ParsedFile:
             failure="too_large",
         )
     if job.reading is not None:
-        outline, parts = encode(elements, document.page_count)
-        (job.reading / PARTS_FILE).write_bytes(parts)
-        (job.reading / OUTLINE_FILE).write_text(outline.model_dump_json(), encoding="utf-8")
+        _write_reading(job.reading, document)
     count_tokens = token_counter(job.tokenizer_path)
-    chunks = chunk_elements(elements, job.max_tokens, count_tokens)
-    if len(chunks) > job.max_blocks:
-        raise BadDocumentError(
-            f"The document makes {len(chunks):,} blocks; at most {job.max_blocks:,} are indexed.",
-            "Split the file, or remove tables that don't need to be searched.",
-            failure="too_large",
-        )
+    chunks = _chunks(elements, job, count_tokens)
     kept = tables.close(job.hints) if tables else ()
     warnings = (*document.warnings, *(tables.notes if tables else ()))
     for table in kept:
@@ -243,6 +235,28 @@ def parse_file(job: ParseJob) -> ParsedFile:
         unreadable_pages=document.unreadable_pages,
         warnings=_bounded(warnings),
     )
+
+
+def _write_reading(folder: Path, document: ParsedDocument) -> None:
+    outline, parts = encode(document.elements, document.page_count)
+    (folder / PARTS_FILE).write_bytes(parts)
+    (folder / OUTLINE_FILE).write_text(outline.model_dump_json(), encoding="utf-8")
+
+
+def _chunks(elements: Sequence[Element], job: ParseJob, count_tokens: TokenCounter) -> list[Chunk]:
+    """Return the chunks of a document.
+
+    Raises:
+        BadDocumentError: more than the index takes.
+    """
+    chunks = chunk_elements(elements, job.max_tokens, count_tokens)
+    if len(chunks) > job.max_blocks:
+        raise BadDocumentError(
+            f"The document makes {len(chunks):,} blocks; at most {job.max_blocks:,} are indexed.",
+            "Split the file, or remove tables that don't need to be searched.",
+            failure="too_large",
+        )
+    return chunks
 
 
 def _opening(elements: Sequence[Element]) -> str:

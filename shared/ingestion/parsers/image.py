@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext, decoded, open_picture
+from shared.ingestion.parsers.tables import recognised_elements
 from shared.ingestion.parsers.text import text_paragraphs
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _page(
     elif context.service_pages is not None:
         words = text_paragraphs(context.service_pages.text_of(page_number) or "", page_number)
     else:
-        words = text_paragraphs(context.recognition.read(upright), page_number)
+        words = tuple(recognised_elements(context.recognition.read(upright), page_number))
     text = "\n\n".join(element.text for element in words)
     kept = context.figures.add(upright)
     shown = kept.model_copy(update={"words": text}) if kept is not None else None

@@ -14,8 +14,8 @@ from shared.ingestion.models import Layout, LayoutPiece
 from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.image import parse_image
 from shared.ingestion.parsers.pdf import document_author, document_title, open_pdf
-from shared.ingestion.parsers.pdf_geometry import rendered
 from shared.ingestion.parsers.pdf_lines import paragraph_element
+from shared.ingestion.parsers.pdfium_page import drawn
 from shared.ingestion.parsers.tables import table_elements
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def cut_figure(document: Any, piece: LayoutPiece) -> "Image | None":
             top, bottom = _clipped(area.top) * height, _clipped(area.bottom) * height
             scale = min(_DPI / 72, _MAX_SIDE_PX / max(right - left, bottom - top, 1.0))
             crop = (left, height - bottom, width - right, top)
-            return rendered(page, scale, crop=crop, rev_byteorder=True)
+            return drawn(page, scale, crop=crop, rev_byteorder=True)
     except (pypdfium2.PdfiumError, ValueError):
         return None
 

@@ -15,6 +15,11 @@ from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Self
 
 from shared.ingestion.parsers import tesseract
+from shared.ingestion.parsers.pdf_content import TextLine, Word
+from shared.ingestion.parsers.pdf_geometry import Box
+from shared.ingestion.parsers.pdf_lines import Line, line_of
+from shared.ingestion.parsers.pdf_tables import Table, place_tables
+from shared.ingestion.parsers.pdf_unruled import unruled_tables
 from shared.ingestion.parsers.tesseract import Engines, Problem
 
 if TYPE_CHECKING:
@@ -33,7 +38,10 @@ _QUARTERS = (2, 1, 3)  # by which a page is turned when it cannot be made out; m
 _AT_ONCE = 2
 _WAITING = 4  # pictures that may wait for their turn: a page takes 4 MB
 _MAX_SIDE_PX = 4000  # an A4 page at 300 dpi has 3,508
-Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels; y grows downwards
+
+
+Rows = tuple[tuple[str, ...], ...]
+"""The texts of a table, the header first."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,7 @@ class Recognised:
 
     Attributes:
         text: a line per line, a blank line between paragraphs; lines that are not sure are left out.
+        parts: the same with rows of figures as tables: paragraphs and the rows of tables, from the top.
         labels: the same of a drawing: words that stand apart are paragraphs of their own, as labels are.
         lines: those of the text.
         words: bounds of every word, also of those that are not sure.
@@ -63,6 +72,7 @@ class Recognised:
     size: tuple[int, int]
     confidence: float = 100.0
     labels: str = ""
+    parts: tuple[str | Rows, ...] = ()
 
     @property
     def is_doubtful(self) -> bool:
@@ -104,19 +114,44 @@ def read_table(table: str, size: tuple[int, int]) -> Recognised:
         size: width and height of the picture, in pixels.
     """
     words = list(_words(table.splitlines()))
-    paragraphs: list[list[RecognisedLine]] = []
+    paragraphs: list[list[Sequence[_Word]]] = []
     for _, in_paragraph in groupby(words, key=lambda word: word.block):
         lines = [list(line) for _, line in groupby(in_paragraph, key=lambda word: word.line)]
-        paragraphs.append([_line(line) for line in lines if _is_sure(line)])
-    texts = ("\n".join(line.text for line in paragraph) for paragraph in paragraphs if paragraph)
+        paragraphs.append([line for line in lines if _is_sure(line)])
+    texts = ("\n".join(_line(line).text for line in paragraph) for paragraph in paragraphs if paragraph)
     return Recognised(
         text="\n\n".join(texts),
-        lines=tuple(line for paragraph in paragraphs for line in paragraph),
+        parts=tuple(_parts([[_placed(line) for line in paragraph] for paragraph in paragraphs])),
+        lines=tuple(_line(line) for paragraph in paragraphs for line in paragraph),
         words=tuple(word.box for word in words),
         size=size,
         confidence=sum(word.confidence for word in words) / len(words) if words else 0.0,
         labels="\n\n".join(_labels(words)),
     )
+
+
+def _parts(paragraphs: Sequence[Sequence[Line]]) -> Iterator[str | Rows]:
+    """Yield the text of each paragraph, and each table in place of its first words."""
+    tables = list(unruled_tables([line for paragraph in paragraphs for line in paragraph]))
+    placed: list[Table] = []
+    for paragraph in paragraphs:
+        for part in place_tables(paragraph, tables):
+            if not isinstance(part, Table):
+                yield "\n".join(line.text for line in part)
+            elif part not in placed:
+                placed.append(part)
+                yield part.rows
+
+
+def _placed(line: Sequence[_Word]) -> Line:
+    """Return a line in points; its words are as high as the line, since boxes of words end with their ink."""
+    scale = 72 / DPI
+    _, top, _, bottom = _line(line).box
+    words = [
+        Word(word.text, word.box[0] * scale, -bottom * scale, word.box[2] * scale, -top * scale)
+        for word in line
+    ]
+    return line_of(TextLine(tuple(words), (bottom - top) * scale, is_bold=False), page_number=1)
 
 
 def _labels(words: Sequence[_Word]) -> Iterator[str]:
@@ -249,10 +284,10 @@ class TextRecognition:
         future.add_done_callback(lambda _: self._room.release())
         return future
 
-    def read(self, picture: "Image") -> str:
-        """Return the words of a picture, paragraphs separated by blank lines; "" when it was not read."""
+    def read(self, picture: "Image") -> tuple[str | Rows, ...]:
+        """Return the paragraphs and tables of a picture; nothing if it was not read."""
         recognised = self.submit(picture).result() if self.is_available else None
-        return recognised.text if recognised is not None else ""
+        return recognised.parts if recognised is not None else ()
 
     def read_labels(self, drawing: "Image") -> str:
         """Return the words of a drawing, as `Recognised.labels`; "" when it was not read."""

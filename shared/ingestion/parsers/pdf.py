@@ -6,23 +6,23 @@ well comes once.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from shared.documents.models import Element, ParsedDocument
-from shared.ingestion.parsers.context import ParseContext
-from shared.ingestion.parsers.ocr import DPI, Recognised
-from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, PageContent, TaggedHeading
+from shared.ingestion.parsers.context import MAX_SIDE_PX, ParseContext
+from shared.ingestion.parsers.ocr import DPI, Recognised, Rows
+from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, TaggedHeading
 from shared.ingestion.parsers.pdf_drawings import Drawing, covering_picture
-from shared.ingestion.parsers.pdf_figures import PageFigure, page_figures, render_region
+from shared.ingestion.parsers.pdf_figures import PageFigure, page_figures
 from shared.ingestion.parsers.pdf_forms import with_filled
 from shared.ingestion.parsers.pdf_furniture import without_furniture
-from shared.ingestion.parsers.pdf_geometry import Region, region_of, rendered
+from shared.ingestion.parsers.pdf_geometry import Region, region_of
 from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded, with_table_titles
 from shared.ingestion.parsers.pdf_lines import (
     HyphenRule,
@@ -39,10 +39,10 @@ from shared.ingestion.parsers.pdf_reading_order import in_reading_order
 from shared.ingestion.parsers.pdf_tables import Table, place_tables
 from shared.ingestion.parsers.pdfium_forms import open_form
 from shared.ingestion.parsers.pdfium_objects import has_hidden_text
-from shared.ingestion.parsers.pdfium_page import read_page
+from shared.ingestion.parsers.pdfium_page import Sheet
 from shared.ingestion.parsers.scanned_drawings import scanned_drawings
-from shared.ingestion.parsers.tables import escaped_cell, table_elements, table_lines
-from shared.ingestion.parsers.text import meaningful_author, meaningful_title, page_ranges, text_paragraphs
+from shared.ingestion.parsers.tables import grid_elements, recognised_elements
+from shared.ingestion.parsers.text import meaningful_author, meaningful_title, page_ranges
 from shared.platform.errors import BadDocumentError
 from shared.platform.telemetry import get_logger
 
@@ -53,6 +53,7 @@ MIN_PAGE_CHARS = 20  # a page with less, and with something drawn on it, is a sc
 _STAMP_CHARS = 200  # what a stamp or a running header adds to a scanned page
 _STAMP_LIKENESS = 0.8  # of letters: recognition misreads some of small print (unmeasured)
 _MAX_SCAN_SIDE_PX = 4000
+_FIGURE_DPI = 150
 _SIZE_SHARE = 0.9  # of a recognised line's height: its font size, near enough to tell lines from gaps
 _PASSWORD, _SECURITY = 4, 5  # FPDF_GetLastError, fpdfview.h
 _MAX_NAMED_RANGES = 20
@@ -129,7 +130,7 @@ def _elements(pages: Sequence[list[Line]], reader: "_Reader") -> Iterator[Elemen
             if isinstance(part, Table):
                 last = part.continuing(last) if place == 0 and isinstance(last, Table) else part
                 rows = [[hyphens.mend(cell) for cell in row] for row in last.rows]
-                yield from _table_elements(rows, page_number)
+                yield from grid_elements(rows, page_number)
                 continue
             last = part
             yield from _text_elements(part, headings, hyphens, reader.pictures)
@@ -152,15 +153,6 @@ def _text_elements(
             else:
                 text = " ".join(text.split())
                 yield Element(kind="heading", text=text, page_number=page_number, level=level)
-
-
-def _table_elements(rows: Sequence[Sequence[str]], page_number: int) -> Iterator[Element]:
-    """A table as elements. The header of one without is blank: a row of figures in its place would repeat."""
-    if any(rows[0]):
-        yield from table_elements(rows, page_number)
-    else:
-        text = table_lines([[escaped_cell(cell) for cell in row] for row in rows])
-        yield Element(kind="table", text=text, page_number=page_number)
 
 
 def _runs(page: Sequence[Line], headings: HeadingRule) -> Iterator[tuple[int | None, list[Line]]]:
@@ -216,8 +208,8 @@ class _Reader:
             self._unreadable.append(page_number)
             return []
         try:
-            content = read_page(page, is_tagged=self._is_tagged)
-            sheet = Sheet(page, page_number, content)
+            sheet = Sheet(page, page_number, is_tagged=self._is_tagged)
+            content = sheet.content
             lines = page_lines(content.lines, page_number)
             self.tables[page_number] = read_tables(content, lines)
             tables = [table.box for table in self.tables[page_number]]
@@ -274,14 +266,6 @@ def _pages(numbers: Sequence[int]) -> str:
     return f"{'Pages' if len(numbers) > 1 else 'Page'} {named}{more}"
 
 
-class Sheet(NamedTuple):
-    """An open pypdfium2 page, and what stands on it."""
-
-    page: Any
-    number: int
-    content: PageContent
-
-
 @dataclass
 class _Page:
     """What was found on a page.
@@ -289,13 +273,13 @@ class _Page:
     Attributes:
         figures: each with the line before which it belongs, None = at the end.
         stamp: lines that the file holds as text on a scanned page.
-        text: what was recognised, without the stamp.
+        parts: what was recognised, paragraphs and tables, without the stamp.
     """
 
     figures: list[tuple[Line | None, Element]] = field(default_factory=list)
     stamp: Sequence[Line] = ()
     recognised: "Future[Recognised | None] | None" = None
-    text: str | None = None
+    parts: tuple[str | Rows, ...] | None = None
 
 
 class PdfPictures:
@@ -331,17 +315,18 @@ class PdfPictures:
             if found.recognised is not None:
                 recognised = found.recognised.result()
                 if recognised is not None:
-                    found.text = without_stamp(recognised.text, [line.text for line in found.stamp])
+                    found.parts = tuple(without_stamp(recognised.parts, [line.text for line in found.stamp]))
                     self._keep_of_scan(document, page_number, recognised)
                 elif page_number not in self.unread:
                     self.unread.append(page_number)
-            elif found.text is not None and len(found.text) < MIN_PAGE_CHARS:
-                self._keep_of_scan(document, page_number, Recognised(found.text, (), (), (1, 1)))
+            elif found.parts is not None and sum(map(len, found.parts)) < MIN_PAGE_CHARS:
+                self._keep_of_scan(document, page_number, Recognised("", (), (), (1, 1)))
         self.unread.sort()
 
     def texts(self) -> Iterator[str]:
         """What was recognised, with marks where a line ends with a hyphen."""
-        return (_marked(found.text) for found in self._pages.values() if found.text)
+        parts = (part for found in self._pages.values() for part in found.parts or ())
+        return (_marked(part) for part in parts if isinstance(part, str))
 
     def before(self, page_number: int, lines: Sequence[Line], hyphens: HyphenRule) -> Iterator[Element]:
         """The figures that belong before one of these lines; each is given once."""
@@ -358,8 +343,9 @@ class PdfPictures:
         if found is None:
             return
         yield from (_mended(element, hyphens) for _, element in found.figures)
-        for paragraph in text_paragraphs(_marked(found.text or ""), page_number):
-            yield _mended(paragraph, hyphens)
+        parts = (_marked(part) if isinstance(part, str) else part for part in found.parts or ())
+        for element in recognised_elements(parts, page_number):
+            yield _mended(element, hyphens)
 
     def _recognise(self, sheet: Sheet, lines: Sequence[Line]) -> bool:
         """Have a page read. Returns whether its words are there or will be."""
@@ -368,12 +354,12 @@ class PdfPictures:
         if self._context.service_pages is not None:
             text = self._context.service_pages.text_of(sheet.number)
             if text is not None:
-                found.text = without_stamp(text, [line.text for line in lines])
+                found.parts = tuple(without_stamp(text.split("\n\n"), [line.text for line in lines]))
                 return True
         elif self._context.recognition.is_available:
-            width, height = sheet.page.get_size()
-            scale = min(DPI / 72, _MAX_SCAN_SIDE_PX / max(width, height))
-            picture = rendered(sheet.page, scale, grayscale=True)
+            whole = sheet.content.region
+            scale = min(DPI / 72, _MAX_SCAN_SIDE_PX / max(whole.width, whole.height))
+            picture = sheet.picture(scale, grayscale=True)
             found.recognised = self._context.recognition.submit(picture)
             return True
         self.unread.append(sheet.number)
@@ -391,38 +377,38 @@ class PdfPictures:
         try:
             scanned = _scanned(sheet, lines, scanned_words)
             for figure in page_figures(sheet.content, lines, tables, scanned):
-                self._keep(sheet.page, sheet.number, figure, is_read=scanned_words is not None)
+                self._keep(sheet, figure, is_read=scanned_words is not None)
         except (pypdfium2.PdfiumError, ValueError):
             # What cannot be drawn costs its page the figures, never the text.
             get_logger().warning("figure.unreadable", page_number=sheet.number)
 
-    def _keep(self, page: Any, page_number: int, figure: PageFigure, *, is_read: bool) -> None:
+    def _keep(self, sheet: Sheet, figure: PageFigure, *, is_read: bool) -> None:
         """`is_read`: recognition has seen this part of the page already."""
-        image = render_region(page, figure.region)
+        image = sheet.part(figure.region, _FIGURE_DPI, MAX_SIDE_PX)
         picture = self._context.figures.add(image, is_named=bool(figure.label or figure.words))
         if picture is None:
             return
         words = figure.words if figure.words or is_read else self._context.recognition.read_labels(image)
         named = picture.model_copy(update={"words": words})
-        element = Element(kind="figure", text=figure.label, page_number=page_number, picture=named)
-        found = self._pages[page_number]
+        element = Element(kind="figure", text=figure.label, page_number=sheet.number, picture=named)
+        found = self._pages[sheet.number]
         found.figures.append((figure.anchor, element))
         if words and not figure.words:
-            spoken = Element(kind="paragraph", text=words, page_number=page_number)
+            spoken = Element(kind="paragraph", text=words, page_number=sheet.number)
             found.figures.append((figure.anchor, spoken))
 
     def _keep_of_scan(self, document: Any, page_number: int, recognised: Recognised) -> None:
         if self._context.figures.is_full:
             return
         with closing(document[page_number - 1]) as page:  # it was read before: it can be opened
-            content = read_page(page)
+            sheet = Sheet(page, page_number)
+            region = sheet.content.region
             if len(recognised.text) >= MIN_PAGE_CHARS:
-                words = [region_of(page, box, recognised.size) for box in recognised.words]
-                lines = _placed_lines(page, page_number, recognised)
-                self._keep_figures(Sheet(page, page_number, content), lines, (), words)
-            elif covering_picture(content) is not None:
-                whole = PageFigure(region=content.region, label="", words="", anchor=None)
-                self._keep(page, page_number, whole, is_read=False)
+                words = [region_of(box, region, recognised.size) for box in recognised.words]
+                self._keep_figures(sheet, _placed_lines(sheet, recognised), (), words)
+            elif covering_picture(sheet.content) is not None:
+                whole = PageFigure(region=region, label="", words="", anchor=None)
+                self._keep(sheet, whole, is_read=False)
 
 
 def _scanned(sheet: Sheet, lines: Sequence[Line], words: Sequence[Region] | None) -> list[Drawing]:
@@ -433,16 +419,16 @@ def _scanned(sheet: Sheet, lines: Sequence[Line], words: Sequence[Region] | None
     """
     if words is None and covering_picture(sheet.content) is not None and has_hidden_text(sheet.page):
         words = [line_region(line) for line in lines]
-    return [] if words is None else scanned_drawings(sheet.page, words)
+    return [] if words is None else scanned_drawings(sheet, words)
 
 
-def _placed_lines(page: Any, page_number: int, recognised: Recognised) -> list[Line]:
+def _placed_lines(sheet: Sheet, recognised: Recognised) -> list[Line]:
     """Recognised lines as if they stood in the file."""
-    regions = [region_of(page, line.box, recognised.size) for line in recognised.lines]
+    regions = [region_of(line.box, sheet.content.region, recognised.size) for line in recognised.lines]
     return [
         Line(
             text=line.text,
-            page_number=page_number,
+            page_number=sheet.number,
             size=_SIZE_SHARE * region.height,
             bold=False,
             left=region.left,
@@ -454,14 +440,16 @@ def _placed_lines(page: Any, page_number: int, recognised: Recognised) -> list[L
     ]
 
 
-def without_stamp(text: str, stamp: Sequence[str]) -> str:
-    """Return recognised text without the lines that repeat a stamp, which may be misread in places."""
+def without_stamp(parts: Iterable[str | Rows], stamp: Sequence[str]) -> Iterator[str | Rows]:
+    """Yield recognised parts without the lines that repeat a stamp, which may be misread in places."""
     stamps = [known for line in stamp if (known := _letters(line))]
-    paragraphs = (
-        [line for line in paragraph.split("\n") if not any(_is_like(_letters(line), one) for one in stamps)]
-        for paragraph in text.split("\n\n")
-    )
-    return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
+    for part in parts:
+        if isinstance(part, str):
+            lines = [one for one in part.split("\n") if not any(_is_like(_letters(one), s) for s in stamps)]
+            if lines:
+                yield "\n".join(lines)
+        else:
+            yield part
 
 
 def _letters(text: str) -> str:

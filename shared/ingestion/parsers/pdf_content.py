@@ -1,6 +1,6 @@
 """What stands on a PDF page, as plain values. `pdfium_page` reads them; the rules above work on them alone.
 
-Coordinates are the page's own, in points; y grows upwards.
+Coordinates are those of the page as it is read, in points: turned so that most of its text is upright.
 """
 
 from collections.abc import Iterator
@@ -38,11 +38,13 @@ class TextLine(NamedTuple):
         size: font size of the middle letter, as drawn: the first may be a large number or bullet, the last a
             small footnote mark.
         is_bold: first and middle letter are; a bold word at the begin of a paragraph does not count.
+        quarters: clockwise turns of 90 degrees that make its letters upright, 0 to 3.
     """
 
     words: tuple[Word, ...]
     size: float
     is_bold: bool
+    quarters: int = 0
 
 
 class Edge(NamedTuple):
@@ -103,11 +105,11 @@ class PageContent:
     """A page as it was read.
 
     Attributes:
-        region: its visible part.
+        region: its visible part; the lower left corner is the origin.
         lines: in the order of the content.
         drawn: in the order of the content; those within forms among them.
         has_objects: whether the page holds anything, be it letters that say nothing.
-        is_turned: shown in another direction than its coordinates.
+        quarters: clockwise turns of 90 degrees from the page as a viewer shows it to the page as it is read.
     """
 
     region: Region
@@ -116,7 +118,7 @@ class PageContent:
     fields: tuple[FormField, ...]
     headings: tuple[TaggedHeading, ...]
     has_objects: bool
-    is_turned: bool
+    quarters: int = 0
 
     @property
     def words(self) -> Iterator[Word]:

@@ -8,18 +8,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
-from shared.ingestion.parsers.context import MAX_SIDE_PX
 from shared.ingestion.parsers.pdf_content import PageContent
 from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings, page_drawings
-from shared.ingestion.parsers.pdf_geometry import Region, pixels_of, rendered
+from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, line_region
 from shared.ingestion.parsers.pdf_tables import joined_rules, page_rules
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 CAPTION_REACH = 45.0  # points from a figure to its caption
 _LABEL_REACH = 14.0  # points from a drawing to the words at its edges
@@ -148,7 +142,6 @@ _TABLE_TEXT_SHARE = 0.12  # of the area: charts with lines have 0.03-0.10 on the
 _MIN_BORDERS, _FULL_SHARE = 3, 0.8  # lines from top to bottom, at least 80 % of it
 _PAGE_SHARE = 0.95  # of the page: more is its background
 _MARGIN = 4.0  # points around the figure
-_DPI = 150
 
 
 @dataclass(frozen=True)
@@ -187,19 +180,6 @@ def page_figures(
         return []
     figures = _Finder(page, FigureText(lines)).find(drawings)
     return sorted(figures, key=lambda figure: -figure.region.top)[:MAX_PAGE_FIGURES]
-
-
-def render_region(page: Any, region: Region) -> "Image":
-    """What the page shows there, at 150 dpi, or less where that would be too many pixels.
-
-    Raises:
-        ValueError: the region has no size.
-    """
-    scale = min(_DPI / 72, MAX_SIDE_PX / max(region.width, region.height, 1.0))
-    width, height = (round(size * scale) for size in page.get_size())
-    left, top, right, bottom = pixels_of(page, region, (width, height))
-    crop = (left, height - bottom, width - right, top)
-    return rendered(page, scale, crop=tuple(max(side, 0) / scale for side in crop), rev_byteorder=True)
 
 
 class _Finder:

@@ -1,19 +1,15 @@
-"""Rectangles on a PDF page, and the way between points and pixels.
+"""Rectangles on a PDF page, and the way between points and pixels. Pure.
 
-Points are those of the page's own coordinates: y grows upwards, the origin may be anywhere, and the page may
-be turned. Pixels are those of the page as it is shown: y grows downwards from the upper left corner. PDFium
-converts. Runs in the worker process only.
+Points are those of the page as its readers see it: y grows upwards, the origin is the lower left corner of
+its visible part. Pixels are those of a picture of the page: y grows downwards from the upper left corner.
 """
 
-from ctypes import byref, c_double, c_int
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from typing import Any, Self
 
 Matrix = tuple[float, float, float, float, float, float]
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels
 
 
 @dataclass(frozen=True)
@@ -92,9 +88,20 @@ def sorted_region(rectangle: Any) -> Region:
     return Region(left, bottom, right, top)
 
 
-def page_region(page: Any) -> Region:
-    """The visible part of a pypdfium2 page."""
-    return Region(*page.get_cropbox())
+def upright_matrix(box: Region, quarters: int) -> Matrix:
+    """Return the way from a page's own coordinates to those of the page as it is shown.
+
+    Args:
+        box: the visible part, in the page's own coordinates.
+        quarters: by which the page is turned clockwise when it is shown, 0 to 3.
+    """
+    matrices: tuple[Matrix, ...] = (
+        (1.0, 0.0, 0.0, 1.0, -box.left, -box.bottom),
+        (0.0, -1.0, 1.0, 0.0, -box.bottom, box.right),
+        (-1.0, 0.0, 0.0, -1.0, box.right, box.top),
+        (0.0, 1.0, -1.0, 0.0, box.top, -box.left),
+    )
+    return IDENTITY if matrices[quarters] == IDENTITY else matrices[quarters]
 
 
 def product(inner: Matrix, outer: Matrix) -> Matrix:
@@ -111,42 +118,19 @@ def product(inner: Matrix, outer: Matrix) -> Matrix:
     )
 
 
-def pixels_of(page: Any, region: Region, size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Left, top, right, bottom of a region in a picture of the whole page, `size` pixels wide and high."""
-    import pypdfium2.raw as pdfium
-
-    x, y = c_int(), c_int()
-    corners = []
-    for corner in ((region.left, region.bottom), (region.right, region.top)):
-        pdfium.FPDF_PageToDevice(page, 0, 0, *size, 0, *corner, byref(x), byref(y))
-        corners.append((x.value, y.value))
-    (left, right), (top, bottom) = (sorted(sides) for sides in zip(*corners, strict=True))
-    return left, top, right, bottom
+def pixels_of(region: Region, page: Region, size: tuple[int, int]) -> Box:
+    """Return the place of a region in a picture of the whole page, `size` pixels wide and high."""
+    x, y = size[0] / page.width, size[1] / page.height
+    return (
+        round(region.left * x),
+        round((page.top - region.top) * y),
+        round(region.right * x),
+        round((page.top - region.bottom) * y),
+    )
 
 
-def region_of(page: Any, box: tuple[int, int, int, int], size: tuple[int, int]) -> Region:
-    """The inverse of `pixels_of`."""
-    import pypdfium2.raw as pdfium
-
-    x, y = c_double(), c_double()
-    corners = []
-    for corner in (box[:2], box[2:]):
-        pdfium.FPDF_DeviceToPage(page, 0, 0, *size, 0, *corner, byref(x), byref(y))
-        corners.append((x.value, y.value))
-    (left, right), (bottom, top) = (sorted(sides) for sides in zip(*corners, strict=True))
-    return Region(left, bottom, right, top)
-
-
-def rendered(page: Any, scale: float, **options: Any) -> "Image":
-    """A picture of the page, `scale` pixels a point.
-
-    Raises:
-        pypdfium2.PdfiumError: the page cannot be rendered.
-        ValueError: `crop` leaves nothing of it.
-    """
-    bitmap = page.render(scale=scale, **options)
-    try:
-        image: Image = bitmap.to_pil().copy()  # the bitmap's memory is PDFium's
-        return image
-    finally:
-        bitmap.close()
+def region_of(box: Box, page: Region, size: tuple[int, int]) -> Region:
+    """Return the region that a box covers in a picture of the whole page."""
+    x, y = page.width / size[0], page.height / size[1]
+    left, top, right, bottom = box
+    return Region(left * x, page.top - bottom * y, right * x, page.top - top * y)

@@ -9,15 +9,15 @@ from shared.documents.page_models import PageSheet
 from shared.evidence.models import PageArea, PageWord
 from shared.ingestion.parsers.pdf import open_pdf
 from shared.ingestion.parsers.pdf_content import HYPHEN_MARK
-from shared.ingestion.parsers.pdf_geometry import Region, pixels_of
+from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdfium_forms import flatten, open_form
+from shared.ingestion.parsers.pdfium_page import shown_matrix
 from shared.ingestion.parsers.pdfium_text import text_lines
 from shared.platform.errors import BadDocumentError, NotFoundError
 
 SCALE = 2.0  # pixels of a point: an A4 page is 1,190 wide, sharp in half a window of a dense screen
 MAX_SIDE_PX = 3000  # of a drawing on large paper
 _MAX_WORDS = 20_000
-_UNITS = 100_000
 _DIGITS = 4  # of a fraction of the page: a tenth of a pixel
 
 
@@ -54,12 +54,13 @@ def page_words(page: Any) -> Iterator[PageWord]:
         pypdfium2.PdfiumError: the page's text cannot be read.
     """
     words = (word for line in text_lines(page) for word in line.words)
+    matrix = shown_matrix(page)
+    width, height = page.get_size()
     for word in islice(words, _MAX_WORDS):
-        box = Region(word.left, word.bottom, word.right, word.top)
+        box = Region(word.left, word.bottom, word.right, word.top).moved(matrix)
         if box.area <= 0:
             continue
-        # Device units fine enough for fractions of four digits: PDFium turns and crops as it renders.
-        sides = pixels_of(page, box, (_UNITS, _UNITS))
-        left, top, right, bottom = (round(min(max(side / _UNITS, 0.0), 1.0), _DIGITS) for side in sides)
+        sides = (box.left / width, 1 - box.top / height, box.right / width, 1 - box.bottom / height)
+        left, top, right, bottom = (round(min(max(side, 0.0), 1.0), _DIGITS) for side in sides)
         area = PageArea(left=left, top=top, right=right, bottom=bottom)
         yield PageWord(text=word.text.removesuffix(HYPHEN_MARK), area=area)

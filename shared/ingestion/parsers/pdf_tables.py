@@ -30,6 +30,7 @@ _MAX_BOXES = 5000
 _MAX_HEADER_CHARS = 120  # of a cell: longer is a paragraph in a frame
 _MIN_FULL_ROWS = 0.5  # of the rows below the header fill two cells or more
 _MIN_UNRULED_ROWS = 3
+_MIN_TITLED_ROWS, _TITLE_SHARE = 2, 0.9  # title, header, and a row; of the width
 _SIGNS_BEFORE, _SIGNS_AFTER = frozenset("$€£"), frozenset(("%", ")", ")%"))
 _FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d[\d.,]*\s*[)%]*\Z")
 _LEADING_FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d|(?:nil|n/?a|[-–—])\b|[-–—]\Z", re.IGNORECASE)
@@ -52,9 +53,9 @@ class Rule:
 
 
 def page_rules(page: PageContent) -> tuple[list[Rule], list[Rule]]:
-    """Return the horizontal and vertical rules of a page; none of a page that is turned, or a drawing."""
+    """Return the horizontal and vertical rules of a page; none of a drawing."""
     edges = [edge for drawn in page.drawn for edge in drawn.edges]
-    if page.is_turned or len(edges) > _MAX_EDGES:
+    if len(edges) > _MAX_EDGES:
         return [], []
     horizontal = [edge for edge in edges if edge.top - edge.bottom <= edge.right - edge.left]
     vertical = [edge for edge in edges if edge.top - edge.bottom > edge.right - edge.left]
@@ -248,7 +249,8 @@ def is_figure(text: str) -> bool:
 
 
 def _is_table(grid: Grid, texts: Mapping[Region, str]) -> bool:
-    places = [box for row in grid.cells for box in row]
+    # The room between the table and a frame around it is no place for a text.
+    places = [box for row in grid.cells for box in row if box.common(grid.box) != grid.box]
     filled = [text for text in texts.values() if text]
     longest = max(filled, key=len, default="")
     return (
@@ -382,7 +384,15 @@ def _centre(word: Word) -> tuple[float, float]:
 
 
 def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
-    """The grid with its texts; None when it is no table of words."""
+    """Return the grid with its texts, or None if it is no table of words.
+
+    A title in the first row is left to the text above.
+    """
+    first = {cell: [word for word in words if grid.cell_at(*_centre(word)) == cell] for cell in grid.cells[0]}
+    titles = [cell for cell in first if first[cell] and cell.width > _TITLE_SHARE * grid.box.width]
+    if len(titles) == 1 == sum(map(bool, first.values())) and len(grid.cells) > _MIN_TITLED_ROWS:
+        grid = Grid(replace(grid.box, top=grid.ys[1]), grid.cells[1:], grid.xs, grid.ys[1:])
+        words = [word for word in words if word not in first[titles[0]]]
     boxes = dict.fromkeys(box for row in grid.cells for box in row)
     if len(boxes) > _MAX_BOXES:
         return None
@@ -405,11 +415,11 @@ def _holds_rows(lines: Sequence[str]) -> bool:
 
 
 def _cell_lines(words: Sequence[Word]) -> list[str]:
-    """The words of a cell in lines, in the order of the content."""
+    """Return the words of a cell in lines, from the top."""
     lines: list[list[Word]] = []
-    for word in words:
-        before = lines[-1][-1] if lines else None
-        if before is None or abs(before.bottom - word.bottom) > _SAME_LINE * max(word.height, before.height):
+    for word in sorted(words, key=lambda word: -word.middle):
+        before = lines[-1][0] if lines else None
+        if before is None or before.middle - word.middle > _SAME_LINE * max(word.height, before.height):
             lines.append([])
         lines[-1].append(word)
-    return [" ".join([word.text for word in line]) for line in lines]
+    return [" ".join([word.text for word in sorted(line, key=lambda word: word.left)]) for line in lines]

@@ -38,13 +38,14 @@ def page_objects(page: Any) -> Iterator[Any]:
     return (get(page, index) for index in range(pdfium.FPDFPage_CountObjects(page)))
 
 
-def drawn_objects(objects: Sequence[Any], region: Region) -> Iterator[Drawn]:
+def drawn_objects(objects: Sequence[Any], region: Region, matrix: Matrix) -> Iterator[Drawn]:
     """Read the paths, pictures and shadings among a page's objects, and within its forms.
 
     Args:
         region: the visible part of the page.
+        matrix: the way from the page's own coordinates to those of `region`.
     """
-    return _Objects(region).read(objects)
+    return _Objects(region).read(objects, matrix)
 
 
 class _Objects:
@@ -61,13 +62,13 @@ class _Objects:
         self._fill, self._stroke = c_int(), c_int()
         self._colour = [c_uint() for _ in range(4)]
 
-    def read(self, objects: Sequence[Any]) -> Iterator[Drawn]:
+    def read(self, objects: Sequence[Any], matrix: Matrix) -> Iterator[Drawn]:
         get_type, text = self._pdfium.FPDFPageObj_GetType, self._pdfium.FPDF_PAGEOBJ_TEXT
         for drawn in objects:
             # Some programs write each letter as a separate object: thousands a page.
             kind = get_type(drawn)
             if kind != text:
-                yield from self._object(drawn, kind, IDENTITY, 0)
+                yield from self._object(drawn, kind, matrix, 0)
 
     def _object(self, drawn: Any, kind: int, outer: Matrix, depth: int) -> Iterator[Drawn]:
         pdfium = self._pdfium

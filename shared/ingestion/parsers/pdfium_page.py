@@ -1,19 +1,86 @@
-"""Reads a PDF page into plain values.
+"""Reads a PDF page into plain values, and draws it.
 
 Only this module, `pdfium_text`, `pdfium_objects` and `pdfium_forms` walk PDFium's structures.
 """
 
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from shared.ingestion.parsers.pdf_content import PageContent
-from shared.ingestion.parsers.pdf_geometry import page_region
+from shared.ingestion.parsers.pdf_content import FormField, PageContent, TaggedHeading, TextLine, Word
+from shared.ingestion.parsers.pdf_geometry import IDENTITY, Matrix, Region, pixels_of, upright_matrix
 from shared.ingestion.parsers.pdfium_forms import form_fields
 from shared.ingestion.parsers.pdfium_objects import drawn_objects, page_objects, tagged_headings
 from shared.ingestion.parsers.pdfium_text import text_lines
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_MIN_TURNED_CHARS = 60  # the title of a chart's axis alone doesn't turn a page
+_TURNED_SHARE = 0.8  # of the letters
+
+
+class Sheet:
+    """An open pypdfium2 page with its number, from 1.
+
+    Args:
+        is_tagged: whether the document has a structure tree.
+
+    Raises:
+        pypdfium2.PdfiumError: the page's text cannot be read.
+    """
+
+    def __init__(self, page: Any, number: int, *, is_tagged: bool = False) -> None:
+        self.page = page
+        self.number = number
+        self.content = read_page(page, is_tagged=is_tagged)
+
+    def picture(self, scale: float, **options: Any) -> "Image":
+        """Draw the page, `scale` pixels a point, turned as it is read.
+
+        Raises:
+            pypdfium2.PdfiumError: the page cannot be drawn.
+            ValueError: `crop` leaves nothing of it.
+        """
+        return drawn(self.page, scale, rotation=90 * self.content.quarters, **options)
+
+    def part(self, region: Region, dpi: int, max_side_px: int) -> "Image":
+        """Draw a region of the page, in fewer dots where the picture would be too large.
+
+        Raises:
+            pypdfium2.PdfiumError: the page cannot be drawn.
+            ValueError: the region has no size.
+        """
+        scale = min(dpi / 72, max_side_px / max(region.width, region.height, 1.0))
+        whole = self.content.region
+        width, height = round(whole.width * scale), round(whole.height * scale)
+        left, top, right, bottom = pixels_of(region, whole, (width, height))
+        crop = tuple(max(side, 0) / scale for side in (left, height - bottom, width - right, top))
+        return self.picture(scale, crop=crop, rev_byteorder=True)
+
+
+def drawn(page: Any, scale: float, **options: Any) -> "Image":
+    """Draw a pypdfium2 page, `scale` pixels a point.
+
+    Raises:
+        pypdfium2.PdfiumError: the page cannot be drawn.
+        ValueError: `crop` leaves nothing of it.
+    """
+    bitmap = page.render(scale=scale, **options)
+    try:
+        image: Image = bitmap.to_pil().copy()  # the bitmap's memory is PDFium's
+        return image
+    finally:
+        bitmap.close()
+
+
+def shown_matrix(page: Any) -> Matrix:
+    """Return the way from a pypdfium2 page's own coordinates to those of the page as a viewer shows it."""
+    return upright_matrix(Region(*page.get_bbox()), page.get_rotation() // 90)
+
 
 def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
-    """Read a pypdfium2 page.
+    """Read a pypdfium2 page, turned so that most of its text is upright.
 
     Args:
         is_tagged: whether the document has a structure tree.
@@ -22,12 +89,46 @@ def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
         pypdfium2.PdfiumError: the page's text cannot be read.
     """
     objects = list(page_objects(page.raw))
+    lines = tuple(text_lines(page))
+    box, shown = Region(*page.get_bbox()), page.get_rotation() // 90
+    quarters = _reading_quarters(lines, shown)
+    matrix = upright_matrix(box, quarters)
+    region = box.moved(matrix)
     return PageContent(
-        region=page_region(page),
-        lines=tuple(text_lines(page)),
-        drawn=tuple(drawn_objects(objects, page_region(page))),
-        fields=tuple(form_fields(page)),
-        headings=tuple(tagged_headings(page.raw, objects)) if is_tagged else (),
+        region=region,
+        lines=lines if matrix is IDENTITY else tuple(_moved_line(line, matrix) for line in lines),
+        drawn=tuple(drawn_objects(objects, region, matrix)),
+        fields=tuple(_moved_field(one, matrix) for one in form_fields(page)),
+        headings=tuple(_moved_heading(one, matrix) for one in tagged_headings(page.raw, objects))
+        if is_tagged
+        else (),
         has_objects=bool(objects),
-        is_turned=bool(page.get_rotation()),
+        quarters=(quarters - shown) % 4,
     )
+
+
+def _reading_quarters(lines: Sequence[TextLine], shown: int) -> int:
+    """Return the turns that most letters need to be upright; those of the viewer if that is not clear."""
+    chars = Counter[int]()
+    for line in lines:
+        chars[line.quarters] += sum(len(word.text) for word in line.words)
+    quarters, count = max(chars.items(), key=lambda item: item[1], default=(shown, 0))
+    is_clear = chars.total() >= _MIN_TURNED_CHARS and count >= _TURNED_SHARE * chars.total()
+    return quarters if is_clear else shown
+
+
+def _moved_line(line: TextLine, matrix: Matrix) -> TextLine:
+    words = [
+        Word(word.text, box.left, box.bottom, box.right, box.top)
+        for word in line.words
+        for box in [Region(word.left, word.bottom, word.right, word.top).moved(matrix)]
+    ]
+    return line._replace(words=tuple(words))
+
+
+def _moved_field(field: FormField, matrix: Matrix) -> FormField:
+    return field._replace(box=field.box.moved(matrix))
+
+
+def _moved_heading(heading: TaggedHeading, matrix: Matrix) -> TaggedHeading:
+    return heading._replace(box=heading.box.moved(matrix))

@@ -121,18 +121,24 @@ class _TextReader:
         middle = (first + last) // 2
         # A blank may be PDFium's own, and have no look.
         middle = max(middle, next((begin for begin, end in letters if end >= middle), first))
-        return TextLine(tuple(words), self._size(middle), self._is_bold(first) and self._is_bold(middle))
+        size, quarters = self._size(middle)
+        return TextLine(tuple(words), size, self._is_bold(first) and self._is_bold(middle), quarters)
 
     def _char_index(self, text_index: int) -> int:
         index: int = self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._raw_page, text_index)
         return max(0, min(index, self._count - 1))
 
-    def _size(self, index: int) -> float:
+    def _size(self, index: int) -> tuple[float, int]:
+        """Return the font size of a letter as drawn, and the quarter turns clockwise that make it upright."""
         nominal: float = self._pdfium.FPDFText_GetFontSize(self._raw_page, index)
+        matrix = self._matrix
         # The nominal size is often 1, and the text matrix does the scaling.
-        if self._pdfium.FPDFText_GetMatrix(self._raw_page, index, self._matrix):
-            nominal *= hypot(self._matrix.c, self._matrix.d)
-        return round(nominal, 1)
+        if not self._pdfium.FPDFText_GetMatrix(self._raw_page, index, matrix):
+            return round(nominal, 1), 0
+        size = round(nominal * hypot(matrix.c, matrix.d), 1)
+        if abs(matrix.b) > abs(matrix.a):
+            return size, 1 if matrix.b > 0 else 3
+        return size, 2 if matrix.a < 0 and matrix.d < 0 else 0
 
     def _is_bold(self, index: int) -> bool:
         length = self._pdfium.FPDFText_GetFontInfo(

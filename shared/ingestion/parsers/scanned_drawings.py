@@ -7,11 +7,11 @@ tables.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from shared.ingestion.parsers.ocr import Box
 from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings
-from shared.ingestion.parsers.pdf_geometry import Region, pixels_of, region_of, rendered
+from shared.ingestion.parsers.pdf_geometry import Box, Region, pixels_of, region_of
+from shared.ingestion.parsers.pdfium_page import Sheet
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -46,8 +46,8 @@ class _Piece:
         return (self.right - self.left + 1) * (self.bottom - self.top + 1)
 
 
-def scanned_drawings(page: Any, words: Sequence[Region]) -> list[Drawing]:
-    """The drawings of a pypdfium2 page that is one picture, each apart from the others, as pictures.
+def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
+    """Return the drawings of a page that is one picture, each apart from the others, as pictures.
 
     Args:
         words: places of everything that was read on the page, also of what was read badly.
@@ -55,7 +55,7 @@ def scanned_drawings(page: Any, words: Sequence[Region]) -> list[Drawing]:
     Raises:
         pypdfium2.PdfiumError: the page cannot be rendered.
     """
-    scan = _Scan(page)
+    scan = _Scan(sheet)
     ink = scan.ink()
     if ink.histogram()[255] > (1 - _PAPER_SHARE) * ink.width * ink.height:
         return []
@@ -77,13 +77,14 @@ def scanned_drawings(page: Any, words: Sequence[Region]) -> list[Drawing]:
 class _Scan:
     """A page as a picture, and the way between the two."""
 
-    def __init__(self, page: Any) -> None:
-        self._page = page
-        self._width, self._height = (max(round(_SCALE * size), 1) for size in page.get_size())
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._page = sheet.content.region
+        self._size = round(_SCALE * self._page.width), round(_SCALE * self._page.height)
 
     def ink(self) -> "Image":
         """255 where there is ink, 0 on paper; the page's edges count as paper."""
-        grey = rendered(self._page, _SCALE, grayscale=True).convert("L")
+        grey = self._sheet.picture(_SCALE, grayscale=True).convert("L")
         ink: Image = grey.point([255 if value < _INK else 0 for value in range(256)])
         x, y = (round(_MARGIN_SHARE * size) for size in ink.size)
         inner = ink.crop((x, y, ink.width - x, ink.height - y))
@@ -94,7 +95,7 @@ class _Scan:
 
     def box(self, region: Region) -> Box:
         """Where a region stands in the picture, with a margin."""
-        left, top, right, bottom = pixels_of(self._page, region, (self._width, self._height))
+        left, top, right, bottom = pixels_of(region, self._page, self._size)
         margin = _WORD_MARGIN_PX
         return left - margin, top - margin, right + margin, bottom + margin
 
@@ -102,7 +103,7 @@ class _Scan:
         """What a piece covers of the page."""
         cells = (piece.left, piece.top, piece.right + 1, piece.bottom + 1)
         left, top, right, bottom = (place * _CELL_PX for place in cells)
-        return region_of(self._page, (left, top, right, bottom), (self._width, self._height))
+        return region_of((left, top, right, bottom), self._page, self._size)
 
 
 def _without(ink: "Image", boxes: Sequence[Box]) -> "Image":

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
-from shared.ingestion.parsers.text import find_encoding, text_lines
+from shared.ingestion.parsers.ocr import Rows
+from shared.ingestion.parsers.text import find_encoding, text_lines, text_paragraphs
 from shared.platform.errors import BadDocumentError
 
 MAX_ROWS = 1000  # of one element: longer tables come in parts, so that no string grows with the file
@@ -53,6 +54,24 @@ def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None
             part, is_first, cells = [part[0]], False, len(part[0])
     if len(part) > 1 or (part and is_first):
         yield Element(kind="table", text=markdown_table(part), page_number=page_number)
+
+
+def grid_elements(rows: Sequence[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
+    """Yield a table of complete rows. A blank header stays: a row of figures in its place would repeat."""
+    if any(rows[0]):
+        yield from table_elements(rows, page_number)
+    else:
+        text = table_lines([[escaped_cell(cell) for cell in row] for row in rows])
+        yield Element(kind="table", text=text, page_number=page_number)
+
+
+def recognised_elements(parts: Iterable[str | Rows], page_number: int) -> Iterator[Element]:
+    """Yield the paragraphs and tables of a picture as elements."""
+    for part in parts:
+        if isinstance(part, str):
+            yield from text_paragraphs(part, page_number)
+        else:
+            yield from grid_elements(part, page_number)
 
 
 class Repeats:

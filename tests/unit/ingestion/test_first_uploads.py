@@ -1,10 +1,12 @@
 """The files that people upload first, and what must be read of each: passages, cells, warnings."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
+import pypdfium2
 import pytest
 from docx import Document
 from docx.oxml import parse_xml
@@ -15,7 +17,9 @@ from openpyxl.worksheet.worksheet import Worksheet
 from pptx import Presentation
 from pptx.util import Inches
 
-from tests.unit.ingestion.conftest import Parse
+from shared.ingestion.parser_worker import ParseJob, parse_file
+from shared.ingestion.uploads import clean_filename
+from shared.platform.errors import BadDocumentError
 
 PROSE = (
     "The pump is drained before the first frost.",
@@ -23,6 +27,13 @@ PROSE = (
     "The filter is stored in a dry place.",
     "A trained person signs the log.",
     "Oil is changed every 500 hours.",
+)
+JAPANESE = (
+    "最初の霜の前にポンプの水を抜く。",
+    "弁Bは手で閉める。",
+    "フィルターは乾いた場所に保管する。",
+    "訓練を受けた人が記録に署名する。",
+    "油は500時間ごとに交換する。",
 )
 LEFT = ("The depot opened in May with", "four halls, of which two are", "heated all through winter.")
 ROWS = (
@@ -35,7 +46,7 @@ CELLS = ("| Filter | 500 | 12.90 |", "| Seal | 1,200 | 3.40 |", "| Oil | 250 | 8
 
 
 class Upload(NamedTuple):
-    """A file, and what must be read of it."""
+    """A file, and what must be read of it, or why it is refused."""
 
     suffix: str
     content: Callable[[], bytes]
@@ -43,6 +54,9 @@ class Upload(NamedTuple):
     cells: Sequence[str] = CELLS
     warning: str = ""
     absent: Sequence[str] = ()
+    failure: str = ""
+    reads_scans: bool = False
+    name: str = "upload"
 
 
 def _pdf(draw: Callable[[FPDF], None]) -> bytes:
@@ -75,6 +89,32 @@ def _ruled(pdf: FPDF) -> None:
         pdf.ln(16)
 
 
+def _turned(rotation: int) -> bytes:
+    """A page with landscape text: letters run upwards; a viewer turns the page by `rotation` degrees."""
+
+    def draw(pdf: FPDF) -> None:
+        with pdf.rotation(90, 297, 297):
+            _unruled(pdf)
+
+    return _saved(_open(_pdf(draw), rotation))
+
+
+def _open(content: bytes, rotation: int) -> pypdfium2.PdfDocument:
+    document = pypdfium2.PdfDocument(content)
+    document[0].set_rotation(rotation)
+    return document
+
+
+def _turned_lines() -> bytes:
+    """A ruled table, upright in the file, in a page that a viewer turns onto its side."""
+
+    def draw(pdf: FPDF) -> None:
+        with pdf.rotation(90, 297, 297):
+            _ruled(pdf)
+
+    return _saved(_open(_pdf(draw), 90))
+
+
 def _columns(pdf: FPDF) -> None:
     words = " ".join(PROSE).split()
     right = [" ".join(words[place : place + 4]) for place in range(0, len(words), 4)]
@@ -87,6 +127,32 @@ def _picture(pdf: FPDF) -> None:
     from PIL import Image
 
     pdf.image(Image.new("L", (1000, 1400), 220), 0, 0, 595, 842)
+
+
+def _scan() -> bytes:
+    with closing(pypdfium2.PdfDocument(_pdf(_unruled))) as document:
+        page = document[0].render(scale=200 / 72, grayscale=True).to_pil()
+
+    def draw(pdf: FPDF) -> None:
+        pdf.image(page, 0, 0, pdf.w, pdf.h)
+
+    return _pdf(draw)
+
+
+def _encrypted() -> bytes:
+    def draw(pdf: FPDF) -> None:
+        _prose(pdf)
+        pdf.set_encryption(owner_password="owner", user_password="user")
+
+    return _pdf(draw)
+
+
+def _vtt() -> bytes:
+    cues = (
+        f"00:00:{5 * number:02}.000 --> 00:00:{5 * number + 4:02}.000\n<v Mara>{sentence}\n"
+        for number, sentence in enumerate(PROSE)
+    )
+    return "\n".join(["WEBVTT\n", *cues]).encode()
 
 
 def _docx() -> bytes:
@@ -155,6 +221,9 @@ def _html() -> bytes:
 UPLOADS = {
     "PDF, table without lines": Upload(".pdf", lambda: _pdf(_unruled)),
     "PDF, table with lines": Upload(".pdf", lambda: _pdf(_ruled)),
+    "PDF, landscape table": Upload(".pdf", lambda: _turned(0)),
+    "PDF, landscape table that viewers turn": Upload(".pdf", lambda: _turned(90)),
+    "PDF, landscape table with lines": Upload(".pdf", _turned_lines),
     "PDF, two columns": Upload(
         ".pdf",
         lambda: _pdf(_columns),
@@ -190,15 +259,60 @@ UPLOADS = {
         passages=("Pump", *PROSE),
         cells=(),
     ),
+    "scan": Upload(".pdf", _scan, reads_scans=True),
+    "transcript": Upload(".vtt", _vtt, passages=("Mara", *PROSE), cells=()),
+    "Japanese text": Upload(".txt", "\n\n".join(JAPANESE).encode, passages=JAPANESE, cells=()),
+    "Japanese text, Shift JIS": Upload(
+        ".txt", lambda: "\n\n".join(JAPANESE).encode("shift_jis"), passages=JAPANESE, cells=()
+    ),
+    "name of 200 characters": Upload(
+        ".md", "\n\n".join(PROSE).encode, passages=PROSE, cells=(), name="pump" * 50
+    ),
+    "blank text": Upload(".txt", lambda: b" \n\n ", (), (), warning="The document contains no text"),
+    "blank page": Upload(
+        ".pdf", lambda: _pdf(lambda pdf: None), (), (), warning="The document contains no text"
+    ),
+    "encrypted PDF": Upload(".pdf", _encrypted, (), (), "needs a password", failure="encrypted"),
+    "truncated PDF": Upload(
+        ".pdf", lambda: _pdf(_prose)[:700], (), (), "damaged or incomplete", failure="damaged"
+    ),
+    "PDF named as Word": Upload(
+        ".docx", lambda: _pdf(_prose), (), (), "the content is a PDF", failure="wrong_suffix"
+    ),
+    "0 bytes": Upload(".pdf", bytes, (), (), "The file is empty (0 bytes).", failure="empty"),
+    "archive": Upload(".zip", lambda: b"PK", (), (), "'.zip' cannot be read", failure="unsupported"),
+    "Word of before 2007": Upload(
+        ".doc", lambda: b"x", (), (), "'.doc' cannot be read", failure="unsupported"
+    ),
 }
 
 
 @pytest.mark.parametrize("upload", UPLOADS.values(), ids=UPLOADS)
-def test_what_a_file_says_is_read(upload: Upload, parse: Parse, tmp_path: Path) -> None:
-    document = parse(upload.content(), upload.suffix)
-    text = " ".join("\n".join(element.text for element in document.elements).split())
+def test_what_a_file_says_is_read(upload: Upload, tmp_path: Path) -> None:
+    filename = clean_filename(f"{upload.name}{upload.suffix}")
+    assert filename.endswith(upload.suffix)
+    source = tmp_path / "blob"
+    source.write_bytes(upload.content())
+    job = ParseJob(
+        source=source,
+        target=tmp_path / "target",
+        filename=filename,
+        max_tokens=400,
+        max_blocks=100,
+        figures=tmp_path,
+        recognition_budget_s=120 if upload.reads_scans else 0,
+    )
+    if upload.failure:
+        with pytest.raises(BadDocumentError) as refused:
+            parse_file(job)
+        assert refused.value.failure == upload.failure
+        assert upload.warning in refused.value.detail
+        assert refused.value.hints
+        return
+    parsed = parse_file(job)
+    text = " ".join("\n".join(chunk.text for chunk in parsed.chunks).split())
     assert [passage for passage in upload.passages if passage not in text] == []
     assert [cell for cell in upload.cells if cell not in text] == []
     assert [word for word in upload.absent if word in text] == []
-    assert upload.warning in " ".join(document.warnings)
-    assert bool(document.warnings) == bool(upload.warning)
+    assert upload.warning in " ".join(parsed.warnings)
+    assert bool(parsed.warnings) == bool(upload.warning)

@@ -54,6 +54,19 @@ def test_spanning_cells_of_the_header_stand_in_each_column(tmp_path: Path) -> No
     assert element.text.splitlines()[2] == "| P-100 | 16 bar | 1,200 |"
 
 
+def test_a_title_in_the_first_row_is_text_above_the_table(tmp_path: Path) -> None:
+    maker = PdfMaker().page()
+    maker.pdf.set_font("Helvetica", "", 10)
+    with maker.pdf.table(width=120, align="L") as table:
+        table.row().cell("Pumps of this year", colspan=3)
+        for cells in ROWS:
+            table.row(cells)
+    title, element = parsed(maker, tmp_path)
+    assert title.text == "Pumps of this year"
+    assert element.text.splitlines()[0] == "| Type | Pressure | Price |"
+    assert len(element.text.splitlines()) == 4
+
+
 def test_a_frame_round_a_paragraph_is_no_table(tmp_path: Path) -> None:
     maker = PdfMaker().page()
     maker.pdf.rect(5, 5, 200, 40)
