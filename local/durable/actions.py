@@ -1,4 +1,4 @@
-"""What an orchestrator asked for: the state JSON that azure-functions-durable returns, as models.
+"""Actions of an orchestrator: the state JSON that azure-functions-durable returns, as models.
 
 Source: azure.durable_functions.models.actions and OrchestratorState of version 1.7.0.
 """
@@ -27,12 +27,12 @@ class ActionType(IntEnum):
 
 
 class _Wire(BaseModel):
-    # A field that a later SDK adds must not fail an instance, hence not "forbid".
+    # Not "forbid": a field added by a later SDK must not fail an instance.
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, extra="ignore")
 
 
 class RetryOptions(_Wire):
-    """1.7.0 sends no back-off coefficient: every interval is the first one."""
+    """Retry options. Version 1.7.0 sends no backoff coefficient, so all intervals are equal."""
 
     first_retry_interval_in_milliseconds: int = Field(gt=0)
     max_number_of_attempts: int = Field(gt=0)
@@ -76,7 +76,9 @@ class WaitForExternalEvent(_Wire):
 
 
 class Unsupported(_Wire):
-    """Retried children, entities and durable HTTP calls: known to the protocol, not to this executor."""
+    """An action that the protocol has but this executor doesn't support: retried children, entities, durable
+    HTTP.
+    """
 
     action_type: Literal[
         ActionType.CALL_SUB_ORCHESTRATOR_WITH_RETRY,
@@ -112,10 +114,10 @@ Action = Annotated[
 
 
 class OrchestratorState(_Wire):
-    """What one run of the generator over its history came to.
+    """The result of one replay of the generator.
 
-    actions: every action since the start, not only the new ones; the outer list has length 1.
-    error: the message of the exception that the generator raised.
+    actions: all actions since the start, not only new ones; the outer list has length 1.
+    error: message of the exception that the generator raised.
     """
 
     is_done: bool

@@ -1,4 +1,4 @@
-"""The clock of the executor, which tests replace to move time forward."""
+"""The executor's clock, which tests replace to advance time."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """A callback that has been scheduled."""
+    """A scheduled callback."""
 
     def cancel(self) -> None:
-        """Drop the callback; without effect once it has run."""
+        """Cancel the callback; no effect once it has run."""
 
 
 class Clock(Protocol):
-    """Time as timers and timestamps see it."""
+    """A source of time for timers and timestamps."""
 
     def now(self) -> datetime:
         """Return the current time in UTC."""

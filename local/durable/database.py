@@ -1,7 +1,7 @@
-"""The SQLite file behind the executor: schema, durability, and one owner at a time.
+"""The executor's SQLite file: schema, durability and exclusive ownership.
 
-WAL with synchronous=NORMAL: a commit survives the death of this process at any moment. A power cut can take
-back the last commits, never half of one.
+WAL with synchronous=NORMAL: a commit survives a crash of this process. A power failure may lose the last
+commits, but never half of one.
 """
 
 import sqlite3
@@ -61,19 +61,19 @@ CREATE TABLE IF NOT EXISTS heartbeat (id INTEGER PRIMARY KEY CHECK (id = 1), at 
 _SCHEMA_VERSION = 1
 
 
-class StoreInUse(Exception):  # noqa: N818  # who runs two stacks on one folder can mend it
+class StoreInUse(Exception):  # noqa: N818  # a mistake of the user, who runs two stacks on one folder
     """Another process has the store open."""
 
 
 class Database:
-    """One connection, used from one thread; every change happens inside `transaction`."""
+    """One connection, used by one thread. All changes happen inside `transaction`."""
 
     def __init__(self, path: Path) -> None:
         """Open or create the file.
 
         Raises:
-            StoreInUse: another process holds it; two executors on one store would run everything twice.
-            ValueError: the file was written by another version of this schema.
+            StoreInUse: another process has it open; two executors on one store would run everything twice.
+            ValueError: the file has another schema version.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
@@ -109,7 +109,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing."""
+        """Wrap changes in a transaction."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield self._connection
@@ -119,5 +119,5 @@ class Database:
         self._connection.execute("COMMIT")
 
     def rows(self, sql: str, *parameters: str | int | None) -> list[sqlite3.Row]:
-        """Read; for statements that change nothing."""
+        """Run a read-only statement."""
         return self._connection.execute(sql, parameters).fetchall()

@@ -1,6 +1,6 @@
-"""One episode: what new events, and the actions that follow from them, change in an instance. Pure.
+"""One episode: the changes of an instance caused by new events and the resulting actions. Pure.
 
-The result is written in one transaction, so a crash leaves an episode done or not begun.
+The result is written in one transaction, so a crash leaves an episode either done or not begun.
 """
 
 import json
@@ -22,7 +22,7 @@ from local.durable.work import (
 
 @dataclass(frozen=True)
 class Completion:
-    """How an execution ended. `output` is JSON text for Completed, a plain reason otherwise."""
+    """The end of an execution. `output` is JSON text if Completed, otherwise a plain reason."""
 
     status: RuntimeStatus
     output: str
@@ -31,7 +31,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class NextExecution:
-    """continue_as_new: `input` is what the trigger's `input` will be; events go with it."""
+    """The next execution after continue_as_new: `input` is the trigger's input; pending events move along."""
 
     input: str
     carried_events: list[HistoryEvent]
@@ -39,7 +39,7 @@ class NextExecution:
 
 @dataclass(frozen=True)
 class Episode:
-    """What to write: events to append, work to schedule, and how the instance stands afterwards."""
+    """The changes to write: events to append, work to schedule, and the instance's new state."""
 
     events: list[HistoryEvent]
     custom_status: str | None
@@ -51,10 +51,10 @@ class Episode:
 def conclude(
     instance: Instance, state: OrchestratorState, outcome: ReplayOutcome
 ) -> Completion | NextExecution | None:
-    """How the execution ends with this episode; None when it continues.
+    """Return how the execution ends with this episode; None if it continues.
 
-    The open-task rule: nothing completes, fails or continues as new while an activity, a child or an
-    uncancelled timer is out. Source: TaskOrchestrationExecutor.cs, "HasOpenTasks".
+    Open-task rule: nothing completes, fails or continues as new while an activity, a child or an uncancelled
+    timer is open. Source: TaskOrchestrationExecutor.cs, "HasOpenTasks".
     """
     if outcome.has_open_tasks or not outcome.all_awaited:
         return None
@@ -73,7 +73,7 @@ def failed(error: ReplayFailed) -> Completion:
 
 
 def scheduling_event(request: Request, timestamp: str) -> HistoryEvent:
-    """The event that records a request in the history of the one who made it."""
+    """Return the event that records a request in the requester's history."""
     match request:
         case ActivityRequest():
             return HistoryEvent(
@@ -106,7 +106,7 @@ def scheduling_event(request: Request, timestamp: str) -> HistoryEvent:
 def framed(
     events: Sequence[HistoryEvent], requests: Sequence[Request], ending: Completion | None, timestamp: str
 ) -> list[HistoryEvent]:
-    """The events of one episode as the history keeps them, between OrchestratorStarted and -Completed."""
+    """Return an episode's events for the history, between OrchestratorStarted and -Completed."""
     scheduled = [scheduling_event(request, timestamp) for request in requests]
     ended = []
     if ending is not None:

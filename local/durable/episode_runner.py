@@ -1,4 +1,4 @@
-"""Episodes run: one at a time for an instance, side by side for different instances."""
+"""Runs episodes: sequentially per instance, concurrently across instances."""
 
 import asyncio
 import logging
@@ -19,10 +19,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class EpisodeRunner:
-    """Takes what waits for an instance, replays it, writes the outcome, until nothing waits any more.
+    """Takes an instance's pending events, replays it and writes the outcome until nothing is pending.
 
     Args:
-        on_commit: called after each episode with the work that it set going.
+        on_commit: called after each episode with the work it scheduled.
     """
 
     def __init__(
@@ -44,17 +44,17 @@ class EpisodeRunner:
         self._is_held = False
 
     def hold(self) -> None:
-        """Begin no episode until `release`."""
+        """Start no episodes until `release`."""
         self._is_held = True
 
     def release(self, but: Collection[str]) -> None:
-        """Begin the episodes that were held; those of `but` begin with their next event."""
+        """Start the held episodes, except those of `but`, which start with their next event."""
         self._is_held = False
         for instance_id in self._news - set(but):
             self.wake(instance_id)
 
     def wake(self, instance_id: str) -> None:
-        """An instance has news. If an episode of it is running, another one follows."""
+        """Run an episode for pending events, after the current one if there is one."""
         self._news.add(instance_id)
         if instance_id in self._running or self._stopping or self._is_held:
             return
@@ -62,19 +62,19 @@ class EpisodeRunner:
         self._running[instance_id] = task
 
     async def stop(self) -> None:
-        """Let the episodes that have begun end, and begin no other."""
+        """Wait for running episodes and start no others."""
         self._stopping = True
         await asyncio.gather(*self._running.values())
 
     async def _run(self, instance_id: str) -> None:
         try:
             while instance_id in self._news and not self._stopping:
-                # Results that are ready at this moment come along: one replay instead of several.
+                # Results that are ready now are included: one replay instead of several.
                 await asyncio.sleep(0)
                 self._news.discard(instance_id)
                 await self._run_episode(instance_id)
         except Exception:  # noqa: BLE001  # a defect in one instance must not end the others
-            # The store is as it was before the episode; it is tried again at the next event or start.
+            # The store is unchanged; the episode is retried at the next event or start.
             _LOG.exception("durable.episode_broken instance_id=%s", instance_id)
         finally:
             del self._running[instance_id]
@@ -89,23 +89,23 @@ class EpisodeRunner:
         episode = await self._decide(instance, [item.event for item in waiting])
         self._on_commit(self._store.commit(instance, [item.position for item in waiting], episode))
 
-    async def _decide(self, instance: Instance, taken: list[HistoryEvent]) -> Episode:
+    async def _decide(self, instance: Instance, events: list[HistoryEvent]) -> Episode:
         timestamp = utc_text(self._clock.now())
-        kinds = [event.event_type for event in taken]
+        kinds = [event.event_type for event in events]
         try:
             if EventType.EXECUTION_TERMINATED not in kinds:
-                return await self._replay(instance, taken, timestamp)
+                return await self._replay(instance, events, timestamp)
             place = kinds.index(EventType.EXECUTION_TERMINATED)
-            taken = taken[: place + 1]
-            ending = Completion(RuntimeStatus.TERMINATED, taken[place].input or "")
+            events = events[: place + 1]
+            ending = Completion(RuntimeStatus.TERMINATED, events[place].input or "")
         except ReplayFailed as error:
             ending = failed(error)
-        return Episode(framed(taken, [], ending, timestamp), instance.custom_status, ending=ending)
+        return Episode(framed(events, [], ending, timestamp), instance.custom_status, ending=ending)
 
-    async def _replay(self, instance: Instance, taken: list[HistoryEvent], timestamp: str) -> Episode:
+    async def _replay(self, instance: Instance, events: list[HistoryEvent], timestamp: str) -> Episode:
         started = HistoryEvent(event_type=EventType.ORCHESTRATOR_STARTED, timestamp=timestamp)
         past = self._store.history(instance.instance_id)
-        history = [*past, started, *taken]
+        history = [*past, started, *events]
         trigger = trigger_json(instance, history, self._limits)
         state = await run_generator(self._functions, instance.name, trigger)
         scope = ReplayScope(
@@ -117,14 +117,14 @@ class EpisodeRunner:
         )
         custom_status = custom_status_text(state, instance.name)
         if custom_status is None and not past:
-            # The first episode after continue_as_new carries the former one over, as the dispatcher does.
+            # The first episode after continue_as_new continues the previous one, as in the dispatcher.
             custom_status = instance.custom_status
         outcome = replay(history, state.actions[0], scope)
         _warn_if_ahead(instance, outcome)
         ending = conclude(instance, state, outcome)
         completion = ending if isinstance(ending, Completion) else None
         return Episode(
-            events=framed(taken, outcome.requests, completion, timestamp),
+            events=framed(events, outcome.requests, completion, timestamp),
             requests=outcome.requests,
             cancelled_timers=outcome.cancelled_timers,
             custom_status=custom_status,
@@ -134,7 +134,7 @@ class EpisodeRunner:
 
 def _warn_if_ahead(instance: Instance, outcome: ReplayOutcome) -> None:
     if outcome.unreached:
-        # Both sides count on, each for itself: their sequence numbers may differ from here on.
+        # Both sides count independently, so their sequence numbers may differ from here on.
         _LOG.warning(
             "durable.generator_ahead orchestrator=%s instance_id=%s unreached=%d: the orchestrator went on "
             "while the host still awaits an earlier task; see Traps in docs/internals/durable-executor.md",

@@ -1,4 +1,6 @@
-"""An episode becomes rows: history, scheduled work, children, the parent's news. Inside one transaction."""
+"""Writes an episode as rows: history, scheduled work, children and events for the
+parent, in one transaction.
+"""
 
 import json
 import sqlite3
@@ -23,7 +25,7 @@ from local.durable.work import (
 
 @dataclass(frozen=True)
 class Committed:
-    """What an episode set going: work to dispatch, and other instances that have news."""
+    """The effects of a written episode: work to dispatch, and other instances with pending events."""
 
     activities: list[ActivityWork]
     timers: list[TimerWork]
@@ -36,14 +38,14 @@ NOTHING = Committed([], [], [], [])
 
 @dataclass(frozen=True)
 class EpisodeWriter:
-    """One episode being written, inside its transaction."""
+    """Writes one episode inside its transaction."""
 
     connection: sqlite3.Connection
     instance: Instance
     now: datetime
 
-    def write(self, taken: Sequence[int], episode: Episode) -> Committed:
-        self.connection.executemany("DELETE FROM inbox WHERE position = ?", [(row,) for row in taken])
+    def write(self, positions: Sequence[int], episode: Episode) -> Committed:
+        self.connection.executemany("DELETE FROM inbox WHERE position = ?", [(row,) for row in positions])
         self._append(episode.events)
         ending = episode.ending
         self._update(
@@ -106,14 +108,16 @@ class EpisodeWriter:
         return TimerWork(key, request.fire_at)
 
     def _add_child(self, request: ChildRequest) -> str:
-        """Create the child; returns the instance that has news: the child, or this one if it was refused."""
+        """Create the child, and return the instance with a new event: the child, or this one if it was
+        refused.
+        """
         timestamp = utc_text(self.now)
         child = Instance(
             instance_id=request.instance_id,
             execution_id=uuid4().hex,
             name=request.name,
             version=request.version,
-            # The host serialises the string of JSON again, as it does for the input of start_new.
+            # The host serialises the JSON string again, like the input of start_new.
             input=json.dumps(request.input),
             runtime_status=RuntimeStatus.PENDING,
             created_at=timestamp,
@@ -170,7 +174,7 @@ class EpisodeWriter:
         return replace(dropped, woken=[instance_id])
 
     def _drop_work(self) -> Committed:
-        """Drop what waits and what is scheduled; a result that still comes finds nobody."""
+        """Delete pending and scheduled work; late results are ignored."""
         timers = self.connection.execute(
             "SELECT task_id FROM timers WHERE instance_id = ?", (self.instance.instance_id,)
         ).fetchall()
@@ -187,7 +191,9 @@ class EpisodeWriter:
 
 
 def _result_for_parent(task_id: int, ending: Completion, timestamp: str) -> HistoryEvent:
-    """A child that failed or was terminated fails its parent's task; its reason is the child's output."""
+    """Return the child's result event. A failed or terminated child fails its parent's task, with its output
+    as reason.
+    """
     if ending.status is RuntimeStatus.COMPLETED:
         return HistoryEvent(
             event_type=EventType.SUB_ORCHESTRATION_INSTANCE_COMPLETED,

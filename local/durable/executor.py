@@ -1,7 +1,7 @@
-"""The durable executor: orchestrations, activities and timers on one SQLite file, driven over HTTP.
+"""The durable executor: orchestrations, activities and timers on one SQLite file, controlled over HTTP.
 
-It stands where the Durable Functions extension stands in Azure, and speaks its protocol with
-azure-functions-durable 1.7.0. See docs/internals/durable-executor.md.
+It replaces the Durable Functions extension, and speaks its protocol with azure-functions-durable 1.7.0. See
+docs/internals/durable-executor.md.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from local.durable.store import Store
 from local.durable.task_hub import TaskHub
 from local.durable.work import ActivityWork, TaskKey, TimerWork
 
-# The event loop's clock stands still while a machine sleeps: look at the real one at least this often.
+# The event loop's clock stops while a machine sleeps, so the real clock is checked this often.
 _MAX_WAIT_S = 60.0
 
 
@@ -42,7 +42,7 @@ class TimerSet:
         self._handles[timer.key] = self._clock.call_later(wait_s, partial(self._look, timer))
 
     def cancel(self, key: TaskKey) -> None:
-        """Forget a timer; one that is not armed is ignored."""
+        """Cancel a timer. Unknown timers are ignored."""
         if (handle := self._handles.pop(key, None)) is not None:
             handle.cancel()
 
@@ -66,12 +66,12 @@ class TimerSet:
 
 
 class ActivityPool:
-    """Runs activities and hands over the event that ends each.
+    """Runs activities and reports the event that ends each.
 
     Args:
-        clock: for the timestamps of these events.
-        limit: how many run at once; the others wait in the order of their submission.
-        is_open: asked just before an activity begins; False skips it (its instance has ended meanwhile).
+        clock: for these events' timestamps.
+        limit: maximum number of concurrent activities; others wait in order.
+        is_open: called just before an activity starts; False skips it, because its instance has ended.
         on_end: called with TaskCompleted or TaskFailed.
     """
 
@@ -97,7 +97,7 @@ class ActivityPool:
         task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
-        """Cancel what runs. Its rows stay, so it runs again after the next start."""
+        """Cancel running activities. Their rows remain, so they run again after the next start."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -129,14 +129,16 @@ class ActivityPool:
             event_type=EventType.TASK_FAILED,
             timestamp=utc_text(self._clock.now()),
             task_scheduled_id=work.key.task_id,
-            # The words of TaskActivityShim.cs.
+            # Wording from TaskActivityShim.cs.
             reason=_storable(f"Activity function '{work.name}' failed: {reason}"),
             details=_storable(details),
         )
 
 
 def _storable(text: str) -> str:
-    """A message may quote half a surrogate pair from a broken document; neither JSON nor SQLite takes it."""
+    """Replace unpaired surrogates, which a message may quote from a broken document; JSON and SQLite reject
+    them.
+    """
     return text.encode("utf-8", "replace").decode()
 
 
@@ -145,12 +147,12 @@ HEARTBEAT_S = 1.0
 
 @dataclass(frozen=True)
 class CrashDelays:
-    """How long after a crash of the host Azure Storage keeps its work to itself, in seconds.
+    """How long Azure Storage holds back work after a crash of the host, in seconds.
 
     Attributes:
-        lease_s: until another host may have the partitions: no orchestration continues before.
-        control_s: controlQueueVisibilityTimeout, of events that were being taken.
-        work_item_s: workItemQueueVisibilityTimeout, of activities that had not ended.
+        lease_s: until another host can acquire the partitions; no orchestration continues earlier.
+        control_s: controlQueueVisibilityTimeout, for events being processed.
+        work_item_s: workItemQueueVisibilityTimeout, for unfinished activities.
     """
 
     lease_s: float = 0.0
@@ -162,15 +164,15 @@ NO_DELAYS = CrashDelays()
 
 
 class DurableExecutor:
-    """One task hub. Make it, mount `routes()`, `start()` it, and `stop()` it in the same event loop.
+    """One task hub. Create it, mount `routes()`, then `start()` and `stop()` it in the same event loop.
 
     Args:
-        store_path: the SQLite file; made if missing, with its folder. One process at a time may hold it.
+        store_path: the SQLite file, created with its folder if missing. One process at a time may open it.
         functions: the application.
-        max_parallel_activities: how many activities run at once; at least 1.
-        timer_limits: from which length on the SDK splits a timer.
-        delays: after a crash; none for a process that stopped in order.
-        clock: of timers and timestamps; not of the delays after a crash.
+        max_parallel_activities: maximum number of concurrent activities, at least 1.
+        timer_limits: length above which the SDK splits a timer.
+        delays: after a crash; none after an orderly stop.
+        clock: of timers and timestamps, but not of the delays after a crash.
 
     Raises:
         ValueError: max_parallel_activities is not positive.
@@ -199,14 +201,14 @@ class DurableExecutor:
         self._running: _Running | None = None
 
     async def start(self) -> None:
-        """Open the store and continue where the last process left off.
+        """Open the store and resume where the last process stopped.
 
-        Activities without a recorded end are dispatched again, timers armed, waiting events taken: at once,
-        or after a crash when its delays are over.
+        Unfinished activities are dispatched again, timers started and pending events processed: at once, or
+        after a crash once its delays are over.
 
         Raises:
-            StoreInUse: another process holds the store.
-            RuntimeError: it is running already.
+            StoreInUse: another process has the store open.
+            RuntimeError: it is already running.
         """
         if self._running is not None:
             raise RuntimeError("The durable executor is running already.")
@@ -216,17 +218,21 @@ class DurableExecutor:
         self._running.recover(self._delays)
 
     async def stop(self) -> None:
-        """Let running episodes end, cancel activities and timers (they resume at the next start), close."""
+        """Wait for running episodes, cancel activities and timers (they resume at the next start), and close
+        the store.
+        """
         if self._running is not None:
             running, self._running = self._running, None
             await running.stop()
 
     def routes(self) -> list[BaseRoute]:
-        """The client API, with paths from `/orchestrators` and `/instances` on: mount it under a prefix."""
+        """Return the client API with paths from `/orchestrators` and `/instances`, to be mounted under a
+        prefix.
+        """
         return HttpApi(self._hub, self._task_hub).routes()
 
     def client_binding(self, base_url: str) -> str:
-        """The JSON of a durable client binding for an app served at `base_url` (scheme, host and port)."""
+        """Return a durable client binding as JSON for an app at `base_url` (scheme, host and port)."""
         return client_binding_json(base_url, self._task_hub)
 
     def _hub(self) -> TaskHub | None:
@@ -234,7 +240,7 @@ class DurableExecutor:
 
 
 class _Running:
-    """The moving parts between start and stop."""
+    """The components between start and stop."""
 
     def __init__(
         self, store: Store, functions: AppFunctions, pool_size: int, limits: TimerLimits, clock: Clock
@@ -262,11 +268,11 @@ class _Running:
         self._background.append(asyncio.create_task(self._beat()))
 
     async def _recover_late(self, delays: CrashDelays, passed_s: float) -> None:
-        activities, taken = self._store.open_activities(), self._store.instances_with_news()
+        activities, pending = self._store.open_activities(), self._store.instances_with_news()
         steps: list[tuple[float, Callable[[], None]]] = [
             (delays.work_item_s, lambda: self._dispatch_again(activities)),
-            (delays.lease_s, lambda: self._episodes.release(but=taken)),
-            (delays.control_s, lambda: self._wake(taken)),
+            (delays.lease_s, lambda: self._episodes.release(but=pending)),
+            (delays.control_s, lambda: self._wake(pending)),
         ]
         for due_s, step in sorted(steps, key=lambda one: one[0]):
             await asyncio.sleep(max(0.0, due_s - passed_s))
@@ -292,7 +298,7 @@ class _Running:
         await asyncio.gather(*self._background, return_exceptions=True)
         self._timers.stop()
         await asyncio.gather(self._episodes.stop(), self._activities.stop())
-        # An episode that ended last may have dispatched again.
+        # The last episode may have dispatched more work.
         self._timers.stop()
         await self._activities.stop()
         self._store.beat(None)

@@ -1,18 +1,18 @@
-"""What the durable executor asks of the application: its functions by name, JSON text in, JSON text out.
+"""The executor's interface to the application: functions by name, JSON text in and out.
 
-The host implements `AppFunctions`; the executor knows nothing of azure-functions' converters or of the app.
+The host implements `AppFunctions`; the executor knows neither azure-functions' converters nor the app.
 """
 
 from collections.abc import Collection
 from typing import Protocol
 
 
-class ActivityFailed(Exception):  # noqa: N818  # a fact of the history (TaskFailed), not a fault of this process
-    """An activity raised.
+class ActivityFailed(Exception):  # noqa: N818  # part of the history (TaskFailed), not an error of this process
+    """An activity raised an exception.
 
     Attributes:
-        reason: one sentence for `TaskFailed.Reason`; the message of the exception.
-        details: for `TaskFailed.Details`; the traceback, or the message again.
+        reason: for `TaskFailed.Reason`: the exception's message.
+        details: for `TaskFailed.Details`: the traceback, or the message again.
     """
 
     def __init__(self, reason: str, details: str = "") -> None:
@@ -22,30 +22,30 @@ class ActivityFailed(Exception):  # noqa: N818  # a fact of the history (TaskFai
 
 
 class AppFunctions(Protocol):
-    """The durable functions of one app. Names are those registered; lookup is by exact name."""
+    """The durable functions of one app, looked up by exact name."""
 
     def orchestrators(self) -> Collection[str]:
-        """Names of all orchestrators."""
+        """Return the names of all orchestrators."""
         ...
 
     def activities(self) -> Collection[str]:
-        """Names of all activities."""
+        """Return the names of all activities."""
         ...
 
     async def run_orchestrator(self, name: str, trigger_json: str) -> str:
-        """Run one episode: the trigger JSON of the out-of-process protocol in, the state JSON out.
+        """Run one episode: trigger JSON of the out-of-process protocol in, state JSON out.
 
-        May work on the event loop: an episode is short, and the executor awaits nothing meanwhile.
+        It may block the event loop: an episode is short, and the executor awaits nothing else meanwhile.
 
         Raises:
-            Exception: whatever the SDK raised, unchanged; its text carries `$OutOfProcData$:` and the state.
+            Exception: the SDK's exception, unchanged; its text contains `$OutOfProcData$:` and the state.
         """
         ...
 
     async def run_activity(self, name: str, input_json: str, instance_id: str) -> str:
-        """Run one activity: its input as JSON text in, its result as JSON text out.
+        """Run one activity, with input and result as JSON text.
 
-        Synchronous functions belong in a thread: several activities run at once.
+        Synchronous functions must run in a thread, because several activities run concurrently.
 
         Raises:
             ActivityFailed: the activity raised, or its argument or result could not be converted.
@@ -54,7 +54,7 @@ class AppFunctions(Protocol):
 
 
 def unknown_function(name: str, kind: str, known: Collection[str]) -> str:
-    """The host's words for a name that is not registered; `kind` is activity or orchestrator."""
+    """Return the host's message for an unregistered name; `kind` is activity or orchestrator."""
     names = "', '".join(sorted(known))
     return (
         f"The function '{name}' doesn't exist, is disabled, or is not an {kind} function. Additional info: "

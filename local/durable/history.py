@@ -1,4 +1,4 @@
-"""Events of an orchestration's history, with the names that azure-functions-durable reads on the wire.
+"""Events of an orchestration's history, with azure-functions-durable's wire names.
 
 Source of names and numbers: azure.durable_functions.models.history and DurableTask.Core/History.
 """
@@ -40,10 +40,10 @@ COMPLETIONS = FAILURES | {
 
 
 class HistoryEvent(BaseModel):
-    """One event. Fields that an event type does not have are None and stay off the wire.
+    """One event. Fields that its type doesn't have are None and not sent.
 
-    event_id: the sequence number, on events that schedule work; -1 on all others.
-    task_scheduled_id, timer_id: the sequence number of the work that ended.
+    event_id: sequence number on events that schedule work; -1 on all others.
+    task_scheduled_id, timer_id: sequence number of the work that ended.
     input, result: JSON text.
     """
 
@@ -51,7 +51,7 @@ class HistoryEvent(BaseModel):
 
     event_type: EventType
     event_id: int = -1
-    # The SDK takes "replayed" from the last OrchestratorStarted as well, so this one need not be kept true.
+    # The SDK also derives "replayed" from the last OrchestratorStarted, so this value needn't be accurate.
     is_played: bool = False
     timestamp: str
     name: str | None = None
@@ -79,12 +79,12 @@ _EVENTS = TypeAdapter(list[HistoryEvent])
 
 
 def utc_text(moment: datetime) -> str:
-    """An instant as the wire writes it: ISO 8601, microseconds, `Z`. Text order is time order."""
+    """Format an instant for the wire: ISO 8601, microseconds, `Z`. Text order is time order."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def parse_utc(text: str) -> datetime:
-    """The instant of a wire timestamp; one without an offset is taken as UTC.
+    """Parse a wire timestamp; one without an offset is in UTC.
 
     Raises:
         ValueError: not ISO 8601.
@@ -94,10 +94,10 @@ def parse_utc(text: str) -> datetime:
 
 
 def dump_events(events: Iterable[HistoryEvent]) -> str:
-    """A JSON array of wire events."""
+    """Serialise events as a JSON array."""
     return _EVENTS.dump_json(list(events), by_alias=True, exclude_none=True).decode()
 
 
 def load_events(text: str) -> list[HistoryEvent]:
-    """The inverse of `dump_events`."""
+    """Parse the output of `dump_events`."""
     return _EVENTS.validate_json(text)

@@ -22,12 +22,14 @@ RPC_PREFIX = "/durabletask"
 WEBHOOK_PREFIX = "/runtime/webhooks/durabletask"
 
 
-# The SDK puts the instance's id in place of this text, which managementUrls["id"] tells it.
+# The SDK replaces this text, given in managementUrls["id"], by the instance's id.
 _ID_PLACEHOLDER = "INSTANCEID"
 
 
 def client_binding_json(base_url: str, task_hub: str, rpc_path: str = RPC_PREFIX) -> str:
-    """Clients call the RPC address; the management addresses are for people and other programs."""
+    """Return the client binding. Clients call the RPC address; the management addresses are for people and
+    other programs.
+    """
     root = base_url.rstrip("/")
     return json.dumps(
         {
@@ -40,7 +42,7 @@ def client_binding_json(base_url: str, task_hub: str, rpc_path: str = RPC_PREFIX
 
 
 def management_urls(webhook_url: str, instance_id: str, task_hub: str) -> dict[str, str]:
-    """What can be done with one instance, by name; also the body of an accepted start."""
+    """Return the operations on one instance by name, which are also the body of an accepted start."""
     instance = f"{webhook_url}/instances/{quote(instance_id, safe='')}"
     hub = f"taskHub={quote(task_hub, safe='')}&connection=Storage"
     return {
@@ -85,7 +87,9 @@ _HIDDEN = {"event_type", "event_id", "is_played", "version", "task_scheduled_id"
 def status_document(
     instance: Instance, *, show_input: bool, history: list[JsonValue] | None = None
 ) -> StatusDocument:
-    """Times have whole seconds, as the host writes them. An input from the SDK shows as a string of JSON."""
+    """Return an instance's status. Times have whole seconds, as in the host. Inputs from the SDK appear as
+    JSON strings.
+    """
     return {
         "name": instance.name,
         "instanceId": instance.instance_id,
@@ -102,17 +106,17 @@ def status_document(
 def history_document(
     events: Sequence[HistoryEvent], *, show_input: bool, show_output: bool
 ) -> list[JsonValue]:
-    """Events for reading: what scheduled a piece of work is folded into what ended it."""
+    """Return readable events, with each scheduling event folded into the one that ended the work."""
     scheduled = {event.event_id: event for event in events if event.event_type in SCHEDULING}
     ended = {event.ended_id for event in events if event.event_type in COMPLETIONS}
-    shown: list[JsonValue] = []
+    documents: list[JsonValue] = []
     for event in events:
         folded = event.event_type in SCHEDULING and event.event_type is not EventType.TIMER_CREATED
         if event.event_type in _FRAME or (folded and event.event_id in ended):
             continue
         before = scheduled.get(event.ended_id) if event.event_type in COMPLETIONS else None
-        shown.append(_event(event, before, show_input=show_input, show_output=show_output))
-    return shown
+        documents.append(_event(event, before, show_input=show_input, show_output=show_output))
+    return documents
 
 
 def _event(
@@ -135,7 +139,7 @@ def _event(
 
 
 def _parsed(text: str | None) -> JsonValue:
-    """JSON if it is JSON; a plain reason otherwise, which is common after a failure or a termination."""
+    """Parse JSON, or return the text unchanged: after a failure or termination it is often a plain reason."""
     if text is None:
         return None
     try:
@@ -155,7 +159,7 @@ _POLL_AGAIN_S = "5"
 
 
 class _Json(JSONResponse):
-    """Python's JSON: an orchestrator may return NaN, and its status must still be readable."""
+    """A JSON response with NaN, which an orchestrator may return; its status must still be readable."""
 
     def render(self, content: JsonValue | StatusDocument) -> bytes:
         return json.dumps(content).encode()
@@ -165,10 +169,10 @@ Endpoint = Callable[[Request, TaskHub], Awaitable[Response]]
 
 
 class HttpApi:
-    """Routes over the hub that runs now; 503 while none does.
+    """Routes over the running hub; 503 without one.
 
     Args:
-        hub: asked at each request, since routes are mounted before the executor starts.
+        hub: called for each request, since routes are mounted before the executor starts.
     """
 
     def __init__(self, hub: Callable[[], TaskHub | None], task_hub_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Instances as rows: reading one, listing by filter and page, removing."""
+"""Rows of instances: read one, list by filter and page, delete."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ _NO_LIMIT = -1
 
 @dataclass(frozen=True)
 class InstanceFilter:
-    """Which instances; a None does not narrow. Times are wire timestamps, both ends included."""
+    """A filter of instances; None matches everything. Times are wire timestamps, both ends inclusive."""
 
     created_from: str | None = None
     created_to: str | None = None
@@ -37,7 +37,7 @@ class InstanceFilter:
 
 @dataclass(frozen=True)
 class InstancePage:
-    """`continuation_token` is None on the last page."""
+    """A page of instances; `continuation_token` is None on the last one."""
 
     instances: list[Instance]
     continuation_token: str | None
@@ -48,25 +48,25 @@ def find(database: Database, instance_id: str) -> Instance | None:
     return _instance(rows[0]) if rows else None
 
 
-def list_page(database: Database, wanted: InstanceFilter, size: int, token: str | None) -> InstancePage:
-    """One page in the order of instance ids, as Azure Storage lists them.
+def list_page(database: Database, criteria: InstanceFilter, size: int, token: str | None) -> InstancePage:
+    """Return a page ordered by instance id, as in Azure Storage.
 
     Raises:
-        ValueError: the continuation token is not one of ours.
+        ValueError: the continuation token is invalid.
     """
     after = _decode_token(token) if token else ""
     with database.transaction() as connection:
-        rows = _select(connection, wanted, size=size + 1, after=after)
+        rows = _select(connection, criteria, size=size + 1, after=after)
     instances = [_instance(row) for row in rows[:size]]
     more = len(rows) > size
     return InstancePage(instances, _encode_token(instances[-1].instance_id) if more else None)
 
 
 def insert(connection: sqlite3.Connection, instance: Instance) -> None:
-    """Add an instance; one with the same id that has ended is replaced with all it left behind.
+    """Add an instance. An ended instance with the same id is replaced, with everything it left.
 
     Raises:
-        InstanceExists: one with the same id has not ended.
+        InstanceExists: an instance with the same id has not ended.
     """
     row = connection.execute(
         "SELECT runtime_status FROM instances WHERE instance_id = ?", (instance.instance_id,)
@@ -96,14 +96,14 @@ def insert(connection: sqlite3.Connection, instance: Instance) -> None:
 
 
 def remove(connection: sqlite3.Connection, instance_id: str) -> None:
-    """Remove an instance with its history, waiting events, activities and timers."""
+    """Delete an instance with its history, pending events, activities and timers."""
     connection.execute("DELETE FROM instances WHERE instance_id = ?", (instance_id,))
 
 
-def purge(database: Database, wanted: InstanceFilter) -> int:
-    """Remove all that match and have ended; returns how many."""
+def purge(database: Database, criteria: InstanceFilter) -> int:
+    """Delete all matching instances that have ended. Return their number."""
     with database.transaction() as connection:
-        rows = _select(connection, wanted, size=_NO_LIMIT)
+        rows = _select(connection, criteria, size=_NO_LIMIT)
         ended = [row["instance_id"] for row in rows if RuntimeStatus(row["runtime_status"]) in ENDED]
         for instance_id in ended:
             remove(connection, instance_id)
@@ -111,13 +111,13 @@ def purge(database: Database, wanted: InstanceFilter) -> int:
 
 
 def _select(
-    connection: sqlite3.Connection, wanted: InstanceFilter, *, size: int, after: str = ""
+    connection: sqlite3.Connection, criteria: InstanceFilter, *, size: int, after: str = ""
 ) -> list[sqlite3.Row]:
     parameters = {
-        "created_from": wanted.created_from,
-        "created_to": wanted.created_to,
-        "statuses": None if wanted.statuses is None else json.dumps(list(wanted.statuses)),
-        "id_prefix": wanted.id_prefix,
+        "created_from": criteria.created_from,
+        "created_to": criteria.created_to,
+        "statuses": None if criteria.statuses is None else json.dumps(list(criteria.statuses)),
+        "id_prefix": criteria.id_prefix,
         "after": after,
         "size": size,
     }
@@ -156,14 +156,14 @@ def _decode_token(token: str) -> str:
 
 @dataclass(frozen=True)
 class WaitingEvent:
-    """position: the order of arrival over all instances."""
+    """A pending event. `position` is its order of arrival across all instances."""
 
     position: int
     event: HistoryEvent
 
 
 def create(connection: sqlite3.Connection, instance: Instance) -> None:
-    """Add an instance with its ExecutionStarted waiting.
+    """Add an instance with its ExecutionStarted pending.
 
     Raises:
         InstanceExists: an instance with this id has not ended.
@@ -183,7 +183,7 @@ def started(instance: Instance, timestamp: str) -> HistoryEvent:
 
 
 def post(connection: sqlite3.Connection, instance_id: str, event: HistoryEvent) -> bool:
-    """Let an event wait for an instance; False when there is none, or it has ended."""
+    """Add a pending event. Return False if the instance is missing or has ended."""
     row = connection.execute(
         "SELECT runtime_status FROM instances WHERE instance_id = ?", (instance_id,)
     ).fetchone()

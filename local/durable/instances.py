@@ -1,11 +1,11 @@
-"""An orchestration instance as the store keeps it, and the errors of asking for one."""
+"""Stored orchestration instances, and errors of requests for them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class RuntimeStatus(StrEnum):
-    """The names that the client API uses."""
+    """The status names of the client API."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -19,7 +19,7 @@ ENDED = frozenset({RuntimeStatus.COMPLETED, RuntimeStatus.FAILED, RuntimeStatus.
 
 @dataclass(frozen=True)
 class ParentTask:
-    """The place of a child in its parent: where the result goes."""
+    """A child's task in its parent, which receives the result."""
 
     instance_id: str
     execution_id: str
@@ -28,9 +28,9 @@ class ParentTask:
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance; `execution_id` changes with every continue-as-new and every restart.
+    """One instance; `execution_id` changes with every continue-as-new and restart.
 
-    input: JSON text as it was posted, or None; an SDK client posts a JSON string that holds JSON.
+    input: JSON text as posted, or None; SDK clients post a JSON string that contains JSON.
     output: JSON text, or the plain reason of a failure or termination.
     custom_status: JSON text. created_at, updated_at: wire timestamps.
     """
@@ -52,7 +52,7 @@ class Instance:
         return self.runtime_status in ENDED
 
 
-class InstanceExists(Exception):  # noqa: N818  # the caller's mistake, told in the words of the real host
+class InstanceExists(Exception):  # noqa: N818  # the caller's mistake, with the real host's message
     """Another instance with this id has not ended yet."""
 
     def __init__(self, status: RuntimeStatus) -> None:

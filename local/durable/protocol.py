@@ -1,6 +1,6 @@
-"""The out-of-process protocol around one run of an orchestrator: trigger out, state or failure back.
+"""The out-of-process protocol around one replay: trigger out, state or failure back.
 
-Source: OrchestrationTriggerAttributeBindingProvider.cs and OutOfProcExceptionHelpers.cs; for the reading side
+Source: OrchestrationTriggerAttributeBindingProvider.cs and OutOfProcExceptionHelpers.cs; for the reader,
 azure.durable_functions.models.DurableOrchestrationContext.
 """
 
@@ -20,8 +20,8 @@ _MAX_CUSTOM_STATUS_KB = 16  # DurableOrchestrationContext.cs, SetCustomStatus
 
 OUT_OF_PROC_LABEL = "$OutOfProcData$:"
 
-# Events that the SDK has no use for. Each costs it a parse of its timestamp (30 us) in every episode, half of
-# the price of a long sequential orchestration, so they stay in the store.
+# Events that the SDK doesn't use. Parsing each timestamp (30 us) in every episode would be half of
+# the cost of a long sequential orchestration, so they stay in the store.
 _UNREAD = SCHEDULING | {EventType.ORCHESTRATOR_COMPLETED}
 
 
@@ -34,7 +34,7 @@ class TimerLimits:
 
 
 def trigger_json(instance: Instance, history: Sequence[HistoryEvent], limits: TimerLimits) -> str:
-    """The body of an orchestration trigger; `history` ends with the events of this episode."""
+    """Return the body of an orchestration trigger; `history` ends with this episode's events."""
     fields: dict[str, JsonValue] = {
         "input": None if instance.input is None else json.loads(instance.input),
         "instanceId": instance.instance_id,
@@ -54,14 +54,14 @@ async def run_generator(functions: AppFunctions, name: str, trigger: str) -> Orc
     """Let the SDK replay the orchestrator.
 
     Raises:
-        ReplayFailed: it is gone from the app, it failed without a state (an error outside the generator), or
-            the state is malformed.
+        ReplayFailed: the orchestrator is missing from the app, failed outside its generator, or returned
+            malformed state.
     """
     if name not in functions.orchestrators():
         raise ReplayFailed(unknown_function(name, "orchestrator", functions.orchestrators()))
     try:
         state_json = await functions.run_orchestrator(name, trigger)
-    except Exception as error:  # by contract: whatever application code and the SDK raise
+    except Exception as error:  # by contract: anything that application code and the SDK raise
         _, label, state_json = str(error).partition(OUT_OF_PROC_LABEL)
         if not label:
             raise ReplayFailed(f"Orchestrator function '{name}' failed: {error}") from error
@@ -72,10 +72,10 @@ async def run_generator(functions: AppFunctions, name: str, trigger: str) -> Orc
 
 
 def custom_status_text(state: OrchestratorState, name: str) -> str | None:
-    """The custom status as JSON text; None when the orchestrator has set none, or a falsy one.
+    """Return the custom status as JSON text; None if it is unset or falsy.
 
     Raises:
-        ReplayFailed: it is larger than the host takes.
+        ReplayFailed: it exceeds the host's limit.
     """
     if state.custom_status is None:
         return None

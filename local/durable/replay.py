@@ -1,7 +1,7 @@
-"""The host's half of a replay: which work is scheduled, which is open, and whether all of it is done.
+"""The host's half of a replay: which work is scheduled, which is open, and whether all of it is done. Pure.
 
-Pure. The SDK replays the generator and returns its actions; DurableTask replays the actions against the same
-history, one after the other, and gives out the sequence numbers. Both must come to the same numbers.
+The SDK replays the generator and returns its actions; DurableTask replays the actions in order against the
+same history and assigns sequence numbers. Both must arrive at the same numbers.
 Source: OutOfProcOrchestrationShim.cs (schemas V2 and V3), TaskOrchestrationContext.cs and -Executor.cs.
 """
 
@@ -39,7 +39,7 @@ from local.durable.work import (
 
 
 class HostTask:
-    """A task that is finished from outside, by `finish`: an activity, child, timer or awaited event."""
+    """A task that is ended from outside by `finish`: an activity, child, timer or awaited event."""
 
     def __init__(self) -> None:
         self.done = False
@@ -47,14 +47,16 @@ class HostTask:
         self._callback: Callable[[bool], None] | None = None
 
     def then(self, callback: Callable[[bool], None]) -> None:
-        """Call back with `failed` when this task ends, or now if it has. A task has one parent."""
+        """Call `callback` with `failed` when this task ends, or now if it has ended. A
+        task has one parent.
+        """
         if self.done:
             callback(self.failed)
         else:
             self._callback = callback
 
     def finish(self, *, failed: bool = False) -> None:
-        """End this task, and whatever ends with it. A second call changes nothing."""
+        """End this task and those that end with it. A second call is ignored."""
         if self.done:
             return
         self.done, self.failed = True, failed
@@ -63,9 +65,9 @@ class HostTask:
 
 
 class CompoundTask(HostTask):
-    """Done when `needed` of the children are: all of them for WhenAll, one for WhenAny.
+    """A task that ends when `needed` children have: all for WhenAll, one for WhenAny.
 
-    Failed children count as finished: on the host a WhenAll waits for all, also after an error.
+    Failed children count: in the host a WhenAll waits for all children even after an error.
     """
 
     def __init__(self, children: Sequence[HostTask], *, needed: int) -> None:
@@ -83,9 +85,9 @@ class CompoundTask(HostTask):
 
 
 class RetriedTask(HostTask):
-    """attempt, timer, attempt, ... and one more timer, due at once, after the last failure.
+    """Attempts separated by timers, and one more timer, due at once, after the last failure.
 
-    That last timer is a fault of early DurableTask which had to stay; the SDK waits for it.
+    That last timer is a bug of early DurableTask that had to stay; the SDK waits for it.
     Source: DurableTask.Core/RetryInterceptor.cs.
 
     Args:
@@ -130,8 +132,8 @@ def replay(history: Iterable[HistoryEvent], actions: Sequence[Action], scope: Re
     """Run the actions against the history.
 
     Raises:
-        ReplayFailed: the history holds work that the actions do not ask for at that place (non-determinism),
-            an unknown function, an unusable child id, or something that this executor does not support.
+        ReplayFailed: the history contains work that the actions don't request at that point
+            (non-determinism), an unknown function, an unusable child id, or an unsupported action.
     """
     run = _Replay(actions, scope)
     for event in history:
@@ -181,7 +183,7 @@ class _Replay:
         elif kind in SCHEDULING:
             self._confirm(event)
         elif kind in COMPLETIONS:
-            # A late result of something cancelled or ended before is ignored, as the host does.
+            # Late results of cancelled or ended tasks are ignored, as in the host.
             if (task := self.open_tasks.pop(event.ended_id, None)) is not None:
                 task.finish(failed=kind in FAILURES)
         elif kind is EventType.EVENT_RAISED:
@@ -190,7 +192,7 @@ class _Replay:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Reach the next actions, one by one, until one is not done yet."""
+        """Run the following actions, one by one, until one isn't done yet."""
         while self._awaited is None or self._awaited.done:
             self._awaited = None
             if self.unreached == 0:
@@ -201,7 +203,7 @@ class _Replay:
 
     @singledispatchmethod
     def _begin(self, action: Action) -> HostTask:
-        """Invoke one action as the host's API would; its leaves take their sequence numbers depth first."""
+        """Invoke one action like the host's API; its leaves get sequence numbers depth first."""
         raise TypeError(f"an action of the protocol without a rule: {action}")
 
     @_begin.register
@@ -233,7 +235,7 @@ class _Replay:
         if self._buffered[name]:
             self._buffered[name].popleft()
             return _finished()
-        # A stack: the newest waiter gets the event, so that waiters abandoned in a WhenAny are left behind.
+        # A stack: the newest waiter gets the event, so waiters abandoned by a WhenAny never do.
         self._waiting[name].append(task := HostTask())
         return task
 
@@ -273,8 +275,8 @@ class _Replay:
     def _create_timer(self, fire_at: datetime, *, cancelled: bool = False) -> HostTask:
         task = self._schedule(lambda task_id: TimerRequest(task_id, fire_at, cancelled))
         if cancelled:
-            # The host cancels right where it creates. On a replay the timer, and a WhenAny around it, is
-            # therefore over before anything else happens: see "Traps" in docs/internals/durable-executor.md.
+            # The host cancels immediately after creation, so on a replay the timer and a WhenAny over it are
+            # done before anything else happens: see "Traps" in docs/internals/durable-executor.md.
             task_id = self._next_id - 1
             self.cancelled_timers.add(task_id)
             self.open_tasks.pop(task_id).finish()
@@ -296,13 +298,13 @@ class _Replay:
             self._buffered[name].append(event)
 
     def _confirm(self, event: HistoryEvent) -> None:
-        """Match an event that scheduled work with the action that asks for it now."""
+        """Match a scheduling event with the action that currently requests it."""
         request = self.unconfirmed.pop(event.event_id, None)
         expected = REQUEST_OF_EVENT[event.event_type]
-        found = None if request is None else describe(type(request), getattr(request, "name", None))
+        description = None if request is None else describe(type(request), getattr(request, "name", None))
         before = describe(expected, event.name)
-        if found != before:
-            instead = f"produced {found} there" if found else "has not (yet?) scheduled this task"
+        if description != before:
+            instead = f"produced {description} there" if description else "has not (yet?) scheduled this task"
             raise ReplayFailed(
                 "Non-Deterministic workflow detected: a previous execution of this orchestration scheduled "
                 f"{before} with sequence ID {event.event_id}, but the current replay {instead}. Was a change "
@@ -316,6 +318,6 @@ def _finished() -> HostTask:
     return task
 
 
-def _require(name: str, known: Collection[str], kind: str) -> None:
-    if name not in known:
-        raise ReplayFailed(unknown_function(name, kind, known))
+def _require(name: str, names: Collection[str], kind: str) -> None:
+    if name not in names:
+        raise ReplayFailed(unknown_function(name, kind, names))

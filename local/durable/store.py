@@ -1,4 +1,4 @@
-"""What the executor keeps, and the transactions that change it: one per episode, one per result."""
+"""The executor's data and the transactions that change it: one per episode, one per result."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from local.durable.work import ActivityWork, TaskKey, TimerWork
 
 
 class Store:
-    """Durable state of one task hub. Not for several threads: the event loop's thread owns it."""
+    """The durable state of one task hub. Not thread-safe: only the event loop's thread uses it."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self.database = Database(path)
@@ -25,12 +25,14 @@ class Store:
         self.database.close()
 
     def last_heartbeat(self) -> float | None:
-        """When the process before this one was last known to run, as a timestamp; None if it stopped."""
+        """Return when the previous process was last known to run, as a timestamp; None
+        after an orderly stop.
+        """
         rows = self.database.rows("SELECT at FROM heartbeat")
         return rows[0]["at"] if rows else None
 
     def beat(self, at: float | None) -> None:
-        """Note that the executor runs; None = it stops in order."""
+        """Record that the executor is running; None = an orderly stop."""
         with self.database.transaction() as connection:
             connection.execute("DELETE FROM heartbeat")
             if at is not None:
@@ -43,11 +45,11 @@ class Store:
         rows = self.database.rows(
             "SELECT events FROM history WHERE instance_id = ? ORDER BY episode", instance_id
         )
-        # The rows are JSON arrays: joined without their brackets they parse as one.
+        # The rows are JSON arrays; joined without brackets they parse as one array.
         return load_events("[" + ",".join(row["events"][1:-1] for row in rows) + "]")
 
     def waiting(self, instance_id: str) -> list[instance_table.WaitingEvent]:
-        """What no episode has taken yet, oldest first."""
+        """Return the instance's pending events, oldest first."""
         rows = self.database.rows(
             "SELECT position, event FROM inbox WHERE instance_id = ? ORDER BY position", instance_id
         )
@@ -68,7 +70,7 @@ class Store:
         return [TimerWork(_key(row), parse_utc(row["fire_at"])) for row in rows]
 
     def is_open(self, key: TaskKey) -> bool:
-        """Whether an activity still has anybody to answer to."""
+        """Return whether an instance still waits for the activity."""
         return bool(
             self.database.rows(
                 "SELECT 1 FROM activities WHERE instance_id = ? AND task_id = ? AND execution_id = ?",
@@ -79,7 +81,7 @@ class Store:
         )
 
     def create(self, instance: Instance) -> None:
-        """Add an instance with its ExecutionStarted waiting.
+        """Add an instance with its ExecutionStarted pending.
 
         Raises:
             InstanceExists: an instance with this id has not ended.
@@ -88,24 +90,24 @@ class Store:
             instance_table.create(connection, instance)
 
     def post(self, instance_id: str, event: HistoryEvent) -> bool:
-        """Let an event wait for an instance; False when there is none, or it has ended."""
+        """Add a pending event. Return False if the instance is missing or has ended."""
         with self.database.transaction() as connection:
             return instance_table.post(connection, instance_id, event)
 
     def purge(self, instance_id: str) -> bool:
         with self.database.transaction() as connection:
-            found = instance_table.find(self.database, instance_id) is not None
+            exists = instance_table.find(self.database, instance_id) is not None
             instance_table.remove(connection, instance_id)
-            return found
+            return exists
 
     def end_activity(self, key: TaskKey, event: HistoryEvent) -> bool:
-        """Record a result, once; False when nobody waits for it any more."""
+        """Record a result once. Return False if nothing waits for it any more."""
         return self._end(
             "DELETE FROM activities WHERE instance_id = ? AND task_id = ? AND execution_id = ?", key, event
         )
 
     def end_timer(self, key: TaskKey, event: HistoryEvent) -> bool:
-        """Record that a timer fired, once; False when it was cancelled meanwhile."""
+        """Record once that a timer fired. Return False if it was cancelled meanwhile."""
         return self._end(
             "DELETE FROM timers WHERE instance_id = ? AND task_id = ? AND execution_id = ?", key, event
         )
@@ -115,13 +117,13 @@ class Store:
             removed = connection.execute(removal, (key.instance_id, key.task_id, key.execution_id))
             return removed.rowcount == 1 and instance_table.post(connection, key.instance_id, event)
 
-    def commit(self, instance: Instance, taken: Sequence[int], episode: Episode) -> Committed:
-        """Write an episode. Nothing is written if the instance was purged or replaced while it ran."""
+    def commit(self, instance: Instance, positions: Sequence[int], episode: Episode) -> Committed:
+        """Write an episode, unless the instance was purged or replaced while it ran."""
         with self.database.transaction() as connection:
             current = instance_table.find(self.database, instance.instance_id)
             if current is None or current.execution_id != instance.execution_id:
                 return NOTHING
-            return EpisodeWriter(connection, instance, self._clock.now()).write(taken, episode)
+            return EpisodeWriter(connection, instance, self._clock.now()).write(positions, episode)
 
 
 def _key(row: sqlite3.Row) -> TaskKey:

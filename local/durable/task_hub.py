@@ -1,4 +1,4 @@
-"""What a client may do with instances: start, look, list, raise events, terminate, purge."""
+"""The client's operations on instances: start, get, list, raise events, terminate, purge."""
 
 import re
 from collections.abc import Callable
@@ -17,14 +17,14 @@ _INVALID_IN_IDS = re.compile(r"[/\\#?\x00-\x1f\x7f]")
 
 
 class InvalidRequest(Exception):  # noqa: N818  # the caller's mistake, answered with 400
-    """An argument that the host refuses, in its words."""
+    """An argument that the host refuses, with its message."""
 
 
 class TaskHub:
-    """The client's side of the store; everything it changes is seen by the next episode.
+    """The client's view of the store; the next episode sees all changes.
 
     Args:
-        wake: tells the runner that an instance has news.
+        wake: tells the runner that an instance has pending events.
     """
 
     def __init__(
@@ -36,15 +36,15 @@ class TaskHub:
         self._wake = wake
 
     def start_new(self, name: str, instance_id: str | None, input_json: str | None, version: str) -> str:
-        """Start an instance; one with the same id that has ended is replaced. Returns the id.
+        """Start an instance and return its id. An ended instance with the same id is replaced.
 
         Raises:
-            InvalidRequest: no such orchestrator, or an id that the host does not take.
+            InvalidRequest: the orchestrator doesn't exist, or the id is invalid.
             InstanceExists: an instance with this id has not ended.
         """
-        known = self._functions.orchestrators()
-        if name not in known:
-            raise InvalidRequest(unknown_function(name, "orchestrator", known))
+        names = self._functions.orchestrators()
+        if name not in names:
+            raise InvalidRequest(unknown_function(name, "orchestrator", names))
         now = utc_text(self._clock.now())
         instance = Instance(
             instance_id=_valid_id(instance_id) if instance_id else uuid4().hex,
@@ -66,25 +66,29 @@ class TaskHub:
     def history(self, instance_id: str) -> list[HistoryEvent]:
         return self._store.history(instance_id)
 
-    def list_page(self, wanted: InstanceFilter, size: int, token: str | None) -> InstancePage:
-        """Raises: ValueError, the token is not one of ours."""
-        return instance_table.list_page(self._store.database, wanted, size, token)
+    def list_page(self, criteria: InstanceFilter, size: int, token: str | None) -> InstancePage:
+        """Return a page of instances.
+
+        Raises:
+            ValueError: the token is invalid.
+        """
+        return instance_table.list_page(self._store.database, criteria, size, token)
 
     def raise_event(self, instance_id: str, event_name: str, data_json: str) -> bool:
-        """Let an event wait for an instance; False when it has ended or does not exist."""
+        """Add a pending event. Return False if the instance has ended or doesn't exist."""
         return self._post(instance_id, EventType.EVENT_RAISED, name=event_name, data=data_json)
 
     def terminate(self, instance_id: str, reason: str) -> bool:
-        """End an instance. Its children continue, as with Azure Storage; callers end them if they want to."""
+        """Terminate an instance. Its children continue, as with Azure Storage; callers end them if needed."""
         return self._post(instance_id, EventType.EXECUTION_TERMINATED, data=reason)
 
     def purge(self, instance_id: str) -> bool:
-        """Remove an instance whatever its status; False when there is none."""
+        """Delete an instance in any state. Return False if it doesn't exist."""
         return self._store.purge(instance_id)
 
-    def purge_matching(self, wanted: InstanceFilter) -> int:
-        """Remove all that match and have ended; returns how many."""
-        return instance_table.purge(self._store.database, wanted)
+    def purge_matching(self, criteria: InstanceFilter) -> int:
+        """Delete all matching instances that have ended. Return their number."""
+        return instance_table.purge(self._store.database, criteria)
 
     def _post(
         self,

@@ -1,4 +1,4 @@
-"""Work that an orchestration asks for: as its replay requests it, and as it is carried out. Values only."""
+"""Work requested by an orchestration, as requested by its replay and as executed. Values only."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from datetime import datetime
 from local.durable.history import EventType, HistoryEvent
 
 
-class ReplayFailed(Exception):  # noqa: N818  # the outcome of an instance, not a fault of the executor
-    """The instance cannot continue; the text is its failure reason."""
+class ReplayFailed(Exception):  # noqa: N818  # the outcome of an instance, not an error of the executor
+    """The instance can't continue; the message is its failure reason."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ _WORDS: dict[type[Request], str] = {
 
 @dataclass(frozen=True)
 class TaskKey:
-    """One scheduled piece of work; an execution id that is no longer current makes its result void."""
+    """A scheduled piece of work. If its execution id is no longer current, its result is void."""
 
     instance_id: str
     execution_id: str
@@ -72,7 +72,7 @@ class TimerWork:
 
 @dataclass(frozen=True)
 class ReplayScope:
-    """What a replay must know of its instance: ids for generated child ids, and the functions that exist."""
+    """The context of a replay: ids for generated child ids, and the existing functions."""
 
     instance_id: str
     execution_id: str
@@ -83,15 +83,15 @@ class ReplayScope:
 
 @dataclass(frozen=True)
 class ReplayOutcome:
-    """What the host knows after the last event.
+    """The host's state after the last event.
 
-    requests: work not yet in the history, in the order of its sequence numbers.
+    requests: work not yet in the history, by sequence number.
     cancelled_timers: sequence numbers of all cancelled timers, old and new.
-    has_open_tasks: activities, children or uncancelled timers are still out; events awaited do not count.
+    has_open_tasks: activities, children or uncancelled timers are open; awaited events don't count.
     all_awaited: every action was reached and has ended.
-    continue_as_new: the input of the next execution, as JSON text.
+    continue_as_new: input of the next execution, as JSON text.
     carried_events: raised after continue_as_new was reached; they belong to the next execution.
-    unreached: actions that the generator asks for already while the host still awaits an earlier one.
+    unreached: actions that the generator already requests while the host still awaits an earlier one.
     """
 
     requests: list[Request]
@@ -104,5 +104,5 @@ class ReplayOutcome:
 
 
 def describe(kind: type[Request], name: str | None) -> str:
-    """A request in words, for messages: `an activity named 'parse'`."""
+    """Describe a request for messages: `an activity named 'parse'`."""
     return f"{_WORDS[kind]} named '{name}'" if name else _WORDS[kind]

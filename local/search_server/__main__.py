@@ -1,4 +1,6 @@
-"""`python -m local.search_server`: take the port and the folder, load, serve until SIGTERM. Loopback only."""
+"""`python -m local.search_server`: reserve the port and folder, load, and serve until
+SIGTERM. Loopback only.
+"""
 
 import argparse
 import fcntl
@@ -13,13 +15,13 @@ from local.loopback import USAGE_ERROR, bind, serve
 
 
 def main(load_routes: Callable[[], list[Route]] = list) -> int:
-    """Exit status: 0 after a clean stop, 2 when the port or the folder is taken.
+    """Run the server. Return 0 after a clean stop, 2 if the port or folder is in use.
 
     Args:
-        load_routes: further ones; called when the port and the folder are taken.
+        load_routes: additional routes, loaded after the port and folder are reserved.
     """
     arguments = _arguments()
-    # Before numpy is loaded. Its threads fight with ours: 272 searches a second fell to 31 with the default.
+    # Before numpy is imported. Its threads compete with ours: by default 272 searches a second fell to 31.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     listener = bind(arguments.port)
     arguments.data.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Aliases: second names of indexes, for operations on documents and for reading a definition.
+"""Aliases: second names of indexes, for document operations and for reading a definition.
 
-As in the service, nothing else takes an alias: an index is deleted, and text analyzed, by its own name only.
-What the service allows beyond that, changing a definition through an alias, is refused here.
+As in the service, nothing else accepts an alias: indexes are deleted, and text analyzed, by index name only.
+Changing a definition through an alias, which the service allows, is refused here.
 """
 
 import json
@@ -20,10 +20,10 @@ from local.search_server.schema import JsonObject
 
 
 class AliasStore:
-    """Every method may be called from any thread. The file holds all aliases, and is replaced as a whole.
+    """All aliases, in one file that is replaced atomically. Thread-safe.
 
     Raises:
-        RequestError: 404 unknown, 409 exists, 412 another etag, 400 no name.
+        RequestError: 404 unknown, 409 exists, 412 different etag, 400 no name.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,9 +39,9 @@ class AliasStore:
         return name in self._aliases
 
     def get(self, name: str) -> JsonObject:
-        if (found := self._aliases.get(name)) is None:
+        if (alias := self._aliases.get(name)) is None:
             raise not_found(f"No alias with the name '{name}' was found in the service.")
-        return found
+        return alias
 
     def create(self, body: JsonObject) -> JsonObject:
         name = body.get("name")
@@ -55,7 +55,7 @@ class AliasStore:
     def create_or_update(
         self, name: str, body: JsonObject, *, if_match: str | None, if_none_match: str | None
     ) -> tuple[JsonObject, bool]:
-        """The stored definition, and whether it is new."""
+        """Return the stored definition, and whether it is new."""
         with self._lock:
             is_new = name not in self._aliases
             check_precondition(None if is_new else self._etag(name), if_match, if_none_match)
@@ -70,10 +70,10 @@ class AliasStore:
         return str(self.get(name)["@odata.etag"])
 
     def _put(self, name: str, body: JsonObject) -> JsonObject:
-        kept = {key: value for key, value in body.items() if not key.startswith("@odata.")}
-        made: JsonObject = {"@odata.etag": new_etag(), **kept}
-        self._keep({**self._aliases, name: made})
-        return made
+        properties = {key: value for key, value in body.items() if not key.startswith("@odata.")}
+        definition: JsonObject = {"@odata.etag": new_etag(), **properties}
+        self._keep({**self._aliases, name: definition})
+        return definition
 
     def _keep(self, aliases: dict[str, JsonObject]) -> None:
         draft = self._path.with_suffix(".new")
@@ -94,10 +94,10 @@ def alias_routes() -> list[Route]:
 
 
 def served_index(request: Request) -> Index:
-    """The index of the address, which may name an alias.
+    """Return the index in the URL, resolving an alias.
 
     Raises:
-        RequestError: 404 neither an index nor an alias of one.
+        RequestError: 404 neither an index nor an alias.
     """
     name = request.path_params["name"]
     catalog, resources = _catalog(request), _aliases(request)
@@ -107,7 +107,7 @@ def served_index(request: Request) -> Index:
 
 
 def refuse_name_of_alias(request: Request, name: str) -> None:
-    """Indexes and aliases share their names.
+    """Check that an index name isn't used by an alias.
 
     Raises:
         RequestError: 409.
@@ -117,16 +117,17 @@ def refuse_name_of_alias(request: Request, name: str) -> None:
 
 
 def refuse_index_of_alias(request: Request, name: str) -> None:
-    """An index that an alias stands for cannot be deleted ("Create an index alias", learn.microsoft.com).
+    """Check that no alias points to an index, which then can't be deleted ("Create an index alias",
+    learn.microsoft.com).
 
     Raises:
-        RequestError: 400 names the aliases.
+        RequestError: 400, naming the aliases.
     """
     aliases = [str(alias["name"]) for alias in _aliases(request).all() if _target(alias) == name]
     if aliases:
-        told = ", ".join(sorted(aliases))
+        names = ", ".join(sorted(aliases))
         raise RequestError(
-            f"Cannot delete index '{name}': delete the aliases mapped to it ({told}), or map them elsewhere."
+            f"Cannot delete index '{name}': delete the aliases mapped to it ({names}), or map them elsewhere."
         )
 
 
@@ -150,10 +151,10 @@ async def put_alias(request: Request) -> Response:
         raise RequestError("The alias name in the body differs from the one in the address.")
     _check(request, body)
     if_match, if_none_match = conditions(request)
-    made, is_new = _aliases(request).create_or_update(
+    definition, is_new = _aliases(request).create_or_update(
         name, body, if_match=if_match, if_none_match=if_none_match
     )
-    return json_response(made, 201 if is_new else 200)
+    return json_response(definition, 201 if is_new else 200)
 
 
 async def delete_alias(request: Request) -> Response:

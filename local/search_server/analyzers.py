@@ -1,7 +1,7 @@
-"""The analyzers `standard.lucene` and `keyword` of the service, built of tantivy's. Any other is refused.
+"""The service's analyzers `standard.lucene` and `keyword`, built from tantivy's. Others are refused.
 
 The standard tokenizer follows Unicode's word boundaries (UAX 29) as far as one pattern can: words keep inner
-apostrophes and dots, numbers their separators, and an ideograph is a token of its own.
+apostrophes and dots, numbers keep separators, and each ideograph is a token.
 """
 
 from functools import lru_cache
@@ -11,7 +11,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 STANDARD: Final = "standard.lucene"
 KEYWORD: Final = "keyword"
-# For the semantic heuristic only: English stems, for a question's own words say nothing about its answer.
+# For the semantic heuristic only: English stems, without question words, which say nothing about the answer.
 QUESTION: Final = "groundwork.question"
 MAX_TOKEN_CHARS: Final = 300  # Lucene's limit for one token
 _WORD: Final = r"[\w--[\p{Han}\p{Hiragana}]]"

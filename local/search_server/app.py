@@ -1,4 +1,4 @@
-"""The application: routes, the key, and what lives as long as the process."""
+"""The application: routes, key check and process-wide state."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -20,12 +20,12 @@ from local.search_server.index_routes import index_routes
 
 
 def create_app(data_folder: Path, key: str, further_routes: Sequence[Route] = ()) -> Starlette:
-    """The server over a folder, with all its indexes loaded.
+    """Create the server over a folder, with all its indexes loaded.
 
     Args:
-        data_folder: holds one SQLite file per index; made if missing. Only one server may use it at a time.
-        key: what clients must send as `api-key`.
-        further_routes: beside those of the server.
+        data_folder: has one SQLite file per index; created if missing. Only one server may use it at a time.
+        key: required as `api-key`.
+        further_routes: additional routes.
     """
     catalog = Catalog(data_folder)
     aliases = AliasStore(data_folder / "aliases.json")
@@ -55,5 +55,5 @@ def create_app(data_folder: Path, key: str, further_routes: Sequence[Route] = ()
 
 
 async def health(request: Request) -> JSONResponse:
-    """Only reachable once the indexes are loaded: the server listens after that."""
+    """Report readiness. The server listens only after the indexes are loaded."""
     return JSONResponse({"status": "ok"})

@@ -1,4 +1,4 @@
-"""The indexes of one data folder by name: created, changed under etags, deleted, and found again at start."""
+"""The indexes of one data folder by name: created, updated under etags, deleted, and loaded at start."""
 
 import secrets
 import threading
@@ -13,15 +13,15 @@ from local.search_server.schema import Schema
 from local.search_server.store import IndexStore, open_store
 
 _SUFFIX: Final = ".sqlite"
-# What may change in an existing field without rebuilding the index.
+# Attributes of a field that can change without rebuilding the index.
 _CHANGEABLE: Final = {"retrievable", "search_analyzer", "synonym_maps"}
 
 
 class Catalog:
-    """Every method may be called from any thread.
+    """The indexes. Thread-safe.
 
     Raises:
-        RequestError: 404 unknown, 409 exists, 412 another etag, 400 a definition that cannot be taken.
+        RequestError: 404 unknown, 409 exists, 412 different etag, 400 invalid definition.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -61,7 +61,7 @@ class Catalog:
     def create_or_update(
         self, definition: IndexDefinition, if_match: str | None, if_none_match: str | None
     ) -> tuple[Index, bool]:
-        """The index, and whether it is new."""
+        """Return the index, and whether it is new."""
         with self._lock:
             index = self._indexes.get(definition.name)
             check_precondition(index.etag if index else None, if_match, if_none_match)
@@ -97,7 +97,7 @@ def new_etag() -> str:
 
 
 def check_precondition(etag: str | None, if_match: str | None, if_none_match: str | None) -> None:
-    """Compare the etag of a resource (None: there is none) with the headers of a request."""
+    """Compare a resource's etag (None = it doesn't exist) with the request's headers."""
     if if_match is not None and not _matches(etag, if_match):
         raise precondition_failed()
     if if_none_match is not None and _matches(etag, if_none_match):
@@ -117,14 +117,14 @@ def _path(folder: Path, name: str) -> Path:
 def _load(path: Path) -> Index | None:
     store, definition, etag = open_store(path)
     if definition is None or etag is None:
-        # Killed while the index was being created: nothing was acknowledged.
+        # Killed during the creation of the index, which was never acknowledged.
         store.close()
         return None
     return Index(Schema(IndexDefinition.model_validate_json(definition)), store, etag)
 
 
 def _check_change(before: list[FieldDefinition], after: list[FieldDefinition]) -> None:
-    """Fields may be added; what exists may hardly change."""
+    """Check that fields were only added, or changed in permitted attributes."""
     by_name = {field.name: field for field in after}
     for old in before:
         new = by_name.get(old.name)

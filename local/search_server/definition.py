@@ -1,4 +1,4 @@
-"""An index definition as it travels: parsed strictly, defaults filled in as the service echoes them."""
+"""Index definitions on the wire: parsed strictly, with the defaults that the service returns."""
 
 import re
 from typing import Final, Literal, Self
@@ -15,7 +15,7 @@ MAX_DIMENSIONS: Final = 4096
 
 
 class WireModel(BaseModel):
-    """A part of the protocol: camelCase on the wire, frozen, and an unknown property is an error."""
+    """A part of the protocol: camelCase on the wire, frozen, unknown properties are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
@@ -40,7 +40,7 @@ class FieldDefinition(WireModel):
     synonym_maps: list[str] | None = None
 
     def with_defaults(self) -> Self:
-        """The same field with every attribute that the service fills in when it is left out."""
+        """Return the field with the attributes that the service adds."""
         is_text = edm.STRING in self.type
         ordinary = self.type != edm.VECTOR
         defaults = {
@@ -53,9 +53,9 @@ class FieldDefinition(WireModel):
             "facetable": ordinary,
             "synonym_maps": [],
         }
-        given = {name: getattr(self, name) for name in defaults}
+        values = {name: getattr(self, name) for name in defaults}
         return self.model_copy(
-            update={name: default for name, default in defaults.items() if given[name] is None}
+            update={name: default for name, default in defaults.items() if values[name] is None}
         )
 
 
@@ -97,7 +97,7 @@ Metric = Literal["cosine"]
 
 
 class HnswParameters(WireModel):
-    """Echoed: search here is exact."""
+    """HNSW parameters, returned unused: search here is exact."""
 
     metric: Metric = "cosine"
     m: int = 4
@@ -161,10 +161,10 @@ class IndexDefinition(WireModel):
 
 
 def check_definition(definition: IndexDefinition) -> None:
-    """Refuse what the service refuses, and what this server would otherwise silently not do.
+    """Refuse what the service refuses, and what this server would silently ignore.
 
     Raises:
-        RequestError: 400, naming the field or the part.
+        RequestError: 400, naming the field or part.
     """
     if not _INDEX_NAME.fullmatch(definition.name):
         raise RequestError(

@@ -1,4 +1,4 @@
-"""Routes over documents: indexing, lookup, count, search; and counts of their use."""
+"""Routes for documents (indexing, lookup, count, search) and usage counters."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,21 +27,21 @@ class Stats:
         self.reset()
 
     def reset(self) -> None:
-        """Set everything to zero."""
+        """Set all counters to zero."""
         self._writes: dict[str, Counter[str]] = {}
         self._searches: Counter[str] = Counter()
 
     def count_writes(self, index: str, actions: Sequence[Action]) -> None:
-        """Note a batch that was applied, each action by its kind."""
+        """Count an applied batch by kind of action."""
         self._writes.setdefault(index, Counter()).update(action.kind.value for action in actions)
 
     def count_search(self, index: str) -> None:
-        """Note a search, whatever it found."""
+        """Count a search."""
         self._searches[index] += 1
 
     @property
     def body(self) -> JsonObject:
-        """Writes by index and kind of action, and searches by index."""
+        """Return writes by index and kind of action, and searches by index."""
         return {
             "writes": {index: dict(kinds) for index, kinds in sorted(self._writes.items())},
             "searches": dict(sorted(self._searches.items())),
@@ -124,7 +124,7 @@ def _look_up(index: Index, key: str, paths: list[str]) -> JsonObject:
         return projection.apply(document.body, document.vectors)
 
 
-def _search(index: Index, asked: SearchRequest, body: JsonObject) -> Response:
+def _search(index: Index, request: SearchRequest, body: JsonObject) -> Response:
     with index.view() as view:
-        answer = run_search(view, asked, body)
+        answer = run_search(view, request, body)
     return json_response(answer)

@@ -1,7 +1,7 @@
-"""A batch of document actions, validated before anything is written. Pure: JSON in, frozen actions out.
+"""Batches of document actions, validated before anything is written. Pure: JSON in, frozen actions out.
 
-One bad property refuses the whole batch, as the service does; only what depends on stored documents
-(a merge into a missing key) is answered per document.
+One invalid property refuses the whole batch, as in the service; only errors that depend on stored documents
+(a merge into a missing key) are reported per document.
 """
 
 import re
@@ -31,7 +31,7 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Document:
-    """Canonical values: `body` without vectors, and each vector by field path."""
+    """Canonical values: `body` without vectors, and vectors by field path."""
 
     body: JsonObject
     vectors: Mapping[str, Vector] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Action:
-    """One validated action. `given` and `vectors` hold only the properties that the caller sent."""
+    """A validated action. `given` and `vectors` have only the properties in the request."""
 
     kind: ActionKind
     key: str
@@ -48,10 +48,10 @@ class Action:
 
 
 def parse_batch(schema: Schema, batch: JsonValue) -> list[Action]:
-    """The actions of a request body.
+    """Parse a request body.
 
     Raises:
-        RequestError: 400 for anything malformed, 413 for too many actions.
+        RequestError: 400 if malformed, 413 for too many actions.
     """
     rows = batch.get("value") if isinstance(batch, dict) else None
     if not isinstance(rows, list) or not rows:
@@ -64,7 +64,7 @@ def parse_batch(schema: Schema, batch: JsonValue) -> list[Action]:
 
 
 def uploaded(schema: Schema, action: Action) -> Document:
-    """The document that an upload makes: what is not given is null."""
+    """Return the document of an upload; missing properties are null."""
     return Document(
         _complete(schema, action.given),
         {path: vector for path, vector in action.vectors.items() if vector is not None},
@@ -72,7 +72,7 @@ def uploaded(schema: Schema, action: Action) -> Document:
 
 
 def merged(schema: Schema, stored: Document, action: Action) -> Document:
-    """The stored document with the given properties replaced; collections are not merged."""
+    """Return the stored document with the given properties replaced; collections are not merged."""
     body = _complete(schema, {**stored.body, **action.given})
     vectors = {**stored.vectors, **action.vectors}
     return Document(body, {path: vector for path, vector in vectors.items() if vector is not None})
@@ -146,7 +146,7 @@ def _canonical(schema: Schema, name: str, value: JsonValue) -> JsonValue:
     return [edm.canonical_scalar(field.element_type, item, name) for item in value]
 
 
-def _complete(schema: Schema, given: JsonObject) -> JsonObject:
-    """Every declared property in declared order, null or empty if not given; vectors are kept elsewhere."""
+def _complete(schema: Schema, properties: JsonObject) -> JsonObject:
+    """Return all declared properties in order, null or empty if missing; vectors are stored separately."""
     ordinary = (field for field in schema.fields.values() if not field.is_vector)
-    return {field.path: given.get(field.path, [] if field.element_type else None) for field in ordinary}
+    return {field.path: properties.get(field.path, [] if field.element_type else None) for field in ordinary}

@@ -1,6 +1,6 @@
-"""Values of the entity data model: what JSON is accepted for a type, its canonical form, and its form in SQL.
+"""Values of the entity data model: accepted JSON, canonical form and SQL form per type. Pure.
 
-Source: "Supported data types" of the Azure AI Search REST reference. Pure.
+Source: "Supported data types" of the Azure AI Search REST reference.
 """
 
 import math
@@ -35,14 +35,14 @@ Vector = npt.NDArray[np.float32]
 
 
 def element_type(edm_type: str) -> str | None:
-    """The type inside `Collection(...)`, or None for a type that is no collection."""
+    """Return the type inside `Collection(...)`; None for other types."""
     if edm_type.startswith("Collection(") and edm_type.endswith(")"):
         return edm_type.removeprefix("Collection(").removesuffix(")")
     return None
 
 
 def parse_date(text: str) -> datetime:
-    """An instant in UTC from ISO 8601 text that carries an offset.
+    """Parse ISO 8601 text with an offset and return the instant in UTC.
 
     Raises:
         ValueError: not a date, no offset, or out of range.
@@ -57,16 +57,16 @@ def parse_date(text: str) -> datetime:
 
 
 def microseconds(moment: datetime) -> int:
-    """Exact microseconds since 1970; a float would round."""
+    """Return exact microseconds since 1970; a float would round."""
     since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def canonical_scalar(edm_type: str, value: JsonValue, path: str) -> JsonValue:
-    """The stored JSON form of one value that is not null.
+    """Return the stored JSON form of a value that isn't null.
 
     Raises:
-        RequestError: 400, the value is not of the type.
+        RequestError: 400, the value has another type.
     """
     try:
         return _CANONICAL[edm_type](value)
@@ -79,7 +79,7 @@ def canonical_scalar(edm_type: str, value: JsonValue, path: str) -> JsonValue:
 
 
 def canonical_text(value: JsonValue, path: str) -> str:
-    """A string that can be stored and compared.
+    """Return a string that can be stored and compared.
 
     Raises:
         RequestError: 400, see `canonical_scalar`.
@@ -88,7 +88,7 @@ def canonical_text(value: JsonValue, path: str) -> str:
 
 
 def sql_value(edm_type: str, value: JsonValue) -> SqlValue:
-    """A canonical value as it is compared in SQL: dates as microseconds, booleans as 0 and 1."""
+    """Return a canonical value for SQL comparisons: dates as microseconds, booleans as 0 and 1."""
     if edm_type == DATE and isinstance(value, str):
         return microseconds(parse_date(value))
     if value is None or isinstance(value, str | float):
@@ -99,17 +99,17 @@ def sql_value(edm_type: str, value: JsonValue) -> SqlValue:
 
 
 def vector_of(value: JsonValue, dimensions: int, path: str) -> Vector:
-    """A float32 vector of the declared length.
+    """Return a float32 vector of the declared length.
 
     Raises:
-        RequestError: 400, not a list of finite numbers, or of another length.
+        RequestError: 400, not a list of finite numbers, or another length.
     """
     if not isinstance(value, list) or len(value) != dimensions:
-        found = len(value) if isinstance(value, list) else "no list"
+        length = len(value) if isinstance(value, list) else "no list"
         raise RequestError(
             f"There's a mismatch in vector dimensions. The vector field '{path}', with dimension of"
             f" '{dimensions}', expects a length of '{dimensions}'. However, the provided vector has a"
-            f" length of '{found}'."
+            f" length of '{length}'."
         )
     try:
         numbers = np.asarray(value)
@@ -127,7 +127,7 @@ def vector_of(value: JsonValue, dimensions: int, path: str) -> Vector:
 def _string(value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         raise ValueError
-    # A lone surrogate is valid JSON and no valid UTF-8; SQLite could neither store nor compare it.
+    # An unpaired surrogate is valid JSON but not UTF-8; SQLite could neither store nor compare it.
     value.encode()
     return value
 

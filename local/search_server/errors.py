@@ -1,8 +1,8 @@
-"""What a caller did wrong, as one exception with the protocol's status and code. Never for our own faults."""
+"""The exception for invalid requests, with the protocol's status and code. Never used for our own bugs."""
 
 
 class RequestError(Exception):
-    """A request that cannot be answered; becomes `{"error": {"code", "message"}}` with `status`."""
+    """An invalid request; becomes `{"error": {"code", "message"}}` with `status`."""
 
     def __init__(self, message: str, *, status: int = 400, code: str = "InvalidRequestParameter") -> None:
         super().__init__(message)

@@ -23,7 +23,7 @@ Counts = Counter[SqlValue]
 
 @dataclass(frozen=True)
 class Facet:
-    """One facet expression such as `category,count:5,sort:value`."""
+    """A facet expression such as `category,count:5,sort:value`."""
 
     field: Field
     count: int = DEFAULT_COUNT
@@ -31,7 +31,7 @@ class Facet:
 
 
 def count_facets(view: View, expressions: Iterable[str], matching: Slots) -> dict[str, list[JsonObject]]:
-    """Rows by field path, as `@search.facets`.
+    """Return rows by field path, as `@search.facets`.
 
     Raises:
         RequestError: 400, an unknown field or option.
@@ -57,13 +57,13 @@ def parse_facet(schema: Schema, expression: str) -> Facet:
 
 
 def _count_values(view: View, field: Field, matching: Slots) -> Counts:
-    """How many matching documents hold each value. Counted in Python: the match may be most of the index."""
+    """Count matching documents per value, in Python, because most of the index may match."""
     if field.has_column:
-        found = view.connection.execute(f"SELECT slot, {field.column} FROM columns")  # noqa: S608 - our column name
+        rows = view.connection.execute(f"SELECT slot, {field.column} FROM columns")  # noqa: S608 - our column name
     else:
-        found = view.connection.execute("SELECT slot, value FROM elements WHERE field = ?", (field.number,))
-    wanted = set(matching.tolist())
-    return Counter(value for slot, value in found if value is not None and slot in wanted)
+        rows = view.connection.execute("SELECT slot, value FROM elements WHERE field = ?", (field.number,))
+    slots = set(matching.tolist())
+    return Counter(value for slot, value in rows if value is not None and slot in slots)
 
 
 def _rows(facet: Facet, counts: Counts) -> list[JsonObject]:

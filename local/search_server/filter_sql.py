@@ -1,6 +1,6 @@
-"""A `$filter` tree to parametrised SQL. A node that is not known here is a 400, never left out.
+"""Compiles a `$filter` tree to parametrised SQL. An unknown node is a 400, never ignored.
 
-Logic has two values, as in the service: a comparison with an absent value is false, so its negation is true.
+Logic has two values, as in the service: comparing a missing value is false, so the negation is true.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from local.search_server.schema import Field, Schema
 if TYPE_CHECKING:
     from local.search_server.edm import SqlValue
 
-MAX_VALUES: Final = 30_000  # SQLite takes 32,766 bound parameters in one statement
+MAX_VALUES: Final = 30_000  # SQLite accepts 32,766 bound parameters per statement
 
 _OPERATORS: Final[dict[type[Node], str]] = {
     ast.Eq: "IS",
@@ -52,7 +52,7 @@ _MIRRORED: Final[dict[type[Node], type[Node]]] = {
 
 @dataclass(frozen=True)
 class _Scope:
-    """What names mean at this point of the tree: inside a lambda only its range variable."""
+    """The names valid at a point of the tree: inside a lambda, only its range variable."""
 
     schema: Schema
     variable: str | None = None
@@ -60,11 +60,11 @@ class _Scope:
 
 
 def compile_filter(schema: Schema, text: str) -> Sql:
-    """SQL that selects the slots of `columns` that pass the filter.
+    """Return SQL that selects the slots of `columns` that pass the filter.
 
     Raises:
-        RequestError: 400, not a filter, an unknown or unfilterable field, types that do not fit, or anything
-            that this compiler does not know.
+        RequestError: 400, not a filter, an unknown or unfilterable field, mismatched types, or unsupported
+            syntax.
     """
     try:
         condition = _boolean(parse_filter(text), _Scope(schema))
@@ -94,7 +94,9 @@ def _constant(node: ast.Boolean, scope: _Scope) -> Sql:
 
 
 def _junction(node: ast.BoolOp, scope: _Scope) -> Sql:
-    """A chain of one operator as a balanced tree: SQLite refuses expressions deeper than 1000."""
+    """Compile a chain of one operator as a balanced tree, because SQLite refuses expressions deeper than
+    1000.
+    """
     operator = type(node.op)
     if operator not in (ast.And, ast.Or):
         raise unsupported(node.op)
@@ -115,7 +117,7 @@ def _joined(pair: list[Sql], word: str) -> Sql:
 
 
 def _chain(node: Node, operator: type[Node]) -> list[Node]:
-    """The operands of `a or b or c`, left to right, without recursion: such chains get long."""
+    """Return the operands of `a or b or c`, left to right, without recursion, because chains can be long."""
     operands: list[Node] = []
     pending = [node]
     while pending:
@@ -128,7 +130,7 @@ def _chain(node: Node, operator: type[Node]) -> list[Node]:
 
 
 def _merge_equalities(operands: list[Node], scope: _Scope) -> list[Sql]:
-    """`x eq 1 or x eq 2 or …` becomes one IN, which SQLite answers from its index."""
+    """Convert `x eq 1 or x eq 2 or …` to one IN, which SQLite answers from its index."""
     parts: list[Sql] = []
     groups: dict[str, list[SqlValue]] = {}
     for node in operands:
@@ -160,7 +162,7 @@ def _comparison(node: ast.Compare, scope: _Scope) -> Sql:
 
 
 def _sides(node: ast.Compare, scope: _Scope) -> tuple[Operand, Node, type[Node]]:
-    """Field, literal and the comparator as if the field stood on the left."""
+    """Return field, literal and comparator as if the field were on the left."""
     comparator = type(node.comparator)
     left_literal, right_literal = (isinstance(side, ast._Literal) for side in (node.left, node.right))
     if left_literal == right_literal:
@@ -244,16 +246,18 @@ def _lambda(node: ast.CollectionLambda, scope: _Scope) -> Sql:
 
 
 def _slots_with(field: Field, condition: Sql, *, negated: bool) -> Sql:
-    """Documents that have (or have not) an element for which the condition holds."""
+    """Select documents that have (or don't have) an element that satisfies the condition."""
     word = "NOT IN" if negated else "IN"
     chosen = f"SELECT elements.slot FROM elements WHERE elements.field = ? AND {condition.text}"  # noqa: S608 - bound values
     return Sql(f"(columns.slot {word} ({chosen}))", (field.number, *condition.values))
 
 
 def _check_string_lambda(body: Node, *, universal: bool) -> None:
-    """Over strings, any allows only `eq` and search.in joined by `or`; all their negations, joined by `and`.
+    """Check a lambda over strings: any allows `eq` and search.in joined by `or`; all, their negations joined
+    by `and`.
 
-    What passes here must pass there. Source: "Troubleshooting OData collection filters in Azure AI Search".
+    Filters that pass here must pass in the service. Source: "Troubleshooting OData collection filters in
+    Azure AI Search".
     """
     operator, comparator = (ast.And, ast.NotEq) if universal else (ast.Or, ast.Eq)
     for node in _chain(body, operator):
@@ -262,17 +266,17 @@ def _check_string_lambda(body: Node, *, universal: bool) -> None:
         is_call = isinstance(plain, ast.Call) and is_negation == universal
         is_comparison = isinstance(node, ast.Compare) and isinstance(node.comparator, comparator)
         if not is_call and not is_comparison:
-            wanted = (
+            allowed = (
                 "'ne' or 'not search.in' joined by 'and'"
                 if universal
                 else "'eq' or 'search.in' joined by 'or'"
             )
             raise RequestError(
-                f"Invalid expression: over a collection of strings a lambda may only hold {wanted}."
+                f"Invalid expression: over a collection of strings a lambda may only hold {allowed}."
             )
 
 
-# The whole language: what is not in this table is refused.
+# The whole language: nodes missing from this table are refused.
 _COMPILERS: Final[dict[type[Node], Callable[..., Sql]]] = {
     ast.BoolOp: _junction,
     ast.UnaryOp: _negation,

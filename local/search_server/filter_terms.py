@@ -1,6 +1,6 @@
 """The smallest parts of a `$filter`: operands, literals, and SQL conditions that are 0 or 1 but never NULL.
 
-Every value is bound as a parameter; SQL text holds only our own column names and operators.
+Values are bound as parameters; SQL text contains only our own column names and operators.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ from local.search_server.edm import SqlValue
 from local.search_server.errors import RequestError
 
 Node = ast._Node
-MAX_FILTER_CHARS: Final = 1_000_000  # unmeasured; the service stops at 16 MB for the whole request
+MAX_FILTER_CHARS: Final = 1_000_000  # unmeasured; the service limits the whole request to 16 MB
 
 
 def _pattern(rule: Callable[..., Any], pattern: str) -> Callable[..., Any]:
-    """A copy of a lexer rule that applies to another pattern."""
+    """Return a copy of a lexer rule with another pattern."""
 
     def bounded(lexer: object, token: object) -> object:
         return rule(lexer, token)
@@ -30,7 +30,7 @@ def _pattern(rule: Callable[..., Any], pattern: str) -> Callable[..., Any]:
 
 
 class FilterLexer(ODataLexer):
-    """The grammar's lexer takes `allowed` for `all` + `owed`; here keywords end where the word ends."""
+    """A lexer whose keywords end at word boundaries; the grammar's own reads `allowed` as `all` + `owed`."""
 
     tokens = ODataLexer.tokens
     ANY = _pattern(ODataLexer.ANY, r"any(?!\w)")
@@ -42,10 +42,10 @@ class FilterLexer(ODataLexer):
 
 
 def parse_filter(text: str) -> Node:
-    """The syntax tree of a filter.
+    """Return a filter's syntax tree.
 
     Raises:
-        RequestError: 400, the text is no filter.
+        RequestError: 400, the text is not a filter.
     """
     if len(text) > MAX_FILTER_CHARS:
         raise RequestError(f"The filter is longer than {MAX_FILTER_CHARS} characters.")
@@ -74,7 +74,7 @@ _LITERALS: Final[dict[str, tuple[type[Node], ...]]] = {
 
 @dataclass(frozen=True)
 class Sql:
-    """A condition that is 0 or 1 and never NULL, with the values for its question marks."""
+    """A condition that is 0 or 1 and never NULL, with its parameters."""
 
     text: str
     values: tuple[SqlValue, ...] = ()
@@ -90,7 +90,7 @@ class Operand:
 
 
 def compare(operand: Operand, operator: str, value: SqlValue) -> Sql:
-    """`IS` and `IS NOT` treat NULL as a value; the orderings are false for it."""
+    """Return a comparison. `IS` and `IS NOT` treat NULL as a value; orderings are false for it."""
     condition = f"{operand.sql} {operator} ?"
     return Sql(
         f"({condition})" if operator.startswith("IS") else _never_null(operand.sql, condition), (value,)
@@ -105,7 +105,7 @@ def is_one_of(column: str, values: Sequence[SqlValue]) -> Sql:
 
 
 def literal_value(operand: Operand, literal: Node) -> SqlValue:
-    """The literal as SQL value of the operand's type.
+    """Return the literal as an SQL value of the operand's type.
 
     Raises:
         RequestError: 400, a literal of another type, or out of range.
@@ -127,7 +127,7 @@ def literal_value(operand: Operand, literal: Node) -> SqlValue:
 
 
 def split_values(listed: str, delimiters: str) -> list[str]:
-    """The values of search.in. Empty ones are dropped: an empty principal must never match.
+    """Split the values of search.in. Empty ones are dropped, because an empty principal must never match.
 
     Raises:
         RequestError: 400, no delimiter.
@@ -140,7 +140,7 @@ def split_values(listed: str, delimiters: str) -> list[str]:
 
 
 def path_of(node: Node) -> str:
-    """`address/city` of a field reference."""
+    """Return the path of a field reference, such as `address/city`."""
     match node:
         case ast.Identifier(name=str() as name, namespace=()):
             return name
@@ -166,7 +166,9 @@ def unsupported(node: Node) -> RequestError:
 
 
 def _never_null(operand: str, condition: str) -> str:
-    """Elements are never NULL, and without ifnull SQLite answers from their index."""
+    """Return the condition without ifnull for elements, which are never NULL, so that SQLite uses their
+    index.
+    """
     return f"({condition})" if operand == ELEMENT else f"ifnull({condition}, 0)"
 
 
@@ -176,7 +178,7 @@ def _number(literal: ast.Integer | ast.Float) -> SqlValue:
             return float(str(edm.canonical_scalar(edm.DOUBLE, literal.py_val, "$filter")))
         number = int(literal.py_val)
     except ValueError:
-        number = edm.MAX_INT64 + 1  # more digits than Python reads
+        number = edm.MAX_INT64 + 1  # more digits than Python parses
     if abs(number) > edm.MAX_INT64:
         raise RequestError("Invalid expression: the number is out of range.")
     return number

@@ -1,4 +1,4 @@
-"""The HTTP dialect: JSON in and out, errors in the protocol's shape, the key check. No search in here."""
+"""The HTTP dialect: JSON in and out, errors in the protocol's format, key check."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ from local.search_server.errors import RequestError, too_large
 from local.search_server.schema import JsonObject
 
 OPEN_PATH: Final = "/health"
-# numpy, tantivy and SQLite let go of the interpreter lock, so a few threads keep both cores busy.
+# numpy, tantivy and SQLite release the interpreter lock, so a few threads use both cores.
 WORKER_THREADS: Final = 4
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class KeyCheck:
-    """Refuses every request without the right `api-key`, except the health check."""
+    """Refuses requests without the right `api-key`, except health checks."""
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self._app = app
@@ -44,8 +44,8 @@ class KeyCheck:
         await error_response(RequestError(message, status=403, code="Forbidden"))(scope, receive, send)
 
     def _is_right(self, scope: Scope) -> bool:
-        given = dict(scope["headers"]).get(b"api-key", b"")
-        return secrets.compare_digest(given, self._key)
+        key = dict(scope["headers"]).get(b"api-key", b"")
+        return secrets.compare_digest(key, self._key)
 
 
 async def in_worker(
@@ -54,25 +54,25 @@ async def in_worker(
     *arguments: Parameters.args,
     **options: Parameters.kwargs,
 ) -> Result:
-    """Run blocking work on one of the application's worker threads."""
+    """Run blocking work on a worker thread of the application."""
     limiter: anyio.CapacityLimiter = request.app.state.workers
     return await anyio.to_thread.run_sync(lambda: work(*arguments, **options), limiter=limiter)
 
 
 def conditions(request: Request) -> tuple[str | None, str | None]:
-    """The etags of If-Match and If-None-Match."""
+    """Return the etags of If-Match and If-None-Match."""
     return request.headers.get("if-match"), request.headers.get("if-none-match")
 
 
 async def read_json(request: Request) -> JsonValue:
-    """The body of a request.
+    """Parse the request's body.
 
     Raises:
-        RequestError: 413 over 16 MB, 400 no JSON.
+        RequestError: 413 above 16 MB, 400 if not JSON.
     """
     chunks: list[bytes] = []
     size = 0
-    # A refused body is still read to its end: a client that is cut off while sending never sees the answer.
+    # A refused body is still read completely: a client cut off while sending never sees the response.
     async for chunk in request.stream():
         size += len(chunk)
         if size <= MAX_BATCH_BYTES:
@@ -86,7 +86,7 @@ def parse_json(body: bytes) -> JsonValue:
     try:
         value: JsonValue = json.loads(body or b"{}", parse_constant=_refuse_constant)
         if _SURROGATE.search(body):
-            # Half a surrogate pair passes as JSON, and nothing after this point could encode it.
+            # An unpaired surrogate is valid JSON, but can't be encoded later.
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise RequestError(
@@ -103,13 +103,13 @@ async def read_object(request: Request) -> JsonObject:
 
 
 def parse(model: type[Model], body: JsonObject) -> Model:
-    """The body as a wire model.
+    """Validate the body as a wire model.
 
     Raises:
-        RequestError: 400, naming the first property that is wrong.
+        RequestError: 400, naming the first invalid property.
     """
     try:
-        # The SDK leaves out what is None, other callers send null for it.
+        # The SDK omits None; other callers send null.
         return model.model_validate({name: value for name, value in body.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -120,7 +120,7 @@ def parse(model: type[Model], body: JsonObject) -> Model:
 
 
 def json_response(body: Mapping[str, JsonValue], status: int = 200) -> Response:
-    # ASCII with escapes: quick to write, and safe for whatever a request had in it.
+    # ASCII with escapes: fast, and safe for any request content.
     content = json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
     return Response(content, status_code=status, media_type="application/json; odata.metadata=none")
 
@@ -137,7 +137,7 @@ async def on_request_error(request: Request, error: Exception) -> Response:
 
 
 async def on_defect(request: Request, error: Exception) -> Response:
-    """Our own fault: the log says what, the caller only that."""
+    """Answer an unexpected error with 500; only the log has details."""
     _log.error("request.failed %s %s", request.method, request.url.path, exc_info=error)
     return error_response(
         RequestError("The local search server failed.", status=500, code="InternalServerError")

@@ -1,7 +1,7 @@
-"""One index: the store, what is derived from it, and consistent views for readers while a writer continues.
+"""One index: the store, data derived from it, and consistent views for readers during writes.
 
-A write is one transaction. Its effect on store, text index and vectors becomes visible at one instant, so a
-reader's store transaction and its in-memory snapshot always show the same documents.
+A write is one transaction whose effect on store, text index and vectors becomes visible at one instant. So a
+reader's transaction and its in-memory snapshot always show the same documents.
 """
 
 import sqlite3
@@ -30,7 +30,7 @@ from local.search_server.vectors import VectorColumn, VectorRows
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one action; 200 changed or already gone, 201 new, 404 nothing to merge into."""
+    """The result of one action: 200 changed or already deleted, 201 new, 404 nothing to merge into."""
 
     key: str
     status: int
@@ -38,7 +38,7 @@ class Outcome:
 
 
 class BatchPlan:
-    """Reads the store through `connection`; the caller holds the write lock until the plan is written."""
+    """Plans a batch by reading through `connection`; the caller holds the write lock until it is written."""
 
     def __init__(self, schema: Schema, connection: sqlite3.Connection) -> None:
         self._schema = schema
@@ -65,11 +65,11 @@ class BatchPlan:
         return Outcome(key, 200)
 
     def documents(self) -> list[Document]:
-        """Documents to insert."""
+        """Return the documents to insert."""
         return [document for document in self._remaining.values() if document is not None]
 
     def replaced_slots(self) -> Sequence[int]:
-        """Slots to delete: changed and deleted documents."""
+        """Return the slots to delete, of changed and deleted documents."""
         slots = (self._old_slots[key] for key in self._remaining)
         return [slot for slot in slots if slot is not None]
 
@@ -86,7 +86,7 @@ MAX_CACHED_FILTERS: Final = 128  # one byte per slot each: 13 MB for 100,000 doc
 
 @dataclass(frozen=True)
 class Selection:
-    """Documents twice: as a mask over all slots, and as ascending slots."""
+    """Selected documents, as a mask over all slots and as ascending slots."""
 
     mask: Mask
     slots: Slots
@@ -94,7 +94,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything in memory at one generation. `selections` caches filters by their text, and ends with it."""
+    """The in-memory data of one generation. `selections` caches filters by text for its lifetime."""
 
     layout: tantivy.Schema
     searcher: Searcher
@@ -104,7 +104,7 @@ class Snapshot:
 
 
 class View:
-    """What one request reads: a snapshot and a store transaction that show the same documents."""
+    """The data of one request: a snapshot and a store transaction that show the same documents."""
 
     def __init__(self, schema: Schema, snapshot: Snapshot, connection: sqlite3.Connection) -> None:
         self.schema = schema
@@ -116,7 +116,7 @@ class View:
         return self.snapshot.searcher
 
     def select(self, filter_text: str | None) -> Selection:
-        """The documents that pass a filter; all of them without one.
+        """Return the documents that pass a filter; all without one.
 
         Raises:
             RequestError: 400, see `compile_filter`.
@@ -142,7 +142,7 @@ class View:
 
 
 class Index:
-    """Reads go through `view`, writes through `apply`; both from any thread."""
+    """An index. Reads use `view`, writes `apply`; both are thread-safe."""
 
     def __init__(self, schema: Schema, store: IndexStore, etag: str) -> None:
         self.schema = schema
@@ -160,7 +160,8 @@ class Index:
 
     @contextmanager
     def view(self) -> Iterator[View]:
-        """
+        """Yield a consistent view.
+
         Raises:
             RequestError: 404, the index was deleted meanwhile.
         """
@@ -174,20 +175,20 @@ class Index:
             self._store.return_reader(view.connection)
 
     def apply(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Carry out a batch in order, in one transaction. Returns once it is durable and searchable."""
+        """Execute a batch in order, in one transaction. On return it is durable and searchable."""
         with self._write_lock:
             with self.view() as view:
                 plan = BatchPlan(self.schema, view.connection)
                 outcomes = [plan.carry_out(action) for action in actions]
-            added = [(self._next_slot + at, document) for at, document in enumerate(plan.documents())]
+            additions = [(self._next_slot + at, document) for at, document in enumerate(plan.documents())]
             removed = plan.replaced_slots()
-            if added or removed:
-                self._write(added, removed)
+            if additions or removed:
+                self._write(additions, removed)
             return outcomes
 
     def redefine(self, schema: Schema, etag: str) -> None:
-        """Take a changed definition; documents stay, and derived data is rebuilt where necessary."""
-        # Readers wait: a view must never join the old schema's column numbers with the new tables.
+        """Change the definition; documents stay, and derived data is rebuilt if necessary."""
+        # Readers wait: a view must never combine the old schema's column numbers with the new tables.
         with self._write_lock, self._publish_lock:
             derives = _derives_alike(self.schema.definition, schema.definition)
             with self._store.writing() as connection:
@@ -200,42 +201,42 @@ class Index:
         return len(self._snapshot.alive.slots)
 
     def size_bytes(self) -> tuple[int, int]:
-        """Bytes on disk, and bytes of vectors in memory."""
+        """Return bytes on disk, and bytes of vectors in memory."""
         return self._store.size_bytes(), sum(column.size_bytes() for column in self._columns.values())
 
-    def _write(self, added: Sequence[tuple[int, Document]], removed: Sequence[int]) -> None:
+    def _write(self, additions: Sequence[tuple[int, Document]], removed: Sequence[int]) -> None:
         try:
             with self._store.writing() as connection:
                 rows.delete_slots(connection, removed)
-                rows.insert_documents(connection, self.schema, added)
-                snapshot = self._derive(added, removed)
-                # Readers take transaction and snapshot under this lock: both before this write, or after.
+                rows.insert_documents(connection, self.schema, additions)
+                snapshot = self._derive(additions, removed)
+                # Readers open transaction and snapshot under this lock, both before or both after it.
                 with self._publish_lock:
                     connection.execute("COMMIT")
                     self._snapshot = snapshot
         except BaseException:
-            # What is derived may be ahead of the store now.
+            # Derived data may be ahead of the store now.
             self._derive_everything()
             raise
 
-    def _derive(self, added: Sequence[tuple[int, Document]], removed: Sequence[int]) -> Snapshot:
+    def _derive(self, additions: Sequence[tuple[int, Document]], removed: Sequence[int]) -> Snapshot:
         self._text.delete(removed)
-        self._text.add((slot, document.body) for slot, document in added)
-        self._next_slot += len(added)
+        self._text.add((slot, document.body) for slot, document in additions)
+        self._next_slot += len(additions)
         mask = np.zeros(self._next_slot, dtype=np.bool_)
         before = self._snapshot.alive.mask
         mask[: len(before)] = before
         mask[list(removed)] = False
-        mask[[slot for slot, _ in added]] = True
+        mask[[slot for slot, _ in additions]] = True
         for path, column in self._columns.items():
-            for slot, document in added:
+            for slot, document in additions:
                 if path in document.vectors:
                     column.append(slot, document.vectors[path])
             column.drop_dead(mask)
         return self._snapshot_of(mask)
 
     def _derive_everything(self) -> None:
-        """Build text index and vectors from the store, as at start."""
+        """Build text index and vectors from the store."""
         connection = self._store.borrow_reader()
         try:
             slots = rows.live_slots(connection)
@@ -262,7 +263,7 @@ def selection_of(slots: Slots, slot_count: int) -> Selection:
 
 
 def define(connection: sqlite3.Connection, schema: Schema, etag: str, *, rebuild: bool = True) -> None:
-    """Write the definition and, with `rebuild`, make the derived tables fit it."""
+    """Write the definition and, with `rebuild`, the derived tables."""
     rows.write_meta(connection, "definition", schema.definition.model_dump_json(by_alias=True))
     rows.write_meta(connection, "etag", etag)
     if rebuild:
@@ -270,7 +271,7 @@ def define(connection: sqlite3.Connection, schema: Schema, etag: str, *, rebuild
 
 
 def _derives_alike(one: IndexDefinition, other: IndexDefinition) -> bool:
-    """Whether two definitions derive the same tables, text index and vectors from the same documents."""
+    """Return whether two definitions derive the same tables, text index and vectors."""
     return (one.fields, one.suggesters, one.vector_search) == (
         other.fields,
         other.suggesters,

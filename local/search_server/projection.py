@@ -1,4 +1,4 @@
-"""Which fields of a document leave the server: the selected ones that are retrievable, in declared order."""
+"""The fields of a document in a response: the selected retrievable ones, in declared order."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,9 +8,10 @@ from local.search_server.schema import JsonObject, Schema
 
 
 class Projection:
-    """
+    """A selection of fields.
+
     Raises:
-        RequestError: 400, a selected field that is unknown or not retrievable.
+        RequestError: 400, a selected field is unknown or not retrievable.
     """
 
     def __init__(self, schema: Schema, select: Sequence[str]) -> None:

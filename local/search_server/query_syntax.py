@@ -1,7 +1,7 @@
-"""The two query syntaxes, as far as the application writes them. An operator that is not known is a 400.
+"""The parts of both query syntaxes that the application uses. An unknown operator is a 400.
 
-Simple: words; every operator in it is escaped. Full (Lucene): words, also as a beginning or with slips,
-phrases with slop, fields, parentheses, boosts, and a plus before what is required.
+Simple: words with all operators escaped. Full (Lucene): words, prefixes, fuzzy words, phrases with slop,
+fields, parentheses, boosts, and a plus before required clauses.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Final
 from local.search_server.errors import RequestError
 
 MAX_DEPTH: Final = 50
-# Anywhere, but minus only before a word and a star only behind one.
+# Anywhere, but minus only before a word and a star only after one.
 _SIMPLE_OPERATOR: Final = re.compile(r"""(?:\\.)|(?P<found>[+|"()]|(?<!\S)-|\*(?!\S))""", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _TOKEN: Final = re.compile(
@@ -29,14 +29,14 @@ _WORDS_OF_LUCENE: Final = frozenset({"AND", "OR", "NOT"})
 
 @dataclass(frozen=True)
 class Words:
-    """Text that the field's analyzer turns into terms."""
+    """Text that the field's analyzer converts to terms."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Like:
-    """Terms of the index that begin with the text, or are within an edit distance of it. Not analyzed."""
+    """Index terms with a prefix, or within an edit distance. Not analyzed."""
 
     text: str
     slips: int | None
@@ -73,10 +73,10 @@ QueryNode = Words | Like | Phrase | InField | Boost | Group
 
 
 def parse_simple(text: str) -> QueryNode | None:
-    """The meaning of `text`; None matches everything.
+    """Parse simple syntax; None matches everything.
 
     Raises:
-        RequestError: 400, an operator that is not escaped.
+        RequestError: 400, an unescaped operator.
     """
     if text.strip() in ("", "*"):
         return None
@@ -90,10 +90,10 @@ def parse_simple(text: str) -> QueryNode | None:
 
 
 def parse_lucene(text: str) -> QueryNode | None:
-    """The meaning of `text`; None matches everything.
+    """Parse full syntax; None matches everything.
 
     Raises:
-        RequestError: 400, with the column where reading failed.
+        RequestError: 400, with the column of the error.
     """
     return None if text.strip() in ("", "*", "*:*") else _LuceneParser(text).group(depth=0)
 

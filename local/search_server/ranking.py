@@ -1,4 +1,4 @@
-"""Which documents answer a search, in which order, with which score. Decides slots; builds no rows."""
+"""Ranking of a search: which documents, in which order, with which scores. Returns slots rather than rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from local.search_server.text_index import SMALL_SELECTION, Slots, best_slots, m
 from local.search_server.text_query import TextQuestion
 
 RRF_CONSTANT: Final = 60
-# Depth of the text list in a hybrid search, at least. The service takes 1000; deeper ranks add under 1/110.
+# Minimum depth of the text list in hybrid searches. The service uses 1000; deeper ranks add under 1/110.
 MIN_TEXT_RECALL: Final = 50
 
 Scored = list[tuple[int, float]]
@@ -25,7 +25,9 @@ Scored = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Ranking:
-    """`hits` best first and at least as deep as asked; `matching` every match, where it was needed."""
+    """A ranking: `hits` best first, at least as deep as requested, and `matching` with
+    all matches if needed.
+    """
 
     hits: Scored
     matching: Slots | None
@@ -33,7 +35,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class OrderClause:
-    """`field` None orders by score."""
+    """A sort key; `field` None means the score."""
 
     field: Field | None
     descending: bool
@@ -51,23 +53,23 @@ class _Asked:
 
 
 def rank(view: View, request: SearchRequest, question: TextQuestion, depth: int) -> Ranking:
-    """The best `depth` hits of a request.
+    """Return the best `depth` hits of a request.
 
     Raises:
-        RequestError: 400, whatever the request names that the index does not have.
+        RequestError: 400, the request names something that the index doesn't have.
     """
-    asked = _Asked(
+    resolved = _Asked(
         request,
         query=None if question.node is None else view.compile(question),
         selection=view.select(request.filter),
         order=parse_order(view.schema, request.orderby),
         depth=depth,
     )
-    return _rank_vectors(view, asked) if request.vector_queries else _rank_texts(view, asked)
+    return _rank_vectors(view, resolved) if request.vector_queries else _rank_texts(view, resolved)
 
 
 def best_texts(view: View, query: Query, selection: Selection, limit: int) -> Scored:
-    """The best text hits inside a selection; exact, whatever share of the documents is selected."""
+    """Return the best text hits within a selection; exact for selections of any size."""
     count = len(selection.slots)
     if count == 0:
         return []
@@ -81,7 +83,7 @@ def best_texts(view: View, query: Query, selection: Selection, limit: int) -> Sc
 
 
 def fuse(rankings: Sequence[tuple[float, Scored]]) -> Scored:
-    """Reciprocal rank fusion of (weight, ranking), best first.
+    """Fuse (weight, ranking) pairs by reciprocal rank, best first.
 
     Score = sum of weight / (60 + rank), rank counted from 0, as the service's scores show. Ties keep slot
     order, so equal input gives equal output.
@@ -98,7 +100,7 @@ def parse_order(schema: Schema, clauses: Sequence[str]) -> list[OrderClause]:
 
 
 def sort_slots(view: View, order: Sequence[OrderClause], scored: Scored) -> Scored:
-    """Hits by their columns; absent values first when ascending, last when descending, as in the service."""
+    """Sort hits by columns; missing values first when ascending, last when descending, as in the service."""
     columns = _column_values(
         view, [one.field for one in order if one.field], np.array([slot for slot, _ in scored])
     )
@@ -118,33 +120,33 @@ def sort_slots(view: View, order: Sequence[OrderClause], scored: Scored) -> Scor
     return ordered
 
 
-def _rank_texts(view: View, asked: _Asked) -> Ranking:
-    query, selection = asked.query, asked.selection
-    if asked.order:
+def _rank_texts(view: View, resolved: _Asked) -> Ranking:
+    query, selection = resolved.query, resolved.selection
+    if resolved.order:
         matching = _text_matches(view, query, selection)
-        return Ranking(_ordered(view, asked, matching), matching)
+        return Ranking(_ordered(view, resolved, matching), matching)
     if query is None:
-        return Ranking([(int(slot), 1.0) for slot in selection.slots[: asked.depth]], selection.slots)
-    needs_all = asked.request.count or asked.request.facets
+        return Ranking([(int(slot), 1.0) for slot in selection.slots[: resolved.depth]], selection.slots)
+    needs_all = resolved.request.count or resolved.request.facets
     matching_or_none = _text_matches(view, query, selection) if needs_all else None
-    return Ranking(best_texts(view, query, selection, asked.depth), matching_or_none)
+    return Ranking(best_texts(view, query, selection, resolved.depth), matching_or_none)
 
 
-def _rank_vectors(view: View, asked: _Asked) -> Ranking:
-    request, query, selection = asked.request, asked.query, asked.selection
-    rankings = [found for one in request.vector_queries for found in _nearest(view, one, selection)]
+def _rank_vectors(view: View, resolved: _Asked) -> Ranking:
+    request, query, selection = resolved.request, resolved.query, resolved.selection
+    rankings = [ranking for one in request.vector_queries for ranking in _nearest(view, one, selection)]
     if query is not None:
-        recall = max(asked.depth, MIN_TEXT_RECALL, *(one.k for one in request.vector_queries))
+        recall = max(resolved.depth, MIN_TEXT_RECALL, *(one.k for one in request.vector_queries))
         rankings.insert(0, (1.0, best_texts(view, query, selection, recall)))
     hits = fuse(rankings) if len(rankings) > 1 else rankings[0][1]
     matching = np.array(sorted(slot for slot, _ in hits), dtype=np.int64)
     if query is not None and (request.count or request.facets):
         matching = np.union1d(matching, _text_matches(view, query, selection))
-    return Ranking(sort_slots(view, asked.order, hits) if asked.order else hits, matching)
+    return Ranking(sort_slots(view, resolved.order, hits) if resolved.order else hits, matching)
 
 
 def _nearest(view: View, one: VectorQuery, selection: Selection) -> list[tuple[float, Scored]]:
-    """One weighted ranking per field of a vector query."""
+    """Return one weighted ranking per field of a vector query."""
     rankings = []
     for path in one.fields:
         field = view.schema.field(path, "vectorQueries")
@@ -171,14 +173,14 @@ def _text_matches(view: View, query: Query | None, selection: Selection) -> Slot
     return slots[selection.mask[slots]]
 
 
-def _ordered(view: View, asked: _Asked, matching: Slots) -> Scored:
-    """The first `depth` matches by their columns, with the scores of the text query."""
-    query = asked.query
+def _ordered(view: View, resolved: _Asked, matching: Slots) -> Scored:
+    """Return the first `depth` matches sorted by columns, with the scores of the text query."""
+    query = resolved.query
     scores: dict[int, float] = {}
-    if query is not None and any(clause.field is None for clause in asked.order):
+    if query is not None and any(clause.field is None for clause in resolved.order):
         scores = dict(best_slots(view.searcher, query, None, max(1, view.searcher.num_docs)))
     scored = [(slot, scores.get(slot, 1.0)) for slot in matching.tolist()]
-    hits = sort_slots(view, asked.order, scored)[: asked.depth]
+    hits = sort_slots(view, resolved.order, scored)[: resolved.depth]
     if query is None or scores:
         return hits
     chosen = selected_only(view.snapshot.layout, query, [slot for slot, _ in hits])
@@ -190,11 +192,11 @@ def _column_values(view: View, fields: Sequence[Field], slots: Slots) -> dict[in
     if not fields or not len(slots):
         return {}
     names = ", ".join(field.column for field in fields)
-    wanted = set(slots.tolist())
+    selected = set(slots.tolist())
     query = f"SELECT slot, {names} FROM columns"  # noqa: S608 - our own column names
-    if len(wanted) <= SMALL_SELECTION:
+    if len(selected) <= SMALL_SELECTION:
         query += f" WHERE slot IN ({','.join(str(int(slot)) for slot in slots)})"
-    return {row[0]: row[1:] for row in view.connection.execute(query) if row[0] in wanted}
+    return {row[0]: row[1:] for row in view.connection.execute(query) if row[0] in selected}
 
 
 def _order_clause(schema: Schema, clause: str) -> OrderClause:

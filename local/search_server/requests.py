@@ -1,4 +1,4 @@
-"""Request bodies of the query operations, parsed strictly: a parameter unknown to this server is a 400."""
+"""Bodies of query operations, parsed strictly: a parameter unknown to this server is a 400."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from local.search_server.definition import WireModel
 
 
 def _comma_list(value: object) -> object:
-    """List parameters come as an array or as one comma-separated string."""
+    """Accept list parameters as an array or a comma-separated string."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
@@ -18,7 +18,9 @@ CommaList = Annotated[tuple[str, ...], BeforeValidator(_comma_list)]
 
 
 class VectorQuery(WireModel):
-    """Each of `fields` (comma-separated) is ranked on its own; `k` is the number of neighbours from each."""
+    """A vector query. Each of `fields` (comma-separated) is ranked separately; `k`
+    neighbours come from each.
+    """
 
     kind: Literal["vector", "text"]
     fields: CommaList = Field(min_length=1)

@@ -1,4 +1,4 @@
-"""An index definition resolved for use: every field by its path, with a number that names its column."""
+"""A resolved index definition: every field by its path, with the number of its column."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,16 +44,16 @@ class Field:
 
     @property
     def has_column(self) -> bool:
-        """Whether filters, sorting or facets can ask for the value."""
+        """Whether filters, sorting or facets can use the value."""
         attributes = self.definition
-        wanted = attributes.filterable or attributes.sortable or attributes.facetable or attributes.key
-        return bool(wanted) and self.type in edm.SCALAR_TYPES
+        is_queried = attributes.filterable or attributes.sortable or attributes.facetable or attributes.key
+        return bool(is_queried) and self.type in edm.SCALAR_TYPES
 
     @property
     def has_elements(self) -> bool:
-        """Whether it is a collection whose elements filters or facets can ask for."""
-        wanted = self.definition.filterable or self.definition.facetable
-        return bool(wanted) and self.element_type in edm.SCALAR_TYPES
+        """Whether it is a collection whose elements filters or facets can use."""
+        is_queried = self.definition.filterable or self.definition.facetable
+        return bool(is_queried) and self.element_type in edm.SCALAR_TYPES
 
     @property
     def column(self) -> str:
@@ -68,7 +68,7 @@ class Schema:
     """The fields of one index by path.
 
     Raises:
-        RequestError: 400, the definition contradicts itself or asks for what this server does not do.
+        RequestError: 400, the definition is inconsistent or needs something unsupported.
     """
 
     def __init__(self, definition: IndexDefinition) -> None:
@@ -103,10 +103,10 @@ class Schema:
         return tuple(field for field in self.fields.values() if field.has_elements)
 
     def field(self, path: str, purpose: str) -> Field:
-        """The field at a path.
+        """Return the field at a path.
 
         Raises:
-            RequestError: 400, unknown; `purpose` says in which parameter.
+            RequestError: 400, unknown; `purpose` names the parameter.
         """
         try:
             return self.fields[path]
@@ -118,18 +118,18 @@ class Schema:
 
     def semantic_configuration(self, name: str | None) -> SemanticConfiguration:
         semantic = self.definition.semantic
-        wanted = name or (semantic.default_configuration if semantic else None)
-        if semantic is None or wanted is None:
+        chosen = name or (semantic.default_configuration if semantic else None)
+        if semantic is None or chosen is None:
             raise RequestError(
                 "A semantic query needs a 'semanticConfiguration', or a default one in the index."
             )
         for configuration in semantic.configurations:
-            if configuration.name == wanted:
+            if configuration.name == chosen:
                 return configuration
-        raise RequestError(f"Unknown semantic configuration '{wanted}'.")
+        raise RequestError(f"Unknown semantic configuration '{chosen}'.")
 
     def _check_references(self) -> None:
-        """Suggesters and semantic configurations may only name fields that can serve them."""
+        """Check that suggesters and semantic configurations name suitable fields."""
         definition = self.definition
         for path in (path for one in definition.suggesters for path in one.source_fields):
             if not self.field(path, "suggesters").is_text:
@@ -141,7 +141,7 @@ class Schema:
 
 
 def semantic_paths(configuration: SemanticConfiguration) -> list[str]:
-    """Title, content and keyword paths of a semantic configuration, in that order."""
+    """Return title, content and keyword paths of a semantic configuration, in that order."""
     fields = configuration.prioritized_fields
     title = [fields.title_field] if fields.title_field else []
     ordered = [*title, *fields.prioritized_content_fields, *fields.prioritized_keywords_fields]
@@ -149,13 +149,13 @@ def semantic_paths(configuration: SemanticConfiguration) -> list[str]:
 
 
 def values_at(body: JsonObject, path: str) -> list[JsonValue]:
-    """Every value that is not null in a field: of a collection its elements."""
+    """Return all values of a field that aren't null, for a collection its elements."""
     value = body.get(path)
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _profiles(definition: IndexDefinition) -> set[str]:
-    """Names of the vector profiles, each of which names an algorithm."""
+    """Return the names of the vector profiles, each of which names an algorithm."""
     vector_search = definition.vector_search or VectorSearch()
     algorithms = {algorithm.name for algorithm in vector_search.algorithms or []}
     for profile in vector_search.profiles or []:

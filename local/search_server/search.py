@@ -1,4 +1,4 @@
-"""One search request to one answer: rank, rerank, cut the page, build its rows."""
+"""Executes a search request: rank, rerank, cut the page, build its rows."""
 
 from typing import Final
 
@@ -20,10 +20,10 @@ MAX_PAGE: Final = 1000
 
 
 def run_search(view: View, request: SearchRequest, body: JsonObject) -> JsonObject:
-    """The answer as it travels; `body` is the request as it came, which a next page repeats.
+    """Return the response; `body` is the original request, repeated for the next page.
 
     Raises:
-        RequestError: 400, anything in the request that the index or this server does not have.
+        RequestError: 400, the request uses something that the index or this server doesn't have.
     """
     _check(request)
     question = parse_question(
@@ -60,7 +60,7 @@ def _check(request: SearchRequest) -> None:
 
 
 def _head(view: View, request: SearchRequest, ranking: Ranking) -> JsonObject:
-    """What stands before the rows. `rank` always finds every match where it is needed here."""
+    """Return the response's properties before the rows. `rank` finds all matches if they are needed here."""
     head: JsonObject = {}
     matching = ranking.matching
     if request.count and matching is not None:
@@ -81,7 +81,7 @@ def _next_page(request: SearchRequest, body: JsonObject, size: int) -> JsonObjec
 
 
 def _rerank(view: View, request: SearchRequest, hits: Scored) -> dict[int, float]:
-    """Scores of the ranker by slot, best first."""
+    """Return the ranker's scores by slot, best first."""
     configuration = view.schema.semantic_configuration(request.semantic_configuration)
     reranker = Reranker(configuration, request.semantic_query or request.search or "")
     bodies = store.read_bodies(view.connection, [slot for slot, _ in hits])

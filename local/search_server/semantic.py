@@ -1,8 +1,8 @@
-"""The stand-in for the semantic ranker: a documented heuristic, not a model. Pure over texts.
+"""A stand-in for the semantic ranker: a documented heuristic, not a model. Pure.
 
-rerankerScore = 4 * (0.55 passage + 0.20 document + 0.10 title + 0.15 retrieval), each part 0 to 1:
-passage, document and title are the share of the query's term weight that the best passage, the whole text and
-the title hold; retrieval is the hit's score over the best hit's. A term weighs 1 + ln((n + 1) / (df + 1)) in
+rerankerScore = 4 * (0.55 passage + 0.20 document + 0.10 title + 0.15 retrieval), each part 0 to 1: passage,
+document and title are the shares of the query's term weight in the best passage, the whole text and the
+title; retrieval is the hit's score divided by the best hit's. A term weighs 1 + ln((n + 1) / (df + 1)) among
 the n reranked documents. Terms are English stems without stop and question words.
 """
 
@@ -45,18 +45,18 @@ class Reranker:
         self._terms = frozenset(_terms(query))
 
     def rerank(self, candidates: Sequence[Candidate]) -> list[Reranked]:
-        """Best first; equal scores keep the order of retrieval."""
+        """Return candidates best first; equal scores keep the order of retrieval."""
         whole = [self._found(self._texts(candidate.body)) for candidate in candidates]
         weights = {term: _weight(term, whole) for term in self._terms}
         best = max((candidate.score for candidate in candidates), default=0.0)
         reranked = []
-        for candidate, found in zip(candidates, whole, strict=True):
+        for candidate, terms in zip(candidates, whole, strict=True):
             coverage = self._best_passage(candidate.body, weights)
             title = self._found(_strings(candidate.body, self._title))
             retrieval = candidate.score / best if best > 0 else 0.0
             share = (
                 _PASSAGE * coverage
-                + _DOCUMENT * _share(found, weights)
+                + _DOCUMENT * _share(terms, weights)
                 + _TITLE * _share(title, weights)
                 + _RETRIEVAL * retrieval
             )
@@ -71,12 +71,12 @@ class Reranker:
 
     def _best_passage(self, body: JsonObject, weights: Mapping[str, float]) -> float:
         texts = _strings(body, self._content or self._title)
-        found = (self._found([passage]) for text in texts for passage in _passages(text))
-        return max((_share(terms, weights) for terms in found), default=0.0)
+        passages = (self._found([passage]) for text in texts for passage in _passages(text))
+        return max((_share(terms, weights) for terms in passages), default=0.0)
 
 
 def _passages(text: str) -> Iterator[str]:
-    """Sentences; a very long one is cut."""
+    """Yield sentences; very long ones are split."""
     for sentence in _BREAK.split(text):
         for start in range(0, len(sentence), MAX_PASSAGE_CHARS):
             yield sentence[start : start + MAX_PASSAGE_CHARS]
@@ -87,13 +87,13 @@ def _terms(text: str) -> list[str]:
 
 
 def _weight(term: str, documents: Sequence[frozenset[str]]) -> float:
-    frequency = sum(term in found for found in documents)
+    frequency = sum(term in terms for terms in documents)
     return 1 + math.log((len(documents) + 1) / (frequency + 1))
 
 
-def _share(found: frozenset[str], weights: Mapping[str, float]) -> float:
+def _share(terms: frozenset[str], weights: Mapping[str, float]) -> float:
     total = sum(weights.values())
-    return sum(weights[term] for term in found) / total if total else 0.0
+    return sum(weights[term] for term in terms) / total if total else 0.0
 
 
 def _strings(body: JsonObject, paths: Iterable[str]) -> list[str]:

@@ -1,7 +1,7 @@
-"""One SQLite file per index: the system of record. Knows documents and rows, nothing of queries or of HTTP.
+"""One SQLite file per index: the system of record. Knows documents and rows, but no queries or HTTP.
 
-A slot numbers one version of one document and is never reused while the process lives: a changed document
-gets another slot. So whatever a reader remembers of a slot can never turn into another document's content.
+A slot identifies one version of one document and is never reused in a process: a changed document gets a new
+slot. So slots remembered by a reader never refer to other content.
 """
 
 import json
@@ -30,7 +30,7 @@ _CACHE_KIB = 65_536  # the columns of 100,000 blocks and the pages of recent bod
 
 
 class IndexStore:
-    """Reads and writes one index file. One writer at a time (the caller sees to it), many readers."""
+    """Reads and writes one index file: many readers, and one writer at a time (ensured by the caller)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,7 +48,7 @@ class IndexStore:
         return self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
 
     def borrow_reader(self) -> sqlite3.Connection:
-        """A connection inside a read transaction that sees the last commit, and nothing later."""
+        """Return a connection in a read transaction that sees exactly the last commit."""
         connection = self._connect() if self._readers.empty() else self._take_reader()
         connection.execute("BEGIN")
         # SQLite takes its snapshot at the first read, not at BEGIN.
@@ -61,7 +61,7 @@ class IndexStore:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: committed in the block or at its end, or never happened."""
+        """Wrap a transaction, committed in the block or at its end."""
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             yield self._writer
@@ -81,7 +81,7 @@ class IndexStore:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
-        # NORMAL survives the death of the process; only a power cut may lose the last transactions.
+        # NORMAL survives a process crash; only a power failure may lose the last transactions.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA busy_timeout = 10000")
@@ -98,7 +98,7 @@ def write_meta(connection: sqlite3.Connection, name: str, value: str) -> None:
 
 
 def open_store(path: Path) -> tuple[IndexStore, str | None, str | None]:
-    """The store with its definition (JSON) and etag; both None in a file that was never finished."""
+    """Return the store with its definition (JSON) and etag; both None if creation was interrupted."""
     store = IndexStore(path)
     reader = store.borrow_reader()
     try:
@@ -112,7 +112,7 @@ def rebuild_derived_tables(connection: sqlite3.Connection, schema: Schema) -> No
     names = "".join(f", {field.column}" for field in schema.column_fields)
     connection.execute("DROP TABLE IF EXISTS columns")
     connection.execute("DROP TABLE IF EXISTS elements")
-    # Columns without a declared type keep each value as it was bound; nothing is converted when compared.
+    # Columns without a type keep values as bound, without conversion in comparisons.
     connection.execute(f"CREATE TABLE columns (slot INTEGER PRIMARY KEY{names})")
     connection.execute(
         "CREATE TABLE elements (field INTEGER, value, slot INTEGER, PRIMARY KEY (field, value, slot))"
@@ -164,7 +164,7 @@ def read_bodies(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[in
 
 
 def read_vectors(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[int, dict[str, Vector]]:
-    """Vectors by slot and field path."""
+    """Return vectors by slot and field path."""
     vectors: dict[int, dict[str, Vector]] = {}
     for part in _parts(slots):
         query = f"SELECT slot, field, vector FROM vectors WHERE slot IN ({_marks(part)})"  # noqa: S608 - question marks only
@@ -189,7 +189,7 @@ def live_slots(connection: sqlite3.Connection) -> npt.NDArray[np.int64]:
 
 
 def slots_of(cursor: sqlite3.Cursor) -> npt.NDArray[np.int64]:
-    """The first column of every row, as slots."""
+    """Return the first column of all rows as slots."""
     return np.fromiter((row[0] for row in cursor), dtype=np.int64)
 
 
@@ -210,8 +210,8 @@ def _insert_derived(
 
 def _columns_of(schema: Schema, body: JsonObject) -> Iterator[SqlValue]:
     for field in schema.column_fields:
-        found = values_at(body, field.path)
-        yield edm.sql_value(field.type, found[0]) if found else None
+        values = values_at(body, field.path)
+        yield edm.sql_value(field.type, values[0]) if values else None
 
 
 def _elements_of(schema: Schema, body: JsonObject) -> Iterator[tuple[int, SqlValue]]:

@@ -1,6 +1,6 @@
-"""The full-text index, derived from the store and kept in memory: slots and analyzed text, nothing else.
+"""The full-text index, derived from the store and kept in memory: slots and analyzed text.
 
-Searches are exact under any selection of slots: either the selection becomes part of the query, or hits are
+Searches are exact for any selection of slots: either the selection becomes part of the query, or hits are
 read in score order until enough of them are selected.
 """
 
@@ -16,11 +16,11 @@ from local.search_server import analyzers
 from local.search_server.schema import Field, JsonObject, Schema, values_at
 
 SLOT: Final = "slot"
-SMALL_SELECTION: Final = 1000  # up to here the selected slots are cheaper inside the query than outside
+SMALL_SELECTION: Final = 1000  # up to this size, the selection is cheaper inside the query
 _WRITER_BYTES: Final = 100_000_000
 _WRITER_THREADS: Final = 2
 _GROWTH: Final = 4
-_MARGIN: Final = 10  # read beyond the cut at first; scores of different texts are rarely equal
+_MARGIN: Final = 10  # hits read beyond the cut at first; scores of different texts are rarely equal
 
 Slots = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -31,7 +31,9 @@ def text_name(field: Field) -> str:
 
 
 class TextIndex:
-    """One writer at a time (the caller sees to it); searchers are snapshots and safe to share."""
+    """A text index with one writer at a time (ensured by the caller); searchers are
+    snapshots and shareable.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -59,13 +61,13 @@ class TextIndex:
             writer.add_document(document)
 
     def delete(self, slots: Sequence[int]) -> None:
-        # By query: delete_documents_by_term takes a number for a signed one and silently deletes nothing.
+        # By query, because delete_documents_by_term treats numbers as signed and silently deletes nothing.
         if slots:
             doomed = Query.term_set_query(self.layout, SLOT, list(slots))
             self._open_writer().delete_documents_by_query(doomed)
 
     def commit(self) -> Searcher:
-        """A searcher that sees everything added and deleted so far."""
+        """Return a searcher that sees all changes so far."""
         if self._writer is not None:
             self._writer.commit()
         self._index.reload()
@@ -81,34 +83,34 @@ class TextIndex:
 
 
 def selected_only(layout: tantivy.Schema, query: Query, slots: Sequence[int]) -> Query:
-    """The query narrowed to some slots, scores unchanged."""
+    """Restrict a query to slots, without changing scores."""
     chosen = Query.const_score_query(Query.term_set_query(layout, SLOT, list(slots)), 0.0)
     return Query.boolean_query([(Occur.Must, query), (Occur.Must, chosen)])
 
 
 def best_slots(searcher: Searcher, query: Query, mask: Mask | None, limit: int) -> list[tuple[int, float]]:
-    """The `limit` best (slot, score) in the mask (None: of all), best first, equal ones in slot order.
+    """Return the `limit` best (slot, score) in the mask (None = all), best first, ties in slot order.
 
-    Equal scores at the cut are all read before it is made: else pages of a search could repeat or lose hits.
+    All hits with the score at the cut are read first; otherwise pages could repeat or lose hits.
     """
     selected = searcher.num_docs if mask is None else int(np.count_nonzero(mask))
-    # As if the permitted documents were spread evenly over the hits; one query too deep beats two.
+    # Assumes that selected documents are evenly spread; one query that is too deep beats two.
     expected = limit * searcher.num_docs // max(selected, 1)
-    wanted = min(expected + expected // 2 + _MARGIN, searcher.num_docs)
-    while wanted > 0:
-        hits = searcher.search(query, wanted, count=False).hits
+    depth = min(expected + expected // 2 + _MARGIN, searcher.num_docs)
+    while depth > 0:
+        hits = searcher.search(query, depth, count=False).hits
         slots = _slots_of_hits(searcher, hits)
-        kept = np.arange(len(slots)) if mask is None else np.flatnonzero(mask[slots])
-        is_all = len(hits) < wanted or wanted == searcher.num_docs
-        if is_all or (len(kept) >= limit and hits[kept[limit - 1]][0] > hits[-1][0]):
-            scored = [(int(slots[at]), float(hits[at][0])) for at in kept]
+        positions = np.arange(len(slots)) if mask is None else np.flatnonzero(mask[slots])
+        is_all = len(hits) < depth or depth == searcher.num_docs
+        if is_all or (len(positions) >= limit and hits[positions[limit - 1]][0] > hits[-1][0]):
+            scored = [(int(slots[at]), float(hits[at][0])) for at in positions]
             return sorted(scored, key=lambda one: (-one[1], one[0]))[:limit]
-        wanted = min(_GROWTH * wanted, searcher.num_docs)
+        depth = min(_GROWTH * depth, searcher.num_docs)
     return []
 
 
 def matching_slots(searcher: Searcher, query: Query) -> Slots:
-    """Every matching slot, ascending."""
+    """Return all matching slots, ascending."""
     if searcher.num_docs == 0:
         return np.empty(0, dtype=np.int64)
     # Ordering by the slot column makes tantivy return the slots themselves, without scoring.

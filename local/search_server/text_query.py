@@ -1,4 +1,4 @@
-"""A query's meaning as a tantivy query over chosen fields."""
+"""Compiles a query to a tantivy query over chosen fields."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from local.search_server.text_index import text_name
 
 @dataclass(frozen=True)
 class TextQuestion:
-    """A parsed search text (None: everything) with all that decides how it is matched."""
+    """A parsed search text (None = everything) and its matching options."""
 
     node: QueryNode | None
     fields: tuple[Field, ...]
@@ -36,7 +36,7 @@ class TextQuestion:
 def parse_question(
     schema: Schema, text: str, *, full: bool, match_all_words: bool, search_fields: Sequence[str]
 ) -> TextQuestion:
-    """Read a search text.
+    """Parse a search text.
 
     Raises:
         RequestError: 400, a syntax error, or a field that is not searchable text.
@@ -47,10 +47,10 @@ def parse_question(
 
 
 def searchable(schema: Schema, path: str) -> Field:
-    found = schema.field(path, "searchFields")
-    if not found.is_text:
+    field = schema.field(path, "searchFields")
+    if not field.is_text:
         raise RequestError(f"The field '{path}' in the search field list is not searchable.")
-    return found
+    return field
 
 
 class QueryCompiler:
@@ -62,9 +62,10 @@ class QueryCompiler:
         self._question = question
 
     def compile(self) -> Query:
-        """
+        """Return the query.
+
         Raises:
-            RequestError: 400, a field that is not searchable text, or a beginning that tantivy refuses.
+            RequestError: 400, a field that is not searchable text, or a prefix that tantivy refuses.
         """
         question = self._question
         try:
@@ -74,7 +75,7 @@ class QueryCompiler:
         return query or Query.empty_query()
 
     def _node(self, node: QueryNode, fields: Sequence[Field]) -> Query | None:
-        """None where the analyzer leaves nothing of a text."""
+        """Compile a node; None if the analyzer removes the whole text."""
         match node:
             case InField(path=path, node=inner):
                 return self._node(inner, [searchable(self._schema, path)])
@@ -86,7 +87,7 @@ class QueryCompiler:
                 default = self._question.default
                 return _all([(Occur.Must if needed else default, query) for needed, query in parts])
             case Words() | Like() | Phrase():
-                # The text may match in any of the fields; scores of the fields add up.
+                # The text may match in any field, and the fields' scores add up.
                 return _all([(Occur.Should, self._leaf(node, one)) for one in fields])
 
     def _leaf(self, node: Words | Like | Phrase, one: Field) -> Query | None:
@@ -105,8 +106,8 @@ class QueryCompiler:
 
 
 def _all(parts: Sequence[tuple[Occur, Query | None]]) -> Query | None:
-    """The parts as one query; None where there are none."""
-    found = [(occur, query) for occur, query in parts if query is not None]
-    if len(found) == 1:
-        return found[0][1]
-    return Query.boolean_query(found) if found else None
+    """Combine the parts into one query; None if there are none."""
+    clauses = [(occur, query) for occur, query in parts if query is not None]
+    if len(clauses) == 1:
+        return clauses[0][1]
+    return Query.boolean_query(clauses) if clauses else None

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours over one vector field, in memory. Rows are only appended; snapshots are views."""
+"""Exact nearest neighbours of one vector field, in memory. Rows are only appended; snapshots are views."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from local.search_server.edm import Vector
 from local.search_server.text_index import Mask, Slots
 
 _FIRST_CAPACITY: Final = 1024
-# Below this share copying the selected rows is cheaper than multiplying all (100,000 rows, 384 numbers).
+# Below this share, copying the selected rows is cheaper than multiplying all (100,000 rows of 384 numbers).
 GATHER_BELOW: Final = 0.3
 
 Matrix = npt.NDArray[np.float32]
@@ -18,13 +18,13 @@ Matrix = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class VectorRows:
-    """`matrix[i]`, of length 1, belongs to `slots[i]`; slots ascend."""
+    """Rows of vectors: `matrix[i]`, of length 1, belongs to `slots[i]`; slots ascend."""
 
     matrix: Matrix
     slots: Slots
 
     def nearest(self, query: Vector, mask: Mask, k: int) -> list[tuple[int, float]]:
-        """The k best (slot, score) among the rows whose slot is in the mask, best first.
+        """Return the k best (slot, score) among masked slots, best first.
 
         Score: 1 / (1 + (1 - cos)).
         """
@@ -44,7 +44,7 @@ class VectorRows:
 
 
 class VectorColumn:
-    """The growing rows of one field. One writer at a time; `rows()` is safe to share."""
+    """The growing rows of one field, with one writer at a time; `rows()` is shareable."""
 
     def __init__(self, dimensions: int) -> None:
         self._matrix = np.empty((_FIRST_CAPACITY, dimensions), dtype=np.float32)
@@ -52,7 +52,7 @@ class VectorColumn:
         self._count = 0
 
     def append(self, slot: int, vector: Vector) -> None:
-        """Slots must ascend. Rows already handed out are never touched."""
+        """Append a row. Slots must ascend, and rows returned earlier never change."""
         if self._count == len(self._slots):
             self._move_to(2 * self._count, np.arange(self._count))
         self._matrix[self._count] = unit(vector)
@@ -63,7 +63,7 @@ class VectorColumn:
         return VectorRows(self._matrix[: self._count], self._slots[: self._count])
 
     def drop_dead(self, alive: Mask) -> None:
-        """Forget rows of deleted documents once they are the majority."""
+        """Remove rows of deleted documents once they are the majority."""
         living = np.flatnonzero(alive[self._slots[: self._count]])
         if self._count > _FIRST_CAPACITY and 2 * len(living) < self._count:
             self._move_to(max(_FIRST_CAPACITY, 2 * len(living)), living)
@@ -71,16 +71,16 @@ class VectorColumn:
     def size_bytes(self) -> int:
         return self._count * self._matrix.shape[1] * self._matrix.itemsize
 
-    def _move_to(self, capacity: int, kept: npt.NDArray[np.int64]) -> None:
-        # New arrays, because searches that run now still read the old ones.
+    def _move_to(self, capacity: int, rows: npt.NDArray[np.int64]) -> None:
+        # New arrays, because running searches still read the old ones.
         matrix = np.empty((capacity, self._matrix.shape[1]), dtype=np.float32)
         slots = np.empty(capacity, dtype=np.int64)
-        matrix[: len(kept)] = self._matrix[kept]
-        slots[: len(kept)] = self._slots[kept]
-        self._matrix, self._slots, self._count = matrix, slots, len(kept)
+        matrix[: len(rows)] = self._matrix[rows]
+        slots[: len(rows)] = self._slots[rows]
+        self._matrix, self._slots, self._count = matrix, slots, len(rows)
 
 
 def unit(vector: Vector) -> Vector:
-    """The vector with length 1; a zero vector stays zero."""
+    """Normalise the vector to length 1; a zero vector stays zero."""
     length = float(np.linalg.norm(vector))
     return vector if length == 0 else np.asarray(vector / np.float32(length), dtype=np.float32)
