@@ -9,7 +9,9 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from textwrap import shorten
+from typing import Literal
 
+from shared.access.security_filter import PUBLIC
 from shared.documents.models import Corrections, DescribedFile, Original
 from shared.documents.requests import MetadataCorrection
 from shared.documents.state import DocumentState
@@ -21,7 +23,7 @@ from shared.ingestion.models import ParsedFile
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, Prompt
-from shared.platform.odata import all_of, quote
+from shared.platform.odata import all_of, quote, search_in
 from shared.platform.prompts import element, load
 from shared.platform.search import SearchRequest
 from shared.platform.telemetry import get_logger
@@ -47,6 +49,9 @@ _BRIEF_CHARS = 400
 _STANDARD_CHARS = 1500
 _TITLE_CHARS = 200
 _MANY_NAMESAKES, _NAMESAKES_READ = 2, 50  # others with the title: one may be an earlier edition
+_SHOWN_TITLES = 10  # of other documents, to the model
+_QUERY_WORDS = 30  # of a title
+_MAX_PRINCIPALS = 20  # in the filter on access lists; for documents with more, the model sees no other titles
 _HEADING_MARK = re.compile(r"^#+ ", re.MULTILINE)
 _BOILERPLATE = re.compile(
     r"check ?mark|securities and exchange commission|commission file number|all rights reserved|cookies?\b"
@@ -89,26 +94,58 @@ def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
 
 
 async def _is_shared_title(task: IngestTask, state: DocumentState, title: str) -> bool:
-    """Whether several other documents of the project have the title: it names their kind, not one of them."""
-    words = " ".join(_WORD.findall(title))
+    """Return whether several other documents of the project have the title, so that it names only a kind."""
+    titles = await _titles_like(task, state, title, top=_NAMESAKES_READ)
+    return sum(other.casefold() == title.casefold() for other in titles) >= _MANY_NAMESAKES
+
+
+async def _existing_titles(task: IngestTask, state: DocumentState, parsed: ParsedFile) -> list[str]:
+    """Return distinct titles in the project that resemble the document's, most similar first.
+
+    Only titles of documents that every reader of this one may read: the model may repeat them.
+    """
+    acl = state.wanted_rights.acl
+    if not 0 < len(acl) <= _MAX_PRINCIPALS:
+        return []
+    readers = all_of(*(f"access_control_list/any(g: {search_in('g', (name, PUBLIC))})" for name in acl))
+    text = " ".join((parsed.title or "", parsed.first_heading or "", _stem(state.filename)))
+    titles = await _titles_like(task, state, text, top=_NAMESAKES_READ, mode="any", readers=readers)
+    return list(dict.fromkeys(titles))[:_SHOWN_TITLES]
+
+
+async def _titles_like(
+    task: IngestTask,
+    state: DocumentState,
+    text: str,
+    *,
+    top: int,
+    mode: Literal["any", "all"] = "all",
+    readers: str | None = None,
+) -> list[str]:
+    """Return the titles of other documents of the project that match the words of a text, best first.
+
+    Args:
+        readers: condition on the documents' access lists; None = all documents.
+    """
+    words = " ".join(_WORD.findall(text)[:_QUERY_WORDS])
     if not words:
-        return False
+        return []
     project_id = state.wanted_rights.project_id
     others = all_of(
         f"doc_id ne {quote(state.doc_id)}",
         f"project_id eq {quote(project_id) if project_id else 'null'}",
+        readers,
     )
     request = SearchRequest(
         text=words,
         search_fields=("title",),
-        search_mode="all",
+        search_mode=mode,
         filter=others,
         select=("doc_id", "title"),
-        top=_NAMESAKES_READ,
+        top=top,
     )
     rows = (await task.services.documents_index.search(request)).rows
-    same = [row for row in rows if str(row.get("title") or "").casefold() == title.casefold()]
-    return len(same) >= _MANY_NAMESAKES
+    return [title for row in rows if (title := str(row.get("title") or ""))]
 
 
 async def _by_earlier(
@@ -127,11 +164,13 @@ async def _by_earlier(
 async def _by_model(
     task: IngestTask, state: DocumentState, parsed: ParsedFile
 ) -> tuple[DocumentMetadata | None, int]:
-    """What the model says, None if it cannot in the wanted form; and how often it answered."""
+    """Return the model's description, None if it has not the required form; and the number of its replies."""
+    titles = await _existing_titles(task, state, parsed)
     user = "\n".join(
         (
             element("filename", state.filename),
             *([element("file_title", parsed.title[:_TITLE_CHARS])] if parsed.title else []),
+            *([element("existing_titles", "\n".join(titles))] if titles else []),
             element("document", parsed.opening),
         )
     )

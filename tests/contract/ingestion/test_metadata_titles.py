@@ -32,3 +32,27 @@ async def test_a_title_that_two_others_bear_gives_way_to_the_files_name(
     assert titles[:2] == [f"Agency {chat_model.letterhead}"] * 2
     assert titles[2] == names[2].rsplit("/", 1)[-1].removesuffix(".md").replace("_", " ")
     assert "# Agency" in chat_model.prompts[0].user, "the prompt tells which lines are large"
+
+
+class HeadingModel(CountingChatModel):
+    """Takes the first heading for the title."""
+
+    async def parse(self, prompt: Any, output: Any, limits: Any) -> Any:
+        self.prompts.append(prompt)
+        title = prompt.user.partition("# ")[2].partition("\n")[0]
+        return output.model_validate(METADATA.model_dump() | {"title": title})
+
+
+@pytest.mark.parametrize("chat_model", [HeadingModel()], ids=["heading"])
+async def test_the_model_is_shown_similar_titles_that_all_readers_may_read(
+    services: Services, chat_model: HeadingModel
+) -> None:
+    word = "".join(filter(str.isalpha, unique("")))
+    readers = {"open": "anna,ben", "closed": "anna", "newer": "anna,ben"}
+    for name, acl in readers.items():
+        content = f"# Pump {word} {name}\n\nIt runs at 16 bar.\n"
+        rights = {"acl": acl, "owner_id": "anna", "project_id": word}
+        assert await dropped(services, unique(".md"), content, rights) == "ready"
+    first, _, last = (prompt.user for prompt in chat_model.prompts[-3:])
+    assert f"<existing_titles>Pump {word} open</existing_titles>" in last
+    assert "existing_titles" not in first
