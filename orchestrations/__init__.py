@@ -1,4 +1,4 @@
-"""The orchestrations: `orchestrators` hands over to generators, and their effects are activities.
+"""The orchestrations: `orchestrators` are generators, and all their effects are activities.
 
-Activities import capabilities where they use them: a worker that only serves HTTP never pays for them.
+Activities import capabilities on use, so a worker that only serves HTTP doesn't load them.
 """

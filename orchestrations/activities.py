@@ -1,4 +1,6 @@
-"""The activities of questions, summaries and channels: one step in, one reply out, also after a defect."""
+"""Activities of questions, summaries and channels: one step each, returning an envelope
+even after a defect.
+"""
 
 import asyncio
 from typing import Any

@@ -1,15 +1,15 @@
-"""Racing children against a deadline: the one place for `task_any`, its timer, and ending the late ones.
+"""Races children against a deadline: the only place for `task_any`, its timer, and termination of late
+children.
 
-Used by orchestrators only, inside their generators. Two rules of the host shape it:
+For use in orchestrators' generators. Two rules of the host shape it:
 
-- A parent completes only when no child and no timer of it is open. So a child that is late is terminated, by
-  an activity (an orchestrator cannot), and the timer is cancelled as soon as nobody races it.
-- The host awaits what a generator yielded in order, and a task that was yielded before is not sent to it
-  again. A `task_any` with one new task among old ones is for the host a wait for the new one alone: a timer
-  that fires meanwhile would move nothing. So tasks are started in waves, each with its own timer, and a
-  wave begins when the one before has ended.
+- A parent completes only when no child or timer of it is open. So a late child is terminated, by an activity
+  because an orchestrator can't, and the timer is cancelled as soon as the race is over.
+- The host awaits yielded tasks in order and isn't told of a task a second time. For the host, a `task_any` of
+  old tasks and one new task waits for the new one alone, and a timer that fires meanwhile has no effect. So
+  tasks start in waves, each with its own timer, and a wave starts when the previous one has ended.
 
-A terminated child's own children continue: give what they need to know of the deadline down to them.
+Children of a terminated child continue, so pass the deadline down to them.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -24,7 +24,9 @@ from orchestrations.payloads import as_object, call_activity
 
 @dataclass(frozen=True)
 class Child:
-    """An orchestration to start. `instance_id` is made from the parent's and a place, never by chance."""
+    """An orchestration to start. `instance_id` is derived from the parent's id and a
+    position, never random.
+    """
 
     name: str
     payload: dict[str, Any]
@@ -36,9 +38,9 @@ class ChildEnd:
     """How a child ended.
 
     Attributes:
-        status: `failed` = it raised, or answered with no JSON object; `late` = the deadline came first,
-            maybe before it was started.
-        output: what it answered; empty unless it is done.
+        status: `failed` = it raised or returned no JSON object; `late` = the deadline passed, possibly before
+            it was started.
+        output: its result; empty unless it is done.
     """
 
     instance_id: str
@@ -47,7 +49,7 @@ class ChildEnd:
 
 
 MAX_RESTARTS = 3
-RESTART_PAUSE = timedelta(seconds=4)  # about as long as the next worker takes
+RESTART_PAUSE = timedelta(seconds=4)  # about as long as a worker takes to restart
 
 Ends = Generator[Any, Any, list[ChildEnd]]
 Watcher = Callable[[ChildEnd], None]
@@ -61,14 +63,14 @@ def race(
     at_once: int | None = None,
     on_end: Watcher | None = None,
 ) -> Ends:
-    """Run children until they end or the deadline comes; their ends in the order of `children`.
+    """Run children until they end or the deadline passes, and return their ends in the order of `children`.
 
-    Never raises for what a child does. What a child answers after the deadline is ignored.
+    Failing children never raise. Results after the deadline are ignored.
 
     Args:
         deadline: an instant with zone.
-        at_once: how many are at work at the same time; None = all.
-        on_end: called with each end as it comes, for a status; called again on every replay.
+        at_once: maximum number of concurrent children; None = no limit.
+        on_end: called with each end as it arrives, for a status, and again on every replay.
     """
     size = max(at_once or len(children), 1)
     ends: list[ChildEnd] = []
@@ -87,7 +89,7 @@ def _race_again(
     deadline: datetime,
     on_end: Watcher | None,
 ) -> Ends:
-    """Run a wave, and again those of its children that failed: their worker died, and they with it."""
+    """Run a wave, and restart those of its children that failed because their worker died."""
     ends = yield from _race_wave(context, wave, deadline, on_end)
     for _ in range(MAX_RESTARTS):
         lost = [place for place, end in enumerate(ends) if end.status == "failed"]
@@ -137,7 +139,7 @@ def _terminate(context: df.DurableOrchestrationContext, instance_ids: list[str])
 
 
 def _end_of(child: Child, result: Any) -> ChildEnd:
-    # A failed task is completed, too: its result is the exception.
+    # A failed task is completed too; its result is the exception.
     if isinstance(result, Exception):
         return ChildEnd(child.instance_id, "failed", {})
     try:

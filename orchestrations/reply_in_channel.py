@@ -1,7 +1,7 @@
-"""A message in a chat -> what is said to it: the steps of `shared.teams.steps`, one after the other.
+"""Replies to a chat message: the steps of `shared.teams.steps`, one after the other.
 
-Only sequences: each activity answers with the step that follows. One instance per activity of the channel, so
-what is delivered twice is answered once. It may wait for days, when the run waits for its owner.
+Each activity returns the next step. There is one instance per channel activity, so redeliveries are answered
+once. It may wait for days while a run waits for its owner.
 """
 
 from collections.abc import Generator
@@ -13,13 +13,13 @@ import azure.durable_functions as df
 from orchestrations.payloads import as_object, call_activity, close_trace, input_of
 from shared.teams.models import ReplyStep
 
-MAX_STEPS = 200  # looks at files, parts of a long run and tries together; a typical reply takes two
+MAX_STEPS = 200  # polls of files, parts of a long run and retries in total; a typical reply takes two
 
 
 def reply_in_channel(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
-    """Reply to what was taken down. Input: {"reply_key", "day"}. Output: {"status", "steps"}."""
+    """Reply to a stored message. Input: {"reply_key", "day"}. Output: {"status", "steps"}."""
     step = ReplyStep.from_payload(input_of(context))
     steps = 0
     while step.kind != "end" and steps < MAX_STEPS:

@@ -1,7 +1,7 @@
-"""Documents -> one cited summary, by map-reduce: a child per document, a map over its windows, two reduces.
+"""Summarises documents by map-reduce: a child per document, a map over its windows, two reduces.
 
-Only sequences. What steps read and write lies in the summary's blobs; a child that fails or is late is left
-out with a warning, and what it had read by then is used.
+Steps exchange data through the summary's blobs. A child that fails or is late is left out with a warning, and
+the windows it had read are used.
 """
 
 from collections.abc import Generator
@@ -26,10 +26,10 @@ from shared.summaries.models import (
     WindowsRead,
 )
 
-MAX_RANGES = 24  # activities of one document's map: the whole history is replayed at every step
-AT_ONCE = 2  # of them at the same time, in each document (unmeasured; the model endpoint is the bottleneck)
-PAUSES_S = (5, 20)  # before windows that failed are tried again; a service often comes back by then
-CLOSE_PAUSES_S = (2, 8, 30, 120)  # before the end is stored again: without it nobody learns of it
+MAX_RANGES = 24  # activities per document's map, because every step replays the whole history
+AT_ONCE = 2  # concurrent activities per document (unmeasured; the model endpoint is the bottleneck)
+PAUSES_S = (5, 20)  # before failed windows are retried; a service has often recovered by then
+CLOSE_PAUSES_S = (2, 8, 30, 120)  # before storing the end is retried, because nobody sees an unstored end
 
 Reply = Generator[Any, Any, SummaryReply]
 
@@ -37,7 +37,7 @@ Reply = Generator[Any, Any, SummaryReply]
 def summarize_documents(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
-    """The parent. Input: SummaryStart. Output: {"status"}, with the ends of its children."""
+    """Summarise all documents. Input: SummaryStart. Output: {"status"}, with the ends of its children."""
     start = SummaryStart.from_payload(input_of(context))
     children = [_child(context, start, index) for index in range(start.document_count)]
     ended: set[str] = set()
@@ -57,7 +57,7 @@ def summarize_documents(
 def summarize_document(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
-    """A child: one document. Input: DocumentStart. Output: {"status"}."""
+    """Summarise one document, as a child. Input: DocumentStart. Output: {"status"}."""
     start = DocumentStart.from_payload(input_of(context))
     step = SummaryStep(summary_id=start.summary_id, index=start.index)
     opened = yield from _call(context, "open_summary_document", step)
@@ -72,7 +72,7 @@ def summarize_document(
 def _map(
     context: df.DurableOrchestrationContext, start: DocumentStart, window_count: int
 ) -> Generator[Any, Any, None]:
-    """Read every window; again those that failed, as long as there is time."""
+    """Read every window, and retry failed ones while there is time."""
     for pause_s in (*PAUSES_S, None):
         replies = yield from _map_once(context, start, window_count)
         may_help = any(

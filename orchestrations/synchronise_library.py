@@ -1,7 +1,6 @@
 """One run over one SharePoint library: calls `advance_library` until the run is complete.
 
-The state is in the library's row, so a step may be repeated and an instance that died is started again by the
-next timer.
+The state is in the library's row, so steps can be repeated, and the next timer restarts a dead instance.
 """
 
 from collections.abc import Generator

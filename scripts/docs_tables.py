@@ -79,23 +79,23 @@ def render_log_events() -> str:
 def render_run_events() -> str:
     """Return a table of the events of a run."""
     lines = ["| event | when | data besides `step` |", "|---|---|---|"]
-    for model, sent in EVENTS.items():
-        lines.append(f"| `{model.name.lower()}` | {sent.when} | {_fields(model, sent)} |")
+    for model, event in EVENTS.items():
+        lines.append(f"| `{model.name.lower()}` | {event.when} | {_fields(model, event)} |")
     return "\n".join(lines)
 
 
 def render_states() -> str:
     """Return a table of the states of a run's `status` events."""
     lines = ["| `state` of a `status` | when | data |", "|---|---|---|"]
-    for model, sent in STATES.items():
+    for model, event in STATES.items():
         states = ", ".join(f"`{state}`" for state in get_args(model.model_fields["state"].annotation))
-        lines.append(f"| {states} | {sent.when} | {_fields(model, sent)} |")
+        lines.append(f"| {states} | {event.when} | {_fields(model, event)} |")
     return "\n".join(lines)
 
 
-def _fields(model: type[RunEvent], sent: SentEvent) -> str:
+def _fields(model: type[RunEvent], event: SentEvent) -> str:
     names = [name for name in model.model_fields if name not in COMMON_FIELDS]
-    return ", ".join(f"`{name}`{f' ({sent.notes[name]})' if name in sent.notes else ''}" for name in names)
+    return ", ".join(f"`{name}`{f' ({event.notes[name]})' if name in event.notes else ''}" for name in names)
 
 
 def render_headers(headers: Mapping[str, Header]) -> str:

@@ -32,11 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("step", choices=STEPS)
     parser.add_argument("which", choices=INDEXES)
     parser.add_argument("--index", default="", help="adopt: the index that the alias shall stand for")
-    asked = parser.parse_args(arguments)
-    if (asked.step == "adopt") != bool(asked.index):
+    options = parser.parse_args(arguments)
+    if (options.step == "adopt") != bool(options.index):
         parser.error("--index belongs to adopt")
     try:
-        print(asyncio.run(_step(load_settings(), asked.step, asked.which, asked.index)))
+        print(asyncio.run(_step(load_settings(), options.step, options.which, options.index)))
     except GroundworkError as failed:
         print(failed.detail, *failed.hints, file=sys.stderr)
         return 1
@@ -50,7 +50,7 @@ async def _step(settings: Settings, step: str, which: str, index: str) -> str:
             return f"The alias stands for {index}."
         if step == "plan":
             plan = await migration.plan()
-            return _told(plan.source, plan.target, plan.changes, plan.refused)
+            return _plan_text(plan.source, plan.target, plan.changes, plan.refused)
         if step in ("drop", "abandon"):
             return f"{await (migration.drop() if step == 'drop' else migration.abandon())} is removed."
         counts = await {"run": migration.copy, "switch": migration.switch, "back": migration.back}[step]()
@@ -65,16 +65,16 @@ class _Progress:
         self._written = 0
         self._told_at = time.monotonic()
 
-    def page(self, rows: int, written: int) -> None:
+    def page(self, rows: int, changed: int) -> None:
         """Count another page that was copied or compared."""
         self._rows += rows
-        self._written += written
+        self._written += changed
         if time.monotonic() - self._told_at >= _TELL_EVERY_S:
             self._told_at = time.monotonic()
             print(f"{self._rows:,} rows looked at, {self._written:,} written", file=sys.stderr, flush=True)
 
 
-def _told(source: str, target: str, changes: Sequence[str], refused: Sequence[str]) -> str:
+def _plan_text(source: str, target: str, changes: Sequence[str], refused: Sequence[str]) -> str:
     if not changes:
         return f"{source} has all that cannot be added to it. New fields are added by the app itself."
     lines = [f"{source} differs from the schema in what only a new index can have:", *changes]

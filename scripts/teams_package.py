@@ -45,21 +45,21 @@ def filled_manifest(values: dict[str, str]) -> dict[str, Any]:
 def faults_of(manifest: dict[str, Any], files: dict[str, bytes], schema: dict[str, Any]) -> list[str]:
     """Return violations of the schema and of Teams' rules for ids, addresses and icons."""
     validator = jsonschema_rs.validator_for(schema)
-    found = [
+    faults = [
         f"{'.'.join(map(str, error.instance_path)) or 'manifest'}: {error.message}"
         for error in validator.iter_errors(manifest)
     ]
-    return found + _faults_of_names(manifest) + _faults_of_icons(manifest, files)
+    return faults + _faults_of_names(manifest) + _faults_of_icons(manifest, files)
 
 
 def package_of(manifest: dict[str, Any], files: dict[str, bytes]) -> bytes:
     """Return the zip file with manifest.json and the icons. Equal content gives equal bytes."""
     content = {"manifest.json": json.dumps(manifest, indent=2, ensure_ascii=False).encode(), **files}
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as package:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as package:
         for name, content_of in content.items():
             package.writestr(zipfile.ZipInfo(name, _STAMP), content_of, zipfile.ZIP_DEFLATED)
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 def icons() -> dict[str, bytes]:
@@ -69,17 +69,17 @@ def icons() -> dict[str, bytes]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Build, check, write. Return the exit code: 0 written, 1 faults, 2 tools missing."""
-    asked = _parser().parse_args(arguments)
-    website = asked.website or f"https://{asked.host}"
+    options = _parser().parse_args(arguments)
+    website = options.website or f"https://{options.host}"
     values = {
-        "BOT_APP_ID": asked.app_id.lower(),
-        "HOST": asked.host,
-        "NAME": asked.name,
-        "DEVELOPER": asked.developer,
-        "VERSION": asked.version,
+        "BOT_APP_ID": options.app_id.lower(),
+        "HOST": options.host,
+        "NAME": options.name,
+        "DEVELOPER": options.developer,
+        "VERSION": options.version,
         "WEBSITE": website,
-        "PRIVACY": asked.privacy or website,
-        "TERMS": asked.terms or website,
+        "PRIVACY": options.privacy or website,
+        "TERMS": options.terms or website,
     }
     manifest, files = filled_manifest(values), icons()
     try:
@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
     if faults := faults_of(manifest, files, schema):
         print("\n".join(f"The package would be refused: {fault}" for fault in faults), file=sys.stderr)
         return 1
-    out = Path(asked.out)
+    out = Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(package_of(manifest, files))
     print(f"{out}: {out.stat().st_size} bytes, manifest {manifest['manifestVersion']}, checked.")
@@ -109,44 +109,46 @@ def _fill(value: Any, values: dict[str, str]) -> Any:
 
 def _faults_of_names(manifest: dict[str, Any]) -> list[str]:
     ids = [("id", manifest.get("id")), *(("botId", bot.get("botId")) for bot in manifest.get("bots", ()))]
-    found = [
+    faults = [
         f"{name}: not the id of an application: {value!r}"
         for name, value in ids
         if not _GUID.fullmatch(str(value)) or value == _NO_GUID
     ]
-    found += [
+    faults += [
         f"validDomains: not a host's name alone: {domain!r}"
         for domain in manifest.get("validDomains", ())
         if not _HOST.fullmatch(domain)
     ]
     if not _VERSION.fullmatch(str(manifest.get("version"))):
-        found.append(f"version: not three numbers: {manifest.get('version')!r}")
+        faults.append(f"version: not three numbers: {manifest.get('version')!r}")
     for place in _PLACES:
         group, _, name = place.partition(".")
         if not str(manifest.get(group, {}).get(name, "")).startswith("https://"):
-            found.append(f"{place}: not an https address")
-    return found
+            faults.append(f"{place}: not an https address")
+    return faults
 
 
 def _faults_of_icons(manifest: dict[str, Any], files: dict[str, bytes]) -> list[str]:
-    found = []
+    faults = []
     for kind, (size, mode) in _ICONS.items():
         content = files.get(str(manifest.get("icons", {}).get(kind)))
         if content is None:
-            found.append(f"icons.{kind}: the file is not in the package")
+            faults.append(f"icons.{kind}: the file is not in the package")
             continue
         with Image.open(io.BytesIO(content)) as image:
             if (image.format, image.size, image.mode) != ("PNG", (size, size), mode):
-                found.append(f"icons.{kind}: {image.format} {image.size} {image.mode}, not PNG {size} {mode}")
+                faults.append(
+                    f"icons.{kind}: {image.format} {image.size} {image.mode}, not PNG {size} {mode}"
+                )
             elif kind == "outline" and not _is_white_on_clear(image):
-                found.append("icons.outline: holds another colour than white, or nothing transparent")
-    return found
+                faults.append("icons.outline: holds another colour than white, or nothing transparent")
+    return faults
 
 
 def _is_white_on_clear(image: Image.Image) -> bool:
     seen = [pixel for _, pixel in image.getcolors(OUTLINE_SIZE * OUTLINE_SIZE) or ()]
-    shown = [pixel for pixel in seen if isinstance(pixel, tuple) and pixel[3] > 0]
-    return bool(shown) and len(shown) < len(seen) and all(pixel[:3] == (255, 255, 255) for pixel in shown)
+    opaque = [pixel for pixel in seen if isinstance(pixel, tuple) and pixel[3] > 0]
+    return bool(opaque) and len(opaque) < len(seen) and all(pixel[:3] == (255, 255, 255) for pixel in opaque)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -51,8 +51,8 @@ def _is_installed(prefix: Path) -> bool:
     copied = prefix / "package-lock.json"
     if not (finished.is_file() and copied.is_file()):
         return False
-    wanted = json.loads((PROJECT / "package-lock.json").read_text(encoding="utf-8"))
-    return bool(json.loads(copied.read_text(encoding="utf-8")) == wanted)
+    locked = json.loads((PROJECT / "package-lock.json").read_text(encoding="utf-8"))
+    return bool(json.loads(copied.read_text(encoding="utf-8")) == locked)
 
 
 def _npm_ci(prefix: Path) -> None:

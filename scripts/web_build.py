@@ -31,20 +31,20 @@ def build(*, force: bool = False) -> None:
     """
     stamp = WEB / "dist" / ".stamp"
     with FileLock(WEB / ".build.lock", timeout=_TIMEOUT_S):
-        wanted = _hash_of(_sources())
-        if force or not stamp.is_file() or stamp.read_text() != wanted:
+        digest = _hash_of(_sources())
+        if force or not stamp.is_file() or stamp.read_text() != digest:
             install_packages()
             _call(*find_node().node, "build.mjs")
-            stamp.write_text(wanted)
+            stamp.write_text(digest)
 
 
 def install_packages() -> None:
     """Bring web/node_modules in line with the lock file."""
     stamp = WEB / "node_modules" / ".stamp"
-    wanted = _hash_of([WEB / "package-lock.json"])
-    if not stamp.is_file() or stamp.read_text() != wanted:
+    digest = _hash_of([WEB / "package-lock.json"])
+    if not stamp.is_file() or stamp.read_text() != digest:
         _call(*find_node().npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-        stamp.write_text(wanted)
+        stamp.write_text(digest)
 
 
 def _sources() -> list[Path]:

@@ -17,8 +17,8 @@ _SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean
 
 def typescript(schemas: Json) -> str:
     """Return an exported type for each schema, sorted by name."""
-    made = [f"export type {_name(name)} = {_type(schema)};" for name, schema in sorted(schemas.items())]
-    return "\n".join(made) + "\n"
+    types = [f"export type {_name(name)} = {_type(schema)};" for name, schema in sorted(schemas.items())]
+    return "\n".join(types) + "\n"
 
 
 def _type(schema: Json) -> str:

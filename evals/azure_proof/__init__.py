@@ -1,5 +1,5 @@
-"""The proof kit: deploys the app, puts it to the test, writes down what it saw, and removes everything again.
+"""The proof kit: deploys the app, tests it, records evidence, and deletes everything again.
 
-`python -m evals.azure_proof` works on an Azure subscription, `--local` on a local stack of its own. Each step
-asks the app over HTTP only; what depends on the platform is in `azure.py` and `local_target.py`.
+`python -m evals.azure_proof` uses an Azure subscription, `--local` a separate local stack. Steps use only the
+app's HTTP API; platform-specific operations are in `azure.py` and `local_target.py`.
 """

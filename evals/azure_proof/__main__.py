@@ -1,9 +1,9 @@
 """Proof of a deployment: `python -m evals.azure_proof`.
 
-Deploys the app with a name of its own, uploads the samples, asks questions with known answers, drops a file,
-narrows a permission, restarts the app during a question, checks what only a deployment shows, estimates the
-cost, and removes everything again. Writes evidence.json, evidence.md and pictures. Each step can be repeated
-alone, as long as the deployment is there. Exit code 0 only if every step passed.
+Deploys the app under its own name, uploads the samples, asks questions with known answers, drops a file,
+narrows a permission, restarts the app during a question, checks platform behaviour, estimates the cost, and
+deletes everything. Writes evidence.json, evidence.md and screenshots. Steps can be repeated individually
+while the deployment exists. Exit code 0 only if every step passed.
 """
 
 import argparse
@@ -26,49 +26,49 @@ _MARKS = {"passed": "ok", "failed": "FAILED", "skipped": "skipped"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line. Returns the exit code."""
-    given = _arguments(arguments)
-    if given.dry_run:
-        return _dry_run(_place(given))
-    chosen = [step for step in STEPS if not given.step or step.name in given.step]
-    given.out.mkdir(parents=True, exist_ok=True)
-    if given.local:
-        return _run_locally(given, chosen)
-    azure = AzureTarget(_place(given), RealShell(ROOT, _show), ROOT)
-    evidence = _run(azure, given, chosen, is_whole=not given.step)
+    """Run the command line and return the exit code."""
+    options = _arguments(arguments)
+    if options.dry_run:
+        return _dry_run(_place(options))
+    chosen = [step for step in STEPS if not options.step or step.name in options.step]
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.local:
+        return _run_locally(options, chosen)
+    azure = AzureTarget(_place(options), RealShell(ROOT, _show), ROOT)
+    evidence = _run(azure, options, chosen, is_whole=not options.step)
     return _exit_code(evidence, chosen)
 
 
-def _run_locally(given: argparse.Namespace, chosen: list[Step]) -> int:
-    """Run on a stack that is started for this call; a single step finds the data of earlier calls."""
-    target = LocalTarget((given.out / "stack").resolve(), ROOT)
+def _run_locally(options: argparse.Namespace, chosen: list[Step]) -> int:
+    """Run on a stack started for this call; a single step reuses the data of earlier calls."""
+    target = LocalTarget((options.out / "stack").resolve(), ROOT)
     try:
         if DEPLOY not in [step.name for step in chosen]:
             target.deploy()
-        evidence = _run(target, given, chosen, is_whole=not given.step)
+        evidence = _run(target, options, chosen, is_whole=not options.step)
     finally:
         target.stop()
     return _exit_code(evidence, chosen)
 
 
-def _run(target: Target, given: argparse.Namespace, chosen: list[Step], *, is_whole: bool) -> Evidence:
+def _run(target: Target, options: argparse.Namespace, chosen: list[Step], *, is_whole: bool) -> Evidence:
     """Perform the steps, and write the evidence after each.
 
     A whole run ends early if the app can't be deployed, and always with the teardown, unless `--keep`.
     """
-    world = World(target, given.out, given.pause)
-    evidence = load(given.out, _commit(), Facts(target=target.kind))
+    world = World(target, options.out, options.pause)
+    evidence = load(options.out, _commit(), Facts(target=target.kind))
     if is_whole:
         evidence = evidence.model_copy(update={"steps": ()})
     remaining = [step for step in chosen if not (is_whole and step.name == TEARDOWN)]
     try:
         for step in remaining:
-            evidence = _perform(step, world, evidence, given.out)
+            evidence = _perform(step, world, evidence, options.out)
             if is_whole and step.name in ORDER[:2] and evidence.steps[-1].status == "failed":
                 break
     finally:
-        if is_whole and not given.keep:
-            evidence = _perform(STEPS[-1], world, evidence, given.out)
+        if is_whole and not options.keep:
+            evidence = _perform(STEPS[-1], world, evidence, options.out)
     return evidence
 
 
@@ -108,9 +108,9 @@ def _exit_code(evidence: Evidence, chosen: list[Step]) -> int:
     return int(any(one.status == "failed" for one in evidence.steps if one.name in names))
 
 
-def _place(given: argparse.Namespace) -> Place:
-    places = given.location, given.openai_location
-    return Place(given.environment, given.subscription, *places, as_application=given.as_application)
+def _place(options: argparse.Namespace) -> Place:
+    places = options.location, options.openai_location
+    return Place(options.environment, options.subscription, *places, as_application=options.as_application)
 
 
 def _commit() -> str:
@@ -144,14 +144,14 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--as-application", action="store_true", help="a pipeline signs in, not a person: allow applications"
     )
-    given: argparse.Namespace = parser.parse_args(arguments)
-    if given.pause is None:
+    options: argparse.Namespace = parser.parse_args(arguments)
+    if options.pause is None:
         # Documented: an instance without work is removed after some minutes (unmeasured).
-        given.pause = 0.0 if given.local else 900.0
-    if not (given.local or given.dry_run or given.subscription):
+        options.pause = 0.0 if options.local else 900.0
+    if not (options.local or options.dry_run or options.subscription):
         parser.error("--subscription names the subscription that pays; --dry-run shows what would be called")
-    given.subscription = given.subscription or "SUBSCRIPTION"
-    return given
+    options.subscription = options.subscription or "SUBSCRIPTION"
+    return options
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Steps about answers: questions with known answers, and a question that outlives a restart of the app."""
+"""Steps about answers: questions with known answers, and a question across a restart of the app."""
 
 import tempfile
 import time
@@ -26,16 +26,18 @@ _PAUSE_S = 1.0
 
 
 def ask_questions(world: World) -> Outcome:
-    """Ask all questions, compare the answers, and look every quotation up in the samples themselves."""
+    """Ask all questions, compare the answers, and verify every quotation in the samples themselves."""
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
         files = generate(Path(folder))
         texts = SourceTexts(QuestionSet("samples", tuple(SourceFile(path.name, path) for path in files), ()))
-        answers = [_answer(client, known) for known in QUESTIONS]
+        answers = [_answer(client, question) for question in QUESTIONS]
         quoted = [
             (citation, _stands(citation, texts)) for answer in answers for citation in answer["citations"]
         ]
     wrong = [
-        known.text for known, answer in zip(QUESTIONS, answers, strict=True) if not _right(known, answer)
+        question.text
+        for question, answer in zip(QUESTIONS, answers, strict=True)
+        if not _right(question, answer)
     ]
     false = [as_json(citation)[:200] for citation, stands in quoted if not stands]
     unverified = sum(not citation["verified"] for citation, _ in quoted)
@@ -63,7 +65,7 @@ def ask_questions(world: World) -> Outcome:
 
 
 def restart_during_question(world: World) -> Outcome:
-    """Restart the app while it answers, resume the stream, and hold the whole of it against what was seen."""
+    """Restart the app while it answers, resume the stream, and compare it with the part seen before."""
     with world.target.slow_model(), world.client() as client:
         restarted_at = 0.0
 
@@ -100,9 +102,9 @@ def restart_during_question(world: World) -> Outcome:
     )
 
 
-def _answer(client: AppClient, known: KnownAnswer) -> dict[str, Any]:
+def _answer(client: AppClient, question: KnownAnswer) -> dict[str, Any]:
     began = time.monotonic()
-    run = client.ask(known.text)
+    run = client.ask(question.text)
     answer: dict[str, Any] = run.get("answer") or {
         "text": "",
         "citations": [],
@@ -112,11 +114,11 @@ def _answer(client: AppClient, known: KnownAnswer) -> dict[str, Any]:
     return {**answer, "seconds": time.monotonic() - began}
 
 
-def _right(known: KnownAnswer, answer: dict[str, Any]) -> bool:
-    if known.filename is None:
+def _right(question: KnownAnswer, answer: dict[str, Any]) -> bool:
+    if question.filename is None:
         return bool(answer["abstained"])
     places = {(citation["filename"], citation.get("page_number")) for citation in answer["citations"]}
-    return known.says in answer["text"] and (known.filename, known.page) in places
+    return question.says in answer["text"] and (question.filename, question.page) in places
 
 
 def _stands(citation: dict[str, Any], texts: SourceTexts) -> bool:
@@ -155,10 +157,12 @@ def checks_of_texts(files: list[Path]) -> list[Check]:
     """Return a check per known answer: whether its document says so, read without the app."""
     texts = SourceTexts(QuestionSet("samples", tuple(SourceFile(path.name, path) for path in files), ()))
     checks = []
-    for known in QUESTIONS:
-        if known.filename is not None:
-            page = texts.page(known.filename, known.page)
+    for question in QUESTIONS:
+        if question.filename is not None:
+            page = texts.page(question.filename, question.page)
             checks.append(
-                check(known.text, known.says, passed=page is not None and stands_in(known.says, page))
+                check(
+                    question.text, question.says, passed=page is not None and stands_in(question.says, page)
+                )
             )
     return checks

@@ -1,4 +1,4 @@
-"""The app in an Azure subscription, by azd and the Azure CLI. Touches only what its own environment made."""
+"""The app in an Azure subscription, through azd and the Azure CLI. Touches only its own environment."""
 
 import json
 import sys
@@ -41,7 +41,7 @@ _EXAMPLE_ENV = {
 
 @dataclass(frozen=True)
 class Place:
-    """What the person who runs the kit chooses."""
+    """Where to deploy, as chosen by the user of the kit."""
 
     environment: str
     subscription: str
@@ -51,7 +51,7 @@ class Place:
 
 
 def first_health(url: str) -> str:
-    """Return what the app says of itself, once it answers; its first start takes a while."""
+    """Return the app's health report once it responds, which takes a while after the first start."""
     until = time.monotonic() + 300
     while True:
         try:
@@ -66,12 +66,12 @@ def first_health(url: str) -> str:
 
 @dataclass
 class AzureTarget:
-    """See `Target`.
+    """A target in Azure. See `Target`.
 
     Attributes:
         root: of the repository.
-        sleep: waits; a dry run doesn't.
-        health: asks the app at an address how it is; nor does a dry run that.
+        sleep: waits; a no-op in a dry run.
+        health: requests the app's health; a no-op in a dry run.
     """
 
     place: Place
@@ -107,8 +107,8 @@ class AzureTarget:
         """Make the environment, register the app, show what would change, and run `azd up`."""
         began = time.monotonic()
         name = self.place.environment
-        known = self._run("azd", "env", "list", "--output", "json", example="[]")
-        if name not in [one.get("Name") for one in json.loads(known or "[]")]:
+        environments = self._run("azd", "env", "list", "--output", "json", example="[]")
+        if name not in [one.get("Name") for one in json.loads(environments or "[]")]:
             self._run(
                 *("azd", "env", "new", name, "--subscription", self.place.subscription),
                 *("--location", self.place.location, "--no-prompt"),
@@ -133,7 +133,7 @@ class AzureTarget:
         )
 
     def facts(self) -> Facts:
-        """Ask for the models and versions that are deployed."""
+        """Return the deployed models and versions."""
         deployments = self._run(
             *("az", "cognitiveservices", "account", "deployment", "list"),
             *("--resource-group", self._value("AZURE_RESOURCE_GROUP"), "--name", self._account_name),
@@ -183,7 +183,7 @@ class AzureTarget:
 
     @contextmanager
     def slow_model(self) -> Iterator[None]:
-        """A hosted model takes seconds anyway."""
+        """Return at once: a hosted model takes seconds anyway."""
         yield
 
     def restart(self) -> None:
@@ -195,7 +195,7 @@ class AzureTarget:
         self.sleep(1)
 
     def functions(self) -> tuple[int, int]:
-        """Ask the platform what it has found, and compare with the code."""
+        """Return the number of functions that the platform found, and that of the code."""
         count = self._run(
             *("az", "functionapp", "function", "list", *self._app_arguments),
             *("--query", "length(@)", "--output", "tsv"),
@@ -204,7 +204,7 @@ class AzureTarget:
         return int(count or 0), count_functions(self.root)
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """Ask the search service itself, with the kit's own sign-in. The vector is a made-up one."""
+        """Query the search service directly with the kit's own identity and an invented vector."""
         token = self._run(
             *("az", "account", "get-access-token", "--resource", _SEARCH_RESOURCE),
             *("--query", "accessToken", "--output", "tsv"),
@@ -227,7 +227,7 @@ class AzureTarget:
         return [row.get("@search.documentDebugInfo") or {} for row in rows]
 
     def bill_command(self) -> str:
-        """Return a query of the costs of the resource group; it answers after the group is gone, too."""
+        """Return a query for the resource group's costs, which works even after the group was deleted."""
         today = datetime.now(UTC).date()
         query = {
             "type": "ActualCost",
@@ -253,7 +253,7 @@ class AzureTarget:
         return f"az rest --method post --url '{address}' --body '{json.dumps(query)}'"
 
     def teardown(self) -> Outcome:
-        """Delete the resource group for good and the app registration, and look whether they are gone."""
+        """Permanently delete the resource group and the app registration, and verify that they are gone."""
         group, app_id = self._value("AZURE_RESOURCE_GROUP"), self._value("AUTH_CLIENT_ID")
         self._azd("down", "--purge", "--force", "--no-prompt", timeout_s=_UP_TIMEOUT_S)
         if app_id:
@@ -315,8 +315,8 @@ class AzureTarget:
         )
 
     def _azd(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
-        verb, named = list(command), ["--environment", self.place.environment]
-        return self.shell.run("azd", *verb, *named, example=example, timeout_s=timeout_s)
+        verb, environment = list(command), ["--environment", self.place.environment]
+        return self.shell.run("azd", *verb, *environment, example=example, timeout_s=timeout_s)
 
     def _run(self, *command: str, example: str = "") -> str:
         return self.shell.run(*command, example=example)
@@ -357,14 +357,14 @@ class AzureTarget:
             raise ValueError(f"{self.place.location} is none of its regions")
         return self.place.location
 
-    def _quota(self, model: str, wanted: int) -> str:
+    def _quota(self, model: str, needed: int) -> str:
         text = self._run(
             *("az", "cognitiveservices", "usage", "list", "--location", self.place.openai_location),
             *("--query", f"[?name.value=='OpenAI.GlobalStandard.{model}'].[limit, currentValue] | [0]"),
             *("--output", "json"),
-            example=f"[{wanted}, 0]",
+            example=f"[{needed}, 0]",
         )
         limit, used = json.loads(text) if text not in ("", "null") else (0, 0)
-        if limit - used < wanted:
-            raise ValueError(f"{limit - used:.0f} thousand tokens a minute are free, {wanted} are wanted")
+        if limit - used < needed:
+            raise ValueError(f"{limit - used:.0f} thousand tokens a minute are free, {needed} are wanted")
         return f"{limit - used:.0f} thousand tokens a minute are free"

@@ -1,4 +1,4 @@
-"""What the code in this checkout registers, read in a process of its own."""
+"""The functions registered by the code in this checkout, counted in a separate process."""
 
 import json
 import os
@@ -11,7 +11,7 @@ _COUNT = "from function_app import app; print(len(app.get_functions()))"
 
 
 def count_functions(root: Path) -> int:
-    """Return how many functions the app in `root` registers.
+    """Return the number of functions that the app in `root` registers.
 
     Raises:
         subprocess.CalledProcessError: the app can't be imported.

@@ -1,4 +1,4 @@
-"""What the run cost, estimated from metered usage and list prices; the bill itself is there a day later."""
+"""Estimated cost of the run, from metered usage and list prices; the bill is available a day later."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ INSTANCE_GB = 2
 
 
 def estimate(world: World, evidence: Evidence) -> Outcome:
-    """Estimate from the app's own meter, and from the hours since the kit began."""
+    """Estimate the cost from the app's own meter and the kit's running time."""
     hours = (datetime.now(UTC) - evidence.begun_at).total_seconds() / 3600
     with world.client() as client:
         used = {one["resource"]: one["used"] for one in client.call("GET", "/api/me").get("today", [])}

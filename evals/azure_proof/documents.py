@@ -1,4 +1,4 @@
-"""Steps about documents: upload, a file that is dropped and deleted, a permission that is narrowed."""
+"""Steps about documents: upload, a file dropped and deleted, a narrowed permission."""
 
 import json
 import secrets
@@ -35,7 +35,7 @@ def upload_samples(world: World) -> Outcome:
 
 
 def drop_and_delete(world: World) -> Outcome:
-    """Write a file into the container, ask about it, delete it, and wait until it is gone."""
+    """Write a file into the container, ask about it, delete it, and wait until it is no longer found."""
     word = secrets.token_hex(4)
     name = f"proof/{word}.md"
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
@@ -66,7 +66,7 @@ def drop_and_delete(world: World) -> Outcome:
 
 
 def narrow_permission(world: World) -> Outcome:
-    """Take the reader out of a file's access list, and probe until the app hides it; it must stay hidden."""
+    """Remove the reader from a file's access list, and poll until the app hides it for good."""
     word = secrets.token_hex(4)
     name = f"proof/{word}.md"
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
@@ -114,7 +114,7 @@ def _ready_id(client: AppClient, filename: str) -> str:
 
 
 def _sees(client: AppClient, doc_id: str, word: str) -> bool:
-    """Whether the caller gets the document or finds what it says."""
+    """Return whether the caller can get the document or find its text."""
     if client.document(doc_id) is not None:
         return True
     hits = client.call("POST", "/api/search", json={"query": f"vault {word}", "top_k": 5})["results"]
@@ -131,7 +131,7 @@ def _status_when_ended(client: AppClient, doc_id: str) -> str:
 
 
 def _until(look: Callable[[], Seen]) -> Seen:
-    """Return the first thing that is not empty.
+    """Return the first result that isn't empty.
 
     Raises:
         TimeoutError: there was none in time.

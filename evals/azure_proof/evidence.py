@@ -1,4 +1,4 @@
-"""What a run of the kit saw: one JSON file, rewritten after every step, so that steps can be repeated."""
+"""The evidence of a run: one JSON file, rewritten after every step, so that steps can be repeated."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ class _Frozen(BaseModel):
 
 
 class Check(_Frozen):
-    """One expectation, and what was seen instead of or according to it."""
+    """An expectation and the observed value."""
 
     expected: str
     passed: bool
@@ -23,7 +23,7 @@ class Check(_Frozen):
 
 
 class Outcome(_Frozen):
-    """What a step returns. A step without checks proves nothing by itself, as the estimate of the cost."""
+    """The result of a step. A step without checks, such as the cost estimate, proves nothing by itself."""
 
     checks: tuple[Check, ...] = ()
     figures: dict[str, Figure] = Field(default_factory=dict)
@@ -32,10 +32,10 @@ class Outcome(_Frozen):
 
 
 class StepResult(_Frozen):
-    """A step as it ended.
+    """A finished step.
 
     Attributes:
-        status: `skipped` = it does not apply to this target.
+        status: `skipped` = it doesn't apply to this target.
         advice: what to do about a failure.
     """
 
@@ -49,7 +49,7 @@ class StepResult(_Frozen):
 
 
 class Facts(_Frozen):
-    """What was put to the test, and where."""
+    """What was tested, and where."""
 
     target: Literal["azure", "local"]
     url: str = ""
@@ -59,7 +59,7 @@ class Facts(_Frozen):
 
 
 class Evidence(_Frozen):
-    """Everything that the kit wrote down, by step, in the order of the steps."""
+    """All recorded results in the order of the steps."""
 
     commit: str
     begun_at: datetime
@@ -73,7 +73,7 @@ class Evidence(_Frozen):
 
 
 def check(expected: str, seen: object, *, passed: bool) -> Check:
-    """Return a check; what was seen is kept short, because a page of it would hide the rest."""
+    """Return a check. The observed value is truncated, because a long one would hide the rest."""
     return Check(expected=expected, passed=passed, seen=" ".join(str(seen).split())[:300])
 
 
@@ -88,7 +88,7 @@ def load(folder: Path, commit: str, facts: Facts) -> Evidence:
 
 
 def save(evidence: Evidence, folder: Path) -> None:
-    """Write the evidence: aside, then moved, so that a kill leaves the previous file."""
+    """Write the evidence to a temporary file and rename it, so that a kill leaves the previous file."""
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f"{FILE_NAME}.new"
     draft.write_text(evidence.model_dump_json(indent=1) + "\n", encoding="utf-8")

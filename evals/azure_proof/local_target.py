@@ -1,4 +1,4 @@
-"""The app on a local stack of the kit's own: free ports, its own folder, the stand-in model."""
+"""The app on a separate local stack: free ports, its own folder, the stand-in model."""
 
 import os
 import platform
@@ -30,7 +30,7 @@ _LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_TOTAL_LATENCY_MS": "90000", "MODE
 
 
 class LocalTarget:
-    """See `Target`."""
+    """A target on this machine. See `Target`."""
 
     kind: Literal["local"] = "local"
 
@@ -46,7 +46,7 @@ class LocalTarget:
         return self._stack.base_url
 
     def prerequisites(self) -> Outcome:
-        """Look for Python and Node."""
+        """Check for Python and Node."""
         try:
             node = subprocess.run(
                 [*find_node().node, "--version"], capture_output=True, text=True, check=True
@@ -62,7 +62,7 @@ class LocalTarget:
         )
 
     def deploy(self) -> Outcome:
-        """Start the stack, unless it runs."""
+        """Start the stack unless it is running."""
         if not self._is_started:
             self._stack.start()
             self._is_started = True
@@ -72,7 +72,7 @@ class LocalTarget:
         )
 
     def facts(self) -> Facts:
-        """Return what runs on this machine."""
+        """Return the versions on this machine."""
         settings = self._stack.app_settings
         models = f"{settings.get('CHAT_MODEL')} and {settings.get('EMBEDDING_MODEL')}: stand-ins"
         return Facts(
@@ -100,7 +100,7 @@ class LocalTarget:
 
     @contextmanager
     def slow_model(self) -> Iterator[None]:
-        """Have the stand-in answer at the pace of a slow hosted model."""
+        """Slow the stand-in down to a slow hosted model."""
         self._stack.stop_host()
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{_PACE}"})
         try:
@@ -110,31 +110,31 @@ class LocalTarget:
             self._stack.start_host({"CHAT_MODEL": LOCAL_CHAT_MODEL})
 
     def restart(self) -> None:
-        """Kill the host with what it is doing, and start it again."""
+        """Kill the host while it works, and start it again."""
         self._stack.kill_host()
         self._stack.start_host()
 
     def cool_down(self) -> None:
-        """Start the host anew: nothing of the app is loaded then."""
+        """Restart the host, which then has nothing of the app loaded."""
         self._stack.stop_host()
         self._stack.start_host()
 
     def functions(self) -> tuple[int, int]:
-        """Read the host's log for what it has found, and compare with the code."""
+        """Return the number of functions in the host's log, and that of the code."""
         log = (self._data / "functions-host.log").read_text(encoding="utf-8", errors="replace")
-        found = int(re.findall(r"\((\d+) functions\)", log)[-1])
-        return found, count_functions(self._root)
+        count = int(re.findall(r"\((\d+) functions\)", log)[-1])
+        return count, count_functions(self._root)
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """The local search server has no `debug`."""
+        """Raise NotHereError: the local search server has no `debug`."""
         raise NotHereError("The local search server does not take apart its scores; Azure AI Search does.")
 
     def bill_command(self) -> str:
-        """Nothing on this machine is billed."""
+        """Return "": nothing on this machine is billed."""
         return ""
 
     def teardown(self) -> Outcome:
-        """End the stack and delete its folder."""
+        """Stop the stack and delete its folder."""
         port = self._stack.ports.http
         self._stack.stop()
         self._is_started = False
@@ -149,7 +149,7 @@ class LocalTarget:
         )
 
     def stop(self) -> None:
-        """End the stack and keep its data, for a step that is repeated later."""
+        """Stop the stack but keep its data for repeated steps."""
         self._stack.stop()
         self._is_started = False
 

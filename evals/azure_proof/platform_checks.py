@@ -1,4 +1,4 @@
-"""Steps about what only a deployment shows: sign-in, headers, cold starts, time per hop, throttling."""
+"""Steps about the platform: sign-in, headers, cold starts, time per hop, throttling."""
 
 import statistics
 import time
@@ -25,10 +25,10 @@ _NO_CLAIMS = "e30="  # {} in base64
 
 
 def platform(world: World) -> Outcome:
-    """Functions, sign-in and headers."""
+    """Check functions, sign-in and headers."""
     target = world.target
     with world.client() as client:
-        found, registered = target.functions()
+        count, registered = target.functions()
         me = client.call("GET", "/api/me")
         anonymous = client.send("GET", "/api/documents", signed_in=False)
         forged = client.send("GET", "/api/me", signed_in=False, headers={_PRINCIPAL: _NO_CLAIMS})
@@ -38,7 +38,7 @@ def platform(world: World) -> Outcome:
     name = str(me.get("name") or "")
     return Outcome(
         checks=(
-            check(f"the platform finds all {registered} functions", found, passed=found == registered),
+            check(f"the platform finds all {registered} functions", count, passed=count == registered),
             check("the app knows who asks", name or me["user_id"], passed=bool(me["user_id"])),
             check("without a token: 401", anonymous.status_code, passed=anonymous.status_code == 401),
             check("with a forged identity: 401", forged.status_code, passed=forged.status_code == 401),
@@ -60,18 +60,18 @@ def platform(world: World) -> Outcome:
 
 
 def search_scores(world: World) -> Outcome:
-    """Both parts of the score of a hybrid query, which the app's thresholds rest on."""
+    """Check both parts of a hybrid query's score, on which the app's thresholds depend."""
     try:
         rows = world.target.hybrid_scores(_CONTENT_INDEX, FACT)
     except NotHereError as reason:
         return Outcome(notes=(f"Skipped: {reason}",))
-    shown = [row for row in rows if _has(row, "text") and _has(row, "vectors")]
+    complete = [row for row in rows if _has(row, "text") and _has(row, "vectors")]
     return Outcome(
         checks=(
             check(
                 "hits show a text score and a vector score",
-                f"{len(shown)} of {len(rows)}",
-                passed=bool(shown),
+                f"{len(complete)} of {len(rows)}",
+                passed=bool(complete),
             ),
         ),
         notes=(f"The first hit: {rows[0]}" if rows else "There was no hit.",),
@@ -79,7 +79,7 @@ def search_scores(world: World) -> Outcome:
 
 
 def pace(world: World) -> Outcome:
-    """Time to the first event of a warm app, and from one step of a run to the next."""
+    """Measure the time to the first event of a warm app, and between steps of a run."""
     with world.client() as client:
         streams = [_timed(client) for _ in range(3)]
     first = statistics.median(events[0][0] for events in streams)
@@ -106,7 +106,7 @@ def pace(world: World) -> Outcome:
 
 
 def cold_start(world: World) -> Outcome:
-    """Let the app go cold, then time the first event of a question."""
+    """Wait until the app is cold, then time the first event of a question."""
     world.target.cool_down()
     time.sleep(world.pause_s)
     with world.client() as client:
@@ -130,7 +130,7 @@ def cold_start(world: World) -> Outcome:
 
 
 def throttling(world: World) -> Outcome:
-    """Exceed the requests a minute: refused in order, and served again afterwards."""
+    """Check that exceeding the requests per minute is refused properly, and that later requests succeed."""
     with world.client() as client:
         client.call("GET", "/api/me")  # so that the token is there
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -151,7 +151,9 @@ def throttling(world: World) -> Outcome:
 
 
 def _odd_header(client: AppClient) -> Any:
-    """Return the status of a request whose header isn't ASCII; the official host may never answer it."""
+    """Return the status of a request with a non-ASCII header, to which the official
+    host may never respond.
+    """
     headers = [(b"X-Proof", "ä".encode())]
     try:
         return httpx.get(f"{client.url}/api/health", headers=headers, timeout=_ODD_HEADER_S).status_code
@@ -166,7 +168,7 @@ def _has(row: dict[str, Any], part: str) -> bool:
 
 
 def _timed(client: AppClient) -> list[tuple[float, StreamEvent]]:
-    """Ask the fact, and return its events with the seconds since the request."""
+    """Ask a factual question, and return its events with the seconds since the request."""
     began = time.monotonic()
     events = []
     for event in client.stream(FACT):

@@ -1,4 +1,4 @@
-"""Twenty questions about the samples whose answers are known: a test reads them in the samples themselves."""
+"""Twenty questions about the samples with known answers, which a test verifies in the samples."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ ONBOARDING, MINUTES, MEMO = "onboarding-guide.md", "minutes-safety-committee.txt
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """A question, and what a right answer holds.
+    """A question and the content of a right answer.
 
     Attributes:
         says: words of the answer, spelled as in the document.
-        filename, page: where it stands; page None = a text without pages. Both None = nowhere.
+        filename, page: its place; page None = a text without pages. Both None = not in the documents.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""The evidence as a page for people who weren't there. Pure."""
+"""The evidence as a readable page. Pure."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _ABOUT = {
 
 
 def markdown(evidence: Evidence) -> str:
-    """Return the page."""
+    """Return the page as Markdown."""
     return "\n".join(_lines(evidence)) + "\n"
 
 
@@ -79,5 +79,5 @@ def _cell(value: object) -> str:
 
 
 def _anchor(title: str) -> str:
-    kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -")
-    return kept.replace(" ", "-")
+    letters = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -")
+    return letters.replace(" ", "-")

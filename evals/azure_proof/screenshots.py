@@ -1,4 +1,4 @@
-"""Pictures of the web page as the person who runs the kit sees it, if there is a browser."""
+"""Screenshots of the web page, if a browser is available."""
 
 import os
 import shutil

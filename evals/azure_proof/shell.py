@@ -1,4 +1,4 @@
-"""External programs that the kit calls: each call is shown, and a dry run only shows it."""
+"""External programs called by the kit. Calls are printed, and a dry run only prints them."""
 
 import re
 import shlex
@@ -14,26 +14,26 @@ _CALLS_AZURE = re.compile(r"^[^#\n]*\b(?:az|azd) [a-z].*$", re.MULTILINE)
 
 
 class CommandFailedError(RuntimeError):
-    """A program ended with an error; the text holds the end of its output."""
+    """A program failed; the message has the end of its output."""
 
 
 class Shell(Protocol):
-    """Calls programs."""
+    """Runs programs."""
 
     def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
-        """Call a program and return what it wrote to standard output, without white space around it.
+        """Run a program and return its stripped standard output.
 
         Args:
-            example: what a dry run answers instead.
+            example: output of a dry run.
 
         Raises:
-            CommandFailedError: it failed, is missing, or took too long.
+            CommandFailedError: it failed, is missing or timed out.
         """
         ...
 
 
 class RealShell:
-    """Calls them in the root of the repository, and prints each call first."""
+    """Runs programs in the repository's root, after printing each call."""
 
     def __init__(self, folder: Path, show: Callable[[str], None]) -> None:
         self._folder = folder
@@ -58,7 +58,7 @@ class RealShell:
 
 
 class DryShell:
-    """Prints them, and answers with examples."""
+    """Prints calls and returns the example outputs."""
 
     def __init__(self, folder: Path, show: Callable[[str], None]) -> None:
         self._folder = folder
@@ -81,11 +81,11 @@ class DryShell:
 
 
 def shown(command: Sequence[str]) -> str:
-    """Return a command as somebody would type it."""
+    """Return a command as typed in a shell."""
     return shlex.join(command)
 
 
 def azure_calls(script: Path) -> list[str]:
-    """Return the lines of a shell script that call az or azd, each in one piece."""
+    """Return the lines of a shell script that call az or azd, with continuation lines joined."""
     text = script.read_text(encoding="utf-8").replace("\\\n", " ")
     return [" ".join(line.split()) for line in _CALLS_AZURE.findall(text) if "echo " not in line]

@@ -18,8 +18,8 @@ class Step:
     """One step.
 
     Attributes:
-        advice: what to do when it fails.
-        platform_calls: the target's operations that it uses; a dry run performs them, and nothing else.
+        advice: what to do if it fails.
+        platform_calls: the target's operations that it uses; a dry run performs only these.
     """
 
     name: str
@@ -164,7 +164,7 @@ ORDER = tuple(step.name for step in STEPS)
 
 
 def perform(step: Step, world: World, evidence: Evidence) -> StepResult:
-    """Perform a step. Whatever goes wrong is a result, so that the other steps and the teardown follow."""
+    """Perform a step. Any failure becomes a result, so that the other steps and the teardown follow."""
     at, began = datetime.now(UTC), time.monotonic()
     try:
         outcome = step.run(world, evidence)

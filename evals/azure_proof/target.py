@@ -1,4 +1,4 @@
-"""What the kit needs of the platform that the app runs on."""
+"""The operations that the kit needs from the app's platform."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,38 +11,38 @@ from evals.azure_proof.evidence import Facts, Outcome
 
 
 class NotHereError(RuntimeError):
-    """This target has no such thing; the text says why. The check is skipped, and the evidence says so."""
+    """The target doesn't support an operation; the check is skipped with this message."""
 
 
 class Target(Protocol):
-    """A place where the app can be deployed, disturbed and removed."""
+    """A place where the app can be deployed, disturbed and deleted."""
 
     @property
     def kind(self) -> Literal["azure", "local"]: ...
 
     @property
     def url(self) -> str:
-        """The app's address, once it is deployed."""
+        """The app's URL once it is deployed."""
         ...
 
     def prerequisites(self) -> Outcome:
-        """Check what a deployment needs."""
+        """Check the requirements of a deployment."""
         ...
 
     def deploy(self) -> Outcome:
-        """Deploy the app, or bring a deployment up to date."""
+        """Deploy or update the app."""
         ...
 
     def facts(self) -> Facts:
-        """Return what is deployed and where."""
+        """Return what is deployed, and where."""
         ...
 
     def token(self) -> str:
-        """Return a token of the person who runs the kit."""
+        """Return a token of the kit's user."""
         ...
 
     def write_blob(self, name: str, path: Path) -> None:
-        """Write a file into the container of the documents, as an operator would."""
+        """Write a file into the documents container, as an operator would."""
         ...
 
     def delete_blob(self, name: str) -> None:
@@ -54,19 +54,19 @@ class Target(Protocol):
         ...
 
     def restart(self) -> None:
-        """Restart the app, whatever it is doing."""
+        """Restart the app while it works."""
         ...
 
     def cool_down(self) -> None:
-        """Let the app go cold, so that the next request waits for a start."""
+        """Wait until the next request causes a cold start."""
         ...
 
     def functions(self) -> tuple[int, int]:
-        """Return how many functions the platform has found, and how many the code has."""
+        """Return the number of functions that the platform found, and that of the code."""
         ...
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """Return debug information of the hits of a hybrid query, straight from the search service.
+        """Return debug information for the hits of a hybrid query, from the search service.
 
         Raises:
             NotHereError: this search service has no `debug`.
@@ -78,17 +78,17 @@ class Target(Protocol):
         ...
 
     def teardown(self) -> Outcome:
-        """Remove everything that `deploy` made, and look whether it is gone."""
+        """Delete everything that `deploy` created, and verify that it is gone."""
         ...
 
 
 @dataclass
 class World:
-    """What a step works with.
+    """The context of a step.
 
     Attributes:
-        out: the folder for evidence and pictures.
-        pause_s: how long the app stays idle before a cold start.
+        out: folder for evidence and screenshots.
+        pause_s: idle time of the app before a cold start.
     """
 
     target: Target
@@ -97,7 +97,7 @@ class World:
 
     @contextmanager
     def client(self) -> Iterator[AppClient]:
-        """Connect to the app as the person who runs the kit."""
+        """Connect to the app as the kit's user."""
         client = AppClient(self.target.url, self.target.token)
         try:
             yield client

@@ -1,5 +1,5 @@
-"""`make chaos`: everything that can break breaks while people work, and a checker reads what is left.
+"""`make chaos`: breaks everything that can break while people work, then checks the stores.
 
-`world` holds what must be true afterwards, `load` works and `strikes` breaks by a round's seed, and `checker`
-reads tables, blobs and indexes by the plain SDKs. It imports nothing of the app.
+`world` defines what must be true afterwards; `load` works and `strikes` breaks by a round's seed; `checker`
+reads tables, blobs and indexes with the plain SDKs, and imports nothing of the app.
 """

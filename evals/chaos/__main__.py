@@ -1,8 +1,8 @@
 """Chaos: `python -m evals.chaos --rounds 100 --out report.json`.
 
-A round is made from the seed and its number alone and begins with documents of its own, so `--only 17`
-repeats it. The report is written after each. A measurement that was interrupted continues, on a new stack,
-after the last round that `report.json.rounds` holds.
+A round depends only on the seed and its number, and starts with its own documents, so `--only 17` repeats it.
+The report is written after each round. An interrupted measurement continues on a new stack after the last
+round in `report.json.rounds`.
 """
 
 import argparse
@@ -30,15 +30,15 @@ from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
-SETTLE_S = 600.0  # a step that fails is retried for 460 s, and may begin again a minute later
-BATCH = 64  # texts that the app embeds with one request: what a kill may cost again
+SETTLE_S = 600.0  # a failing step is retried for 460 s and may restart a minute later
+BATCH = 64  # texts per embedding request: the most that one kill may repeat
 STRIKES = 3
 KEYS = ("lost", "orphaned", "leaked", "stuck", "events_lost", "events_doubled")
 
 
 @dataclass(frozen=True)
 class Result:
-    """One round: what was broken, and what was found. `reembedded`: texts beyond a batch for each strike."""
+    """One round: its strikes and findings. `reembedded`: embedded texts beyond one batch per strike."""
 
     number: int
     strikes: tuple[str, ...]
@@ -55,7 +55,7 @@ class Result:
 
 
 class Chaos:
-    """Rounds on one stack."""
+    """Runs rounds on one stack."""
 
     def __init__(self, stack: LocalStack, seed: int) -> None:
         self._stack, self._seed = stack, seed
@@ -72,9 +72,9 @@ class Chaos:
         )
 
     def round(self, number: int) -> Result:
-        """Prepare, break and work at once, wait until all has settled, look.
+        """Prepare, then break and work concurrently, wait until everything has settled, and check.
 
-        Every third round has no questions: what the embedder is asked for is then of documents alone.
+        Every third round asks no questions, so that the embedder's requests come from documents only.
         """
         chance = random.Random(f"{self._seed} {number}")
         is_quiet = number % 3 == 2
@@ -87,7 +87,7 @@ class Chaos:
         model = chance.choice(MODELS).format(seed=chance.getrandbits(16))
         self._restart(model)
         kinds = QUIET_KINDS if is_quiet else tuple(KINDS)
-        # Its own chance: the threads of the load take from theirs in any order.
+        # A separate random generator, because the load's threads draw from theirs in any order.
         strikes = Strikes(self._stack, random.Random(chance.getrandbits(64)), STRIKES, kinds)
         striking = threading.Thread(target=strikes.run)
         striking.start()
@@ -107,11 +107,11 @@ class Chaos:
         return Result(number, tuple(strikes.done), finding, again)
 
     def _restart(self, knobs: str) -> None:
-        self._stack.stop_host()  # its third dead worker would end it
+        self._stack.stop_host()  # a third dead worker would end it
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{knobs}" if knobs else LOCAL_CHAT_MODEL})
 
     def _settle(self, load: Load) -> Finding:
-        """Do what the timer does every five minutes, sooner, until nothing differs, or SETTLE_S are over."""
+        """Run the five-minute timer's work repeatedly until nothing differs or SETTLE_S have passed."""
         ends = time.monotonic() + SETTLE_S
         while True:
             finding = self._checker.look(self._world).without(self._known)
@@ -129,7 +129,7 @@ class Chaos:
 
 
 def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """The report: a number for each kind of finding, over all rounds."""
+    """Return the report: the number of findings of each kind over all rounds."""
     counts = {key: sum(len(one[key]) for one in results) for key in KEYS}
     strikes = Counter(kind for one in results for kind in one["strikes"])
     return {
@@ -141,33 +141,35 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure(stack: LocalStack, numbers: list[int], seed: int, out: Path) -> dict[str, Any]:
-    """The rounds with these numbers, besides those that are known."""
-    known = out.with_name(f"{out.name}.rounds")
-    results = [json.loads(line) for line in known.read_text().splitlines()] if known.exists() else []
+    """Run the rounds with these numbers and return them with the stored ones."""
+    rounds_path = out.with_name(f"{out.name}.rounds")
+    results = (
+        [json.loads(line) for line in rounds_path.read_text().splitlines()] if rounds_path.exists() else []
+    )
     chaos = Chaos(stack, seed)
     for number in numbers:
         if any(one["number"] == number for one in results):
             continue
         results.append(chaos.round(number).document())
-        with known.open("a") as lines:
+        with rounds_path.open("a") as lines:
             lines.write(json.dumps(results[-1]) + "\n")
         print(json.dumps(results[-1]), flush=True)
         out.write_text(json.dumps(summary(results), indent=1) + "\n")
     report = summary(results)
     out.write_text(json.dumps(report, indent=1) + "\n")
-    known.unlink(missing_ok=True)
+    rounds_path.unlink(missing_ok=True)
     return report
 
 
 def main() -> int:
-    """Exit code 0 only if nothing was found."""
+    """Run the command line. Return 0 only if nothing was found."""
     parser = argparse.ArgumentParser(prog="python -m evals.chaos", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--only", type=int, help="the number of one round, to repeat it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the stack is ended in order
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stop the stack in order
     numbers = list(range(arguments.rounds)) if arguments.only is None else [arguments.only]
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (

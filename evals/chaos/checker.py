@@ -1,6 +1,6 @@
-"""Reads tables, blobs, queues and indexes by the plain SDKs and says what differs from the world.
+"""Reads tables, blobs, queues and indexes with the plain SDKs and reports differences from the world.
 
-Imports nothing of the app: what the app and its checker shared could be wrong in both.
+It imports nothing of the app: shared code could be wrong on both sides.
 """
 
 import contextlib
@@ -26,12 +26,12 @@ Entity: TypeAlias = dict[str, Any]
 OPEN = frozenset({"Running", "Pending", "ContinuedAsNew"})
 ENDS = frozenset({"COMPLETE", "ERROR"})
 OF_RUNS = ("run-log", "work")
-READERS = ".acl.json"  # a file beside a document: who may read it
+READERS = ".acl.json"  # suffix of access lists next to documents
 
 
 @dataclass(frozen=True)
 class Stores:
-    """Where everything lies, and the keys."""
+    """The stores' addresses and keys."""
 
     storage: str
     search_url: str
@@ -42,7 +42,7 @@ class Stores:
 
 @dataclass
 class Finding:
-    """What is wrong; each list holds one line for a thing."""
+    """Defects by kind, one line each."""
 
     lost: list[str] = field(default_factory=list)
     orphaned: list[str] = field(default_factory=list)
@@ -55,58 +55,59 @@ class Finding:
     def is_clean(self) -> bool:
         return not any(vars(self).values())
 
-    def without(self, known: set[str]) -> "Finding":
-        """What earlier rounds have not reported."""
+    def without(self, reported: set[str]) -> "Finding":
+        """Return the findings that earlier rounds have not reported."""
         return Finding(
-            **{kind: [one for one in lines if one not in known] for kind, lines in vars(self).items()}
+            **{kind: [one for one in lines if one not in reported] for kind, lines in vars(self).items()}
         )
 
 
 class Checker:
-    """Looks once, at everything."""
+    """Checks all stores."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._blobs = BlobServiceClient.from_connection_string(stores.storage)
         self._tables = TableServiceClient.from_connection_string(stores.storage)
-        self._unsigned: set[tuple[str, str]] = set()  # blobs that need not be read again
+        self._unsigned: set[tuple[str, str]] = set()  # blobs that needn't be read again
 
     def look(self, world: World) -> Finding:
-        """All that differs now."""
-        found = Finding(leaked=list(world.leaks), stuck=list(world.unfinished))
-        self._check_papers(world, found)
-        self._check_runs(world, found)
-        self._check_persons(world, found)
-        known = {asked.run_id for asked in world.runs}
-        found.stuck += [
+        """Return all current differences."""
+        finding = Finding(leaked=list(world.leaks), stuck=list(world.unfinished))
+        self._check_papers(world, finding)
+        self._check_runs(world, finding)
+        self._check_persons(world, finding)
+        run_ids = {run.run_id for run in world.runs}
+        finding.stuck += [
             f"{name} {instance}"
             for name, instance in self._open_instances()
-            if name != "answer_question" or instance in known  # one whose id was lost with its answer waits
+            if name != "answer_question"
+            or instance in run_ids  # a run whose id was lost with its response waits
         ]
-        return found
+        return finding
 
     def block_ids(self) -> set[str]:
-        """Of all documents of the rounds."""
+        """Return the block ids of all documents of the rounds."""
         return {row["block_id"] for row in self._rows(CONTENT_INDEX)}
 
-    def _check_papers(self, world: World, found: Finding) -> None:
+    def _check_papers(self, world: World, finding: Finding) -> None:
         blobs = {blob.name for blob in self._blobs.get_container_client("documents").list_blobs("chaos-")}
         states = self._states()
         blocks: dict[str, list[Entity]] = {}
         for row in self._rows(CONTENT_INDEX):
             blocks.setdefault(row["filename"], []).append(row)
         listed = {row["filename"]: row for row in self._rows(DOCUMENTS_INDEX)}
-        wanted = {paper.name: paper for paper in world.living()}
-        found.orphaned += [f"file {name}" for name in blobs if name.removesuffix(READERS) not in wanted]
-        found.orphaned += [f"state {name}" for name in states.keys() - wanted.keys()]
-        found.orphaned += [f"rows {name}" for name in (blocks.keys() | listed.keys()) - wanted.keys()]
-        for name, paper in wanted.items():
+        papers = {paper.name: paper for paper in world.living()}
+        finding.orphaned += [f"file {name}" for name in blobs if name.removesuffix(READERS) not in papers]
+        finding.orphaned += [f"state {name}" for name in states.keys() - papers.keys()]
+        finding.orphaned += [f"rows {name}" for name in (blocks.keys() | listed.keys()) - papers.keys()]
+        for name, paper in papers.items():
             state, entry = states.get(name), listed.get(name)
             if name in blobs and state is not None and entry is not None:
-                check_paper(paper, state, entry, blocks.get(name, []), found)
+                check_paper(paper, state, entry, blocks.get(name, []), finding)
             else:
                 there = {"file": name in blobs, "state": state is not None, "row": entry is not None}
-                found.lost.append(f"{name}: {there}")
+                finding.lost.append(f"{name}: {there}")
 
     def _states(self) -> dict[str, Entity]:
         states = {}
@@ -129,17 +130,17 @@ class Checker:
                 if len(page) < 1000:
                     return
 
-    def _check_runs(self, world: World, found: Finding) -> None:
-        for asked in world.runs:
-            logged = self._log(asked.run_id)
+    def _check_runs(self, world: World, finding: Finding) -> None:
+        for run in world.runs:
+            logged = self._log(run.run_id)
             ends = sum(name in ENDS for name in logged)
             if ends == 0:
-                found.lost.append(f"run {asked.run_id} has no end")
-            found.events_doubled += [f"run {asked.run_id}: {ends} ends"] * (ends > 1)
-            doubled = [number for number, count in Counter(asked.numbers).items() if count > 1]
-            found.events_doubled += [f"run {asked.run_id}: event {number}" for number in doubled]
-            if missing := set(range(1, len(logged) + 1)) - set(asked.numbers):
-                found.events_lost.append(f"run {asked.run_id}: {sorted(missing)}")
+                finding.lost.append(f"run {run.run_id} has no end")
+            finding.events_doubled += [f"run {run.run_id}: {ends} ends"] * (ends > 1)
+            doubled = [number for number, count in Counter(run.numbers).items() if count > 1]
+            finding.events_doubled += [f"run {run.run_id}: event {number}" for number in doubled]
+            if missing := set(range(1, len(logged) + 1)) - set(run.numbers):
+                finding.events_lost.append(f"run {run.run_id}: {sorted(missing)}")
 
     def _log(self, run_id: str) -> list[str]:
         blob = self._blobs.get_blob_client("run-log", f"{run_id}/events.jsonl")
@@ -149,11 +150,11 @@ class Checker:
             return []
         return [str(json.loads(line)["name"]) for line in lines]
 
-    def _check_persons(self, world: World, found: Finding) -> None:
+    def _check_persons(self, world: World, finding: Finding) -> None:
         # A thread without its text may stay until the last pass, 15 minutes later.
-        kept = list(self._texts())
+        texts = list(self._texts())
         for person in world.erased:
-            found.orphaned += [f"{person} in {place}" for place, text in kept if signature(person) in text]
+            finding.orphaned += [f"{person} in {place}" for place, text in texts if signature(person) in text]
 
     def _texts(self) -> Iterator[tuple[str, str]]:
         for table in self._tables.list_tables():
@@ -164,7 +165,7 @@ class Checker:
             for blob in container.list_blobs():
                 if (blob.name, blob.etag) in self._unsigned:
                     continue
-                with contextlib.suppress(ResourceNotFoundError):  # it went meanwhile
+                with contextlib.suppress(ResourceNotFoundError):  # deleted meanwhile
                     text = container.download_blob(blob.name).readall().decode(errors="replace")
                     if signature("") not in text:
                         self._unsigned.add((blob.name, blob.etag))
@@ -179,20 +180,22 @@ class Checker:
         )
         if answer.status_code != 200:
             return [("the host", f"answers {answer.status_code}")]
-        told = answer.json()
-        return [(one["name"], one["instanceId"]) for one in told if one["runtimeStatus"] in OPEN]
+        statuses = answer.json()
+        return [(one["name"], one["instanceId"]) for one in statuses if one["runtimeStatus"] in OPEN]
 
 
-def check_paper(paper: Paper, state: Entity, row: Entity, blocks: Sequence[Entity], found: Finding) -> None:
-    """One document that is everywhere: is it ready, whole, of one version, and open to its readers alone?"""
+def check_paper(paper: Paper, state: Entity, row: Entity, blocks: Sequence[Entity], finding: Finding) -> None:
+    """Check that a document present in all stores is ready, complete, of one version, and open only to its
+    readers.
+    """
     if state["status"] != "ready" or state.get("holder") or state.get("pending"):
-        found.stuck.append(f"{paper.name}: {state['status']}, held by {state.get('holder')}")
+        finding.stuck.append(f"{paper.name}: {state['status']}, held by {state.get('holder')}")
     text = " ".join(" ".join(block["content"].split()) for block in blocks)
     current = paper.sentences(paper.version)
-    found.lost += [f"{paper.name}: {one}" for one in current if one not in text]
+    finding.lost += [f"{paper.name}: {one}" for one in current if one not in text]
     old = {one for version in range(1, paper.version) for one in paper.sentences(version)}
-    found.orphaned += [f"{paper.name}: {one}" for one in old - set(current) if one in text]
+    finding.orphaned += [f"{paper.name}: {one}" for one in old - set(current) if one in text]
     allowed = {*paper.readers, state["rights"].get("owner_id")}
     for one in (*blocks, row):
         if strangers := set(one["access_control_list"]) - allowed:
-            found.leaked.append(f"{paper.name}: {sorted(strangers)}")
+            finding.leaked.append(f"{paper.name}: {sorted(strangers)}")

@@ -1,4 +1,4 @@
-"""The work of one round: documents, questions, a person who is erased, and events that come twice or late."""
+"""The work of one round: documents, questions, an erased person, and duplicate or late events."""
 
 import base64
 import contextlib
@@ -27,7 +27,7 @@ from local.run_all.tokens import USERS, mint_token
 from samples.acl import ANNA, BEN, SampleUser
 
 GIVE_UP_S = 240.0
-LARGE = 300  # sections: to embed such a document again is more than all strikes of a round may cost
+LARGE = 300  # sections: embedding such a document again exceeds what all strikes of a round may cost
 QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
     "What was the revenue in the annual report 2024?",
@@ -37,7 +37,7 @@ AMBIGUOUS = "What was the total revenue according to the annual report?"
 
 
 class Load:
-    """Everything that people do in a round; what they did for sure is written into the world."""
+    """The actions of all people in a round. Confirmed actions are recorded in the world."""
 
     def __init__(self, stack: LocalStack, world: World, chance: random.Random, number: int) -> None:
         self._stack, self._world, self._chance, self._number = stack, world, chance, number
@@ -48,12 +48,12 @@ class Load:
         ).get_container_client(DOCUMENTS_CONTAINER)
 
     def prepare(self, papers: list[Paper]) -> None:
-        """Upload the documents that the round begins with."""
+        """Upload the round's initial documents."""
         for paper in papers:
             self._upload(paper)
 
     def run(self, papers: list[Paper], *, with_questions: bool) -> None:
-        """All of it, in threads. What cannot be done within GIVE_UP_S is a finding."""
+        """Run all actions in threads. An action not done within GIVE_UP_S is a finding."""
         self._may_search = with_questions
         acts = (self._replace, self._narrow, self._delete, self._touch)
         tasks = [partial(act, paper) for paper, act in zip(papers, acts, strict=True)]
@@ -73,7 +73,7 @@ class Load:
                     self._world.unfinished.append(f"round {self._number}: {error}")
 
     def reconcile(self) -> None:
-        """What the timer does every five minutes."""
+        """Trigger the work of the five-minute timer."""
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             self._admin.call("POST", "/api/maintenance/reconcile")
 
@@ -93,11 +93,11 @@ class Load:
     def _replace(self, paper: Paper) -> None:
         paper.version += 1
         self._insist(lambda: self._write(paper), "replacement")
-        self._send_deletion(paper)  # an old event that comes late: the file is there
+        self._send_deletion(paper)  # a late, outdated event: the file exists
 
     def _touch(self, paper: Paper) -> None:
         def touch() -> bool:
-            # The same bytes: the store raises the event of a new version.
+            # The same bytes: the store raises an event for a new version.
             self._container.get_blob_client(paper.name).set_blob_metadata({"acl": ",".join(paper.readers)})
             return True
 
@@ -133,8 +133,8 @@ class Load:
 
     def _doc_id(self, paper: Paper) -> str:
         with TableClient.from_connection_string(self._stack.storage_connection_string, "documents") as table:
-            found = table.query_entities(f"blob_name eq '{paper.name}'", select=["PartitionKey"])
-            return next((str(one["PartitionKey"]) for one in found), "")
+            rows = table.query_entities(f"blob_name eq '{paper.name}'", select=["PartitionKey"])
+            return next((str(one["PartitionKey"]) for one in rows), "")
 
     def _begin(self, user: SampleUser, question: str) -> str:
         headers = {"Authorization": f"Bearer {self._stack.token(user)}", "Prefer": "respond-async"}
@@ -144,13 +144,15 @@ class Load:
         return str(answer.raise_for_status().json()["run_id"])
 
     def _must_not_find(self, paper: Paper, user: SampleUser) -> None:
-        """What was closed or deleted is gone at once for that reader; a search that fails finds nothing."""
+        """Check that a reader no longer finds a narrowed or deleted document. A failing
+        search finds nothing.
+        """
         if not self._may_search:
             return
         body = {"query": paper.sentences(1)[0], "top_k": 50}
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
-            status, told = self._caller(user).call("POST", "/api/search", body)
-            if status == 200 and any(hit["filename"] == paper.name for hit in told["results"]):
+            status, response = self._caller(user).call("POST", "/api/search", body)
+            if status == 200 and any(hit["filename"] == paper.name for hit in response["results"]):
                 self._world.leaks.append(f"{user.user_id} found {paper.name}")
 
     def _send_deletion(self, paper: Paper) -> None:
@@ -169,7 +171,7 @@ class Load:
 
             def send() -> bool:
                 with contextlib.suppress(ResourceExistsError):
-                    queue.create_queue()  # the host makes it with the first deletion that it sees
+                    queue.create_queue()  # the host creates it with the first deletion
                 return bool(queue.send_message(text))
 
             self._insist(send, "event")
@@ -200,7 +202,7 @@ class Load:
         self._world.erased.append(person.user_id)
 
     def _insist(self, act: Callable[[], bool], what: str) -> None:
-        """Do it again until it is certain that it was done."""
+        """Repeat an action until it is confirmed."""
         ends = time.monotonic() + GIVE_UP_S
         last: Any = None
         while time.monotonic() < ends:

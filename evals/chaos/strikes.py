@@ -1,4 +1,4 @@
-"""Breaks one process of the stack: kills it, or stops it for some seconds."""
+"""Breaks one process of the stack: kills it or suspends it for seconds."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from local.run_all.stack import AZURITE, MODEL, SEARCH, LocalStack
 
 HANG_S = (1.0, 4.0)
-PAUSE_S = (0.1, 2.0)  # documents are in work for some seconds after they were sent
+PAUSE_S = (0.1, 2.0)  # ingestion takes seconds after an upload
 MODELS = (
     "ttft=200",
     "chaos={seed}",
@@ -23,7 +23,7 @@ MODELS = (
 
 @dataclass
 class Strikes:
-    """The strikes of one round, one after the other, on a thread of its own."""
+    """The strikes of one round, one after the other, in their own thread."""
 
     stack: LocalStack
     chance: random.Random
@@ -40,7 +40,7 @@ class Strikes:
                 time.sleep(self.chance.uniform(*PAUSE_S))
                 kind = self.chance.choice(kinds)
                 if kind == "worker":
-                    kinds.remove(kind)  # the third dead worker would end the host
+                    kinds.remove(kind)  # a third dead worker would end the host
                 self.done.append(kind)
                 KINDS[kind](self)
         except BaseException as error:  # noqa: BLE001  # of a thread: the round fails with it
@@ -48,7 +48,7 @@ class Strikes:
 
 
 def _kill_worker(strikes: Strikes) -> None:
-    # Without one there is nothing to kill.
+    # Otherwise there is nothing to kill.
     with contextlib.suppress(OSError):
         strikes.stack.kill_worker()
 
@@ -82,5 +82,5 @@ KINDS: Mapping[str, Callable[[Strikes], None]] = {
     "model hangs": _hang(lambda stack: stack.pid_of(MODEL)),
     "storage hangs": _hang(lambda stack: stack.pid_of(AZURITE)),
 }
-# Without those of the model server: its count of texts ends with it, and a slow batch is asked for again.
+# Not the model server: killing it resets its count of texts, and suspending it causes repeated batches.
 QUIET_KINDS = tuple(kind for kind in KINDS if not kind.startswith("model"))

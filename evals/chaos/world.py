@@ -1,16 +1,16 @@
-"""What people did to documents, runs and persons, and so what the stores must hold afterwards. Pure."""
+"""The actions of people on documents, runs and persons, and the resulting expected state. Pure."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Paper:
-    """A document as its owner wants it.
+    """A document in the state its owner expects.
 
     Attributes:
         name: of its blob.
         version: of its text; 0 = deleted.
-        readers: who may read it, by user id.
+        readers: user ids of its readers.
         sections: each becomes a block.
     """
 
@@ -20,7 +20,7 @@ class Paper:
     sections: int = 6
 
     def sentences(self, version: int) -> list[str]:
-        """One of each section; every second one stays from version to version."""
+        """Return one sentence per section; every second one is the same in all versions."""
         mark = self.name.removesuffix(".md")
         return [
             f"Sentence {section} of {mark} in edition {version if section % 2 else 1} is about its pump."
@@ -33,7 +33,9 @@ class Paper:
 
 
 def signature(person: str) -> str:
-    """What a person who is erased writes below their question; nothing may hold it afterwards."""
+    """Return the text that a person who will be erased adds to questions; no store may
+    contain it afterwards.
+    """
     return f"Signed: {person}"
 
 
@@ -47,7 +49,7 @@ class Asked:
 
 @dataclass
 class World:
-    """All rounds so far; `leaks`: what a reader was shown wrongly, `unfinished`: what could not be done."""
+    """The state after all rounds; `leaks`: content wrongly shown, `unfinished`: actions that failed."""
 
     papers: dict[str, Paper] = field(default_factory=dict)
     runs: list[Asked] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """`python -m evals.pace --out report.json`: sixty questions of every type at the pace of hosted models.
 
-`make eval-pace` calls it: docs/internals/measuring.md. Default budgets, the sample documents, the stand-in
-slowed down to each pace. Exit code 2 when the stack does not start; bad numbers are no error.
+Called by `make eval-pace`; see docs/internals/measuring.md. Uses default budgets, the sample documents, and
+the stand-in slowed down to each pace. Exit code 2 if the stack doesn't start; bad numbers are not errors.
 """
 
 import argparse
@@ -32,7 +32,7 @@ PACES = {
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command line and return the exit code."""
     arguments = _arguments()
     folder = arguments.runs or arguments.out.with_suffix(".runs")
     try:
@@ -59,7 +59,7 @@ def _ask(
 
 
 def conclude(runs: Sequence[RecordedRun]) -> dict[str, float | None]:
-    """One pace in numbers; None where there is nothing to count."""
+    """Return the measures of one pace; None without data."""
     first = [run.first_s for run in runs if run.first_s is not None]
     seconds = [run.seconds for run in runs]
     return {

@@ -1,1 +1,1 @@
-"""What passes as a quotation: labelled ones, and near misses made from the blocks of data sets."""
+"""Acceptance of quotations: labelled ones, and near misses derived from data sets."""

@@ -1,8 +1,8 @@
-"""`python -m evals.quotes --data quotations.jsonl --out report.json`: what passes as a quotation.
+"""`python -m evals.quotes --data quotations.jsonl --out report.json`: which quotations are accepted.
 
-The labelled quotations are lines of `{"variant", "block", "quote", "faithful"}`. Near misses are made from
-the blocks of the data sets that lie in the folder above; a set that is not there is named and left out.
-Exit code 1 when a faithful quotation fails, or another one passes.
+Labelled quotations are lines of `{"variant", "block", "quote", "faithful"}`. Near misses are derived from the
+data sets in the parent folder; missing sets are reported and skipped. Exit code 1 if a faithful quotation
+fails or another one is accepted.
 """
 
 import argparse
@@ -19,7 +19,7 @@ PER_KIND = 40
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.quotes", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="labelled quotations")
     parser.add_argument("--out", type=Path, required=True)
@@ -27,14 +27,14 @@ def main() -> int:
     arguments = parser.parse_args()
     lines = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines() if line]
     passed = {label: [line for line in lines if line["faithful"] is label] for label in (True, False)}
-    kept = {label: [line for line in found if _holds(line)] for label, found in passed.items()}
+    held = {label: [line for line in found if _holds(line)] for label, found in passed.items()}
     misses = near_misses(_blocks(arguments.data.resolve().parents[1]), PER_KIND, arguments.seed)
     wrong = [miss for miss in misses if align(miss.quote, Block(miss.block))]
     report = {
         "faithful": len(passed[True]),
-        "faithful_passed": len(kept[True]),
+        "faithful_passed": len(held[True]),
         "unfaithful": len(passed[False]),
-        "unfaithful_passed": len(kept[False]),
+        "unfaithful_passed": len(held[False]),
         "near_misses": len(misses),
         "near_misses_passed": len(wrong),
         "kinds": dict(Counter(miss.kind for miss in misses)),
@@ -43,19 +43,19 @@ def main() -> int:
     print(json.dumps(report, indent=1))
     for miss in wrong:
         print(f"passed: {_line(miss)}", file=sys.stderr)
-    for line in (line for line in passed[True] if line not in kept[True]):
+    for line in (line for line in passed[True] if line not in held[True]):
         print(f"failed: {line['variant']}: {line['quote']}", file=sys.stderr)
-    return int(bool(wrong or kept[False] or len(kept[True]) < len(passed[True])))
+    return int(bool(wrong or held[False] or len(held[True]) < len(passed[True])))
 
 
 def _blocks(folder: Path) -> list[SourceBlock]:
-    found: list[SourceBlock] = []
+    blocks: list[SourceBlock] = []
     for name in SETS:
         try:
-            found += blocks_of(folder / name)
+            blocks += blocks_of(folder / name)
         except FileNotFoundError as missing:
             print(f"left out: {missing}", file=sys.stderr)
-    return found
+    return blocks
 
 
 def _holds(line: dict[str, str]) -> bool:

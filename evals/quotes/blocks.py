@@ -1,4 +1,4 @@
-"""Blocks of data sets, as the app makes them: PDFs are parsed and packed, passages are taken as they are."""
+"""Blocks of data sets as the app creates them: PDFs are parsed and chunked, passages are used unchanged."""
 
 import json
 import os
@@ -12,23 +12,23 @@ from shared.platform.tokens import estimate_tokens
 
 SETS = ("contoso_hr", "financebench", "squadshifts_wiki")
 _MAX_BLOCK_TOKENS = 500
-_FILES = 3  # of a set, the smallest ones: some 500 blocks
+_FILES = 3  # smallest files of a set: about 500 blocks
 _PASSAGES = 500
 
 
 @dataclass(frozen=True)
 class SourceBlock:
-    """A block, and the document that it is from."""
+    """A block and its document."""
 
     document: str
     text: str
 
 
 def blocks_of(data_set: Path) -> list[SourceBlock]:
-    """The blocks of a set's smallest documents, or of its first passages.
+    """Return the blocks of a set's smallest documents, or of its first passages.
 
     Raises:
-        FileNotFoundError: there is no such set.
+        FileNotFoundError: the set doesn't exist.
     """
     passages = data_set / "passages.jsonl"
     if passages.exists():

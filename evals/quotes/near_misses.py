@@ -1,6 +1,6 @@
-"""Near misses: a sentence of a block, changed so that no reader would find it there. Pure.
+"""Near misses: a block's sentence, changed so that no reader would accept it as a quotation. Pure.
 
-Knows nothing of how the app compares: what is changed is words, numbers, units, names and negations.
+The changes are independent of the app's comparison: words, numbers, units, names and negations.
 """
 
 import random
@@ -28,7 +28,7 @@ _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}\b")
 _POWER = re.compile(r"(?<![\d.,])\d{2,3}[23](?![\d.,%])")
 _SUPERSCRIPT = {"2": "²", "3": "³"}
 _MIN_WORDS, _MAX_WORDS = 6, 60
-_MAX_REACH = 2  # words to either side that are left out with a negation
+_MAX_REACH = 2  # words on either side that are dropped with a negation
 
 Change = Callable[[str, random.Random], str | None]
 """A sentence with one thing changed; None if it has no such thing."""
@@ -36,7 +36,7 @@ Change = Callable[[str, random.Random], str | None]
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A quotation that must not pass."""
+    """A quotation that must be rejected."""
 
     kind: str
     quote: str
@@ -44,7 +44,9 @@ class NearMiss:
 
 
 def near_misses(blocks: Sequence[SourceBlock], per_kind: int, seed: int = 1) -> list[NearMiss]:
-    """Up to `per_kind` of each kind, each from another sentence; the same for the same blocks and seed."""
+    """Return up to `per_kind` of each kind, each from another sentence; deterministic for the same blocks and
+    seed.
+    """
     chance = random.Random(seed)
     shuffled = list(blocks)
     chance.shuffle(shuffled)
@@ -53,7 +55,9 @@ def near_misses(blocks: Sequence[SourceBlock], per_kind: int, seed: int = 1) -> 
     kinds["name"] = _changed("name", shuffled, lambda text, by: _renamed(text, by, names), chance)
     kinds["other_document"] = _from_two_documents(shuffled)
     kinds["wrong_order"] = _in_wrong_order(shuffled, chance)
-    return [miss for found in kinds.values() for _, miss in zip(range(per_kind), found, strict=False)]
+    return [
+        miss for candidates in kinds.values() for _, miss in zip(range(per_kind), candidates, strict=False)
+    ]
 
 
 def _changed(
@@ -68,17 +72,17 @@ def _changed(
 
 
 def _sentences(text: str) -> list[str]:
-    """Sentences that stand in the text once."""
-    found = (sentence.strip() for sentence in _SENTENCE.split(text))
+    """Return the sentences that occur exactly once in the text."""
+    sentences = (sentence.strip() for sentence in _SENTENCE.split(text))
     return [
         one
-        for one in found
+        for one in sentences
         if _MIN_WORDS <= len(one.split()) <= _MAX_WORDS and text.count(one) == 1 and "|" not in one
     ]
 
 
 def _is_held(quote: str, text: str) -> bool:
-    """Whether the change makes no difference to what the block says, such as a repeated row."""
+    """Return whether the block also supports the changed text, for example by a repeated row."""
     return "…" not in quote and " ".join(_WORD.findall(quote)) in " ".join(_WORD.findall(text))
 
 
@@ -101,11 +105,11 @@ def _other_unit(text: str, chance: random.Random) -> str | None:
 
 
 def _renamed(text: str, chance: random.Random, names: Sequence[str]) -> str | None:
-    found = list(_NAME.finditer(text))
+    matches = list(_NAME.finditer(text))
     other = chance.choice(names)
-    if not found or other in text:
+    if not matches or other in text:
         return None
-    name = chance.choice(found)
+    name = chance.choice(matches)
     return text[: name.start()] + other + text[name.end() :]
 
 
@@ -118,10 +122,10 @@ def _negated(text: str, chance: random.Random) -> str | None:
 
 
 def _without_negation(text: str, chance: random.Random) -> str | None:
-    found = list(_NEGATION.finditer(text))
-    if not found:
+    matches = list(_NEGATION.finditer(text))
+    if not matches:
         return None
-    negation = chance.choice(found)
+    negation = chance.choice(matches)
     return (text[: negation.start()] + text[negation.end() :]).strip()
 
 
@@ -133,15 +137,15 @@ def _elided_negation(text: str, chance: random.Random) -> str | None:
     place = chance.choice(places)
     before, after = chance.randint(0, _MAX_REACH), chance.randint(0, _MAX_REACH)
     left, right = words[: max(0, place - before)], words[place + 1 + after :]
-    # Nothing but the rest of a sentence, or nothing at all, would be left.
+    # Only a fragment of the sentence, or nothing, would be left.
     return " ".join((*left, "…", *right)) if len(left) >= _MAX_REACH and len(right) >= _MAX_REACH else None
 
 
 def _raised(text: str, chance: random.Random) -> str | None:
-    found = list(_POWER.finditer(text))
-    if not found:
+    matches = list(_POWER.finditer(text))
+    if not matches:
         return None
-    number = chance.choice(found)
+    number = chance.choice(matches)
     last = number.end() - 1
     return text[:last] + _SUPERSCRIPT[text[last]] + text[last + 1 :]
 

@@ -1,7 +1,8 @@
-"""`python -m evals.real --questions FILE --out report.json`: a file of questions, over the sample documents.
+"""`python -m evals.real --questions FILE --out report.json`: asks a file of questions over the sample
+documents.
 
-`make eval-real` calls it: docs/internals/measuring.md. Exit code 2 when the file cannot be read or the
-stack does not start; bad answers are no error.
+Called by `make eval-real`; see docs/internals/measuring.md. Exit code 2 if the file can't be read or the
+stack doesn't start; bad answers are not errors.
 """
 
 import argparse
@@ -19,7 +20,7 @@ AT_ONCE = 4
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command line and return the exit code."""
     arguments = _arguments()
     folder = arguments.runs or arguments.out.with_suffix(".runs")
     try:
@@ -39,10 +40,10 @@ def main() -> int:
 
 
 def read_questions(path: Path) -> list[Asked]:
-    """Lines of {"id", "question", "user", "thread", "documents"}; all but the question may be left out.
+    """Parse lines of {"id", "question", "user", "thread", "documents"}, all optional except the question.
 
     Raises:
-        ValueError: a line is not of that form, or an id comes twice.
+        ValueError: a line has another form, or an id is repeated.
     """
     questions = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
@@ -59,7 +60,7 @@ def read_questions(path: Path) -> list[Asked]:
 
 
 def as_row(run: RecordedRun) -> dict[str, object]:
-    """One question in numbers, with its answer."""
+    """Return one question's measures and answer."""
     citations = run.answer.get("citations", ())
     return {
         "id": run.id,

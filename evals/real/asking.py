@@ -1,6 +1,6 @@
-"""Asks questions of a stack of its own whose model calls are recorded, and keeps each run in a file.
+"""Asks questions on a separate stack with recorded model calls, and stores each run in a file.
 
-A run that is kept is not asked again, so an evaluation that was stopped continues where it was.
+Stored runs are not asked again, so an interrupted evaluation continues where it stopped.
 """
 
 import json
@@ -28,7 +28,7 @@ POLL_S = 0.5
 HTTP_TIMEOUT_S = 120.0
 _ENDS = frozenset({"completed", "failed", "cancelled", "waiting"})
 _FOUR_HOURS_MS = str(4 * 3_600_000)
-# For an endpoint whose replies a person writes.
+# For an endpoint with replies written by a person.
 PATIENT = {
     "MAX_TOTAL_LATENCY_MS": _FOUR_HOURS_MS,
     "SUBAGENTS_CHILD_TIMEOUT_MS": _FOUR_HOURS_MS,
@@ -47,8 +47,8 @@ class Asked:
 
     Attributes:
         user: id of a sample user.
-        thread: questions of one name are one conversation, in the order of the file; empty = its own.
-        documents: file names that the question is limited to; empty = all.
+        thread: questions with the same name form one conversation in file order; empty = a separate one.
+        documents: file names to which the question is limited; empty = all.
     """
 
     id: str
@@ -61,12 +61,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run as it is kept.
+    """A stored run.
 
     Attributes:
-        status: that of the run; `waiting` when it asked back.
-        degraded: no model wrote the answer, or not to its end.
-        answer: as the API gives it; empty without one.
+        status: of the run; `waiting` if it asked for a clarification.
+        degraded: whether no model wrote the complete answer.
+        answer: as returned by the API; empty without one.
         first_s, seconds: from the question to the first text, and to the stored answer.
     """
 
@@ -83,24 +83,24 @@ class RecordedRun:
 
     @property
     def whole(self) -> bool:
-        """Committed, not truncated, and written by a model."""
+        """Whether it was committed, complete and written by a model."""
         return self.status == "completed" and not self.degraded and not self.answer.get("truncated")
 
 
 def read_run(path: Path) -> RecordedRun:
-    """A run that was kept."""
+    """Read a stored run."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     return RecordedRun(**{**stored, "calls": tuple(call_from(call) for call in stored["calls"])})
 
 
 def read_runs(folder: Path, ids: Sequence[str] = ()) -> list[RecordedRun]:
-    """The runs of a folder; of `ids` in their order, else all."""
+    """Read the runs of a folder: those of `ids` in their order, or all."""
     paths = [folder / f"{one}.json" for one in ids] if ids else sorted(folder.glob("*.json"))
     return [read_run(path) for path in paths if path.is_file()]
 
 
 def hosted_endpoint(environment: Mapping[str, str] = os.environ) -> Endpoint | None:
-    """The endpoint of EVAL_CHAT_URL; None = the stack's own model answers."""
+    """Return the endpoint of EVAL_CHAT_URL; None = the stack's own model answers."""
     url = environment.get(URL_SETTING)
     if not url:
         return None
@@ -110,10 +110,10 @@ def hosted_endpoint(environment: Mapping[str, str] = os.environ) -> Endpoint | N
 
 @contextmanager
 def recorded_stack(changes: Mapping[str, str]) -> Iterator["RecordedStack"]:
-    """A stack on GROUNDWORK_DATA whose app reaches its models through a recorder.
+    """Start a stack on GROUNDWORK_DATA whose model calls pass through a recorder.
 
     Args:
-        changes: app settings that replace those of the stack.
+        changes: app settings that override the stack's.
 
     Raises:
         StackError: the stack did not start.
@@ -124,7 +124,7 @@ def recorded_stack(changes: Mapping[str, str]) -> Iterator["RecordedStack"]:
         local = Endpoint(f"http://127.0.0.1:{stack.ports.model}/v1")
         recorder = opened.enter_context(recording(local, hosted_endpoint()))
         stack.kill_host()
-        # Without a receiver of traces the app would send no trace's id to its models.
+        # Without a trace receiver the app sends no trace ids to its models.
         traced = {"OPENAI_BASE_URL": f"{recorder.url}/v1", "OTEL_EXPORTER_OTLP_ENDPOINT": recorder.url}
         stack.start_host({**traced, **changes})
         yield RecordedStack(stack, recorder)
@@ -132,13 +132,13 @@ def recorded_stack(changes: Mapping[str, str]) -> Iterator["RecordedStack"]:
 
 @dataclass(frozen=True)
 class RecordedStack:
-    """A running stack, and what is seen of its models."""
+    """A running stack and its recorded model calls."""
 
     stack: LocalStack
     recorder: Recorder
 
     def ask_all(self, asked: Sequence[Asked], folder: Path, at_once: int) -> None:
-        """Ask what the folder does not hold yet, `at_once` conversations side by side, each in its order."""
+        """Ask the questions missing from the folder, with up to `at_once` concurrent conversations."""
         folder.mkdir(parents=True, exist_ok=True)
         by_thread = sorted(asked, key=lambda one: one.thread)
         conversations = [[one] for one in asked if not one.thread]
@@ -195,7 +195,7 @@ class RecordedStack:
         }
 
     def _first_text(self, http: httpx.Client, run_id: str, began: float) -> float | None:
-        """Follow the run to its end, or to a question back; seconds to its first text."""
+        """Follow the run to its end or a clarification, and return the seconds to its first text."""
         first_s, last, name = None, "0", ""
         while True:
             with http.stream("GET", f"/api/runs/{run_id}/events", headers={"Last-Event-ID": last}) as stream:
@@ -216,22 +216,22 @@ class RecordedStack:
 
 def _doc_id(http: httpx.Client, filename: str) -> str:
     params = {"filename": filename, "limit": "1"}
-    found = _json(http.get("/api/documents", params=params))["documents"]
-    if not found:
+    documents = _json(http.get("/api/documents", params=params))["documents"]
+    if not documents:
         raise ValueError(f"There is no document {filename} that the question's user may read.")
-    return str(found[0]["doc_id"])
+    return str(documents[0]["doc_id"])
 
 
 def _json(answer: httpx.Response) -> JsonObject:
-    found: Any = answer.raise_for_status().json()
-    return dict(found)
+    body: Any = answer.raise_for_status().json()
+    return dict(body)
 
 
 def _degraded_runs(stack: LocalStack) -> set[str]:
-    """Runs whose answer a rule had to write, or to break off; the host's log names them."""
+    """Return the runs whose answer was written or cut off by a rule, according to the host's log."""
     log = stack.data / f"{FUNCTIONS_HOST.lower().replace(' ', '-')}.log"
-    found = set()
+    run_ids = set()
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
         if '"answer.degraded"' in line:
-            found.add(str(json.loads(line[line.index("{") :]).get("run_id")))
-    return found
+            run_ids.add(str(json.loads(line[line.index("{") :]).get("run_id")))
+    return run_ids

@@ -1,8 +1,8 @@
-"""A proxy between an app and its models, which keeps each chat call of the questions that are watched.
+"""A proxy between an app and its models that stores the chat calls of watched questions.
 
-A question is known by its trace: it is asked with a `traceparent`, and the app sends the trace's id with each
-call of a model. Chat calls of watched traces go to the hosted endpoint, where there is
-one; everything else, such as embeddings and what an ingestion asks, goes to the stack's own model server.
+A question is identified by its trace: it is asked with a `traceparent`, and the app sends the trace id with
+each model call. Chat calls of watched traces go to the hosted endpoint if there is one; all other calls, such
+as embeddings and those of ingestion, go to the stack's model server.
 """
 
 import http.client
@@ -24,11 +24,11 @@ _PIECE = 1 << 14
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where models are.
+    """A model endpoint.
 
     Attributes:
-        url: its base, such as `http://127.0.0.1:8100/v1`.
-        key, model: replace those of the app; empty = the app's.
+        url: base URL, such as `http://127.0.0.1:8100/v1`.
+        key, model: override the app's; empty = use the app's.
     """
 
     url: str
@@ -38,12 +38,12 @@ class Endpoint:
 
 @dataclass
 class ChatCall:
-    """One chat call, whole.
+    """One complete chat call.
 
     Attributes:
-        seconds: until the last byte of its reply.
-        first_s: until the first text of a stream, None where none came.
-        tokens_in, tokens_out: as the endpoint counts them, hidden ones included; 0 where it did not say.
+        seconds: until the last byte of the reply.
+        first_s: until the first text of a stream; None without any.
+        tokens_in, tokens_out: as counted by the endpoint, including hidden ones; 0 if not reported.
     """
 
     request: JsonObject
@@ -56,7 +56,7 @@ class ChatCall:
 
     @property
     def text(self) -> str:
-        """All that the model was shown."""
+        """All text shown to the model."""
         return "\n".join(_texts(self.request.get("messages", [])))
 
 
@@ -70,13 +70,13 @@ def _texts(messages: list[JsonObject]) -> Iterator[str]:
 
 
 def call_from(stored: Mapping[str, Any]) -> ChatCall:
-    """A call as `asdict` made it."""
+    """Restore a call from the output of `asdict`."""
     return ChatCall(**stored)
 
 
 @dataclass
 class Recorder:
-    """What the proxy knows. Safe to use from several threads."""
+    """The proxy's state. Thread-safe."""
 
     local: Endpoint
     hosted: Endpoint | None = None
@@ -84,15 +84,15 @@ class Recorder:
     _calls: dict[str, list[ChatCall]] = field(default_factory=dict)
 
     def watch(self, trace_id: str) -> None:
-        """Keep the chat calls of this trace from now on."""
+        """Start storing the chat calls of this trace."""
         self._calls[trace_id] = []
 
     def take(self, trace_id: str) -> list[JsonObject]:
-        """The chat calls of a trace; it is not watched any more."""
+        """Stop watching a trace and return its chat calls."""
         return [asdict(call) for call in self._calls.pop(trace_id, [])]
 
     def begin(self, trace_id: str, request: JsonObject) -> ChatCall | None:
-        """A call that begins; None when nobody watches its trace."""
+        """Begin a call; None if its trace isn't watched."""
         calls = self._calls.get(trace_id)
         if calls is None:
             return None
@@ -156,11 +156,11 @@ class _Proxy(BaseHTTPRequestHandler):
             connection.request(self.command, parts.path + self.path.removeprefix("/v1"), body, headers)
             self._pass_back(connection.getresponse(), call, began)
         except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True  # the app gave up
+            self.close_connection = True  # the app closed the connection
         except (OSError, http.client.HTTPException) as failed:
             with suppress(OSError):
-                told = {"error": {"message": f"{type(failed).__name__} at the model endpoint"}}
-                self._reply(502, "application/json", json.dumps(told).encode())
+                problem = {"error": {"message": f"{type(failed).__name__} at the model endpoint"}}
+                self._reply(502, "application/json", json.dumps(problem).encode())
         finally:
             if call is not None:
                 call.seconds = round(time.monotonic() - began, 3)
@@ -204,8 +204,8 @@ def _note_chunk(call: ChatCall, chunk: JsonObject, seconds: float) -> None:
     _note_usage(call, chunk)
 
 
-def _note_usage(call: ChatCall, told: JsonObject) -> None:
-    usage = told.get("usage") or {}
+def _note_usage(call: ChatCall, reply: JsonObject) -> None:
+    usage = reply.get("usage") or {}
     call.tokens_in = usage.get("prompt_tokens") or call.tokens_in
     call.tokens_out = usage.get("completion_tokens") or call.tokens_out
     call.tokens_cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or call.tokens_cached

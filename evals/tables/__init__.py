@@ -1,1 +1,1 @@
-"""Whether SQL over tables gives what it should."""
+"""Correctness of SQL over tables."""

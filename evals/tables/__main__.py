@@ -1,9 +1,9 @@
-"""`python -m evals.tables --data sql_defog --out report.json`: gold queries through the guard and the engine.
+"""`python -m evals.tables --data sql_defog --out report.json`: gold queries through guard and engine.
 
-Each query is also run by the standard library's SQLite, without either: both must give the same rows, but for
-the fifteenth digit of averages. Then the attacks of tests/unit/tables. With `--questions` the set's questions
-are also asked (`evals.tables.questions`), with `--rows 1000000` a large table (`evals.tables.million`). Exit
-code 1 when a query differs.
+Each query also runs directly in the standard library's SQLite, and both must return the same rows, except for
+the fifteenth digit of averages. Then follow the attacks of tests/unit/tables, with `--questions` the set's
+questions (`evals.tables.questions`), and with `--rows 1000000` a large table (`evals.tables.million`). Exit
+code 1 if a query differs.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from shared.platform.settings import load_settings
 from shared.tables.queries import QueryFile, QueryJob, QueryTable
 from shared.tables.sql_worker import answer
 
-_UNUSED = {  # which the app needs to start, and questions do not
+_UNUSED = {  # required by the app's settings but unused here
     "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
     "AZURE_SEARCH_API_KEY": "unused",
     "DocumentsStorage": "UseDevelopmentStorage=true",
@@ -38,7 +38,7 @@ ATTACKS = Path("tests/unit/tables/test_attacks.py")
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a folder with queries.jsonl and db/")
     parser.add_argument("--out", type=Path, required=True)
@@ -55,7 +55,7 @@ def main() -> int:
         for line in map(json.loads, lines)
         for sql in line["gold_sql"]
     ]
-    different = [(sql, said) for path, sql in gold if (said := difference(path, sql))]
+    different = [(sql, reason) for path, sql in gold if (reason := difference(path, sql))]
     report: dict[str, Any] = {"gold": len(gold), "gold_same": len(gold) - len(different)}
     if arguments.questions:
         settings = load_settings({**_UNUSED, **os.environ})
@@ -67,25 +67,25 @@ def main() -> int:
     report |= attacked()
     arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(report, indent=1))
-    for sql, said in different:
-        print(f"{said}: {sql}", file=sys.stderr)
+    for sql, reason in different:
+        print(f"{reason}: {sql}", file=sys.stderr)
     return int(bool(different) or report["attacks_passed"] > 0)
 
 
 def difference(path: Path, sql: str) -> str:
-    """How the app's rows differ from those of SQLite alone; "" when they do not."""
+    """Return how the app's rows differ from SQLite's; "" if they don't."""
     reply = answer(
         QueryJob(target=Path("unused"), sql=sql, files=(QueryFile(path=path, tables=tables(path)),))
     )
     if reply.result is None:
         return reply.refusal.reason if reply.refusal else "no reply"
     with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as connection:
-        wanted = connection.execute(sql).fetchall()
-    return "" if same(sorted(reply.result.rows, key=repr), sorted(wanted, key=repr)) else "other rows"
+        expected = connection.execute(sql).fetchall()
+    return "" if same(sorted(reply.result.rows, key=repr), sorted(expected, key=repr)) else "other rows"
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values, rows or lists of rows are equal, floats but for their last digit."""
+    """Return whether two values, rows or lists of rows are equal, ignoring the last digit of floats."""
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, float) and isinstance(other, float):
@@ -94,7 +94,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def tables(path: Path) -> tuple[QueryTable, ...]:
-    """Every table of a file."""
+    """Return all tables of a file."""
     with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as connection:
         names = [
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -109,13 +109,13 @@ def tables(path: Path) -> tuple[QueryTable, ...]:
 
 
 def attacked() -> dict[str, int]:
-    """How many attacks there are, and how many pass."""
+    """Return the number of attacks, and of those that succeed."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "attacks.json"
         command = ["-m", "pytest", "-q", "-m", "attack", "-p", "tests.attack_report", f"--attack-out={out}"]
         subprocess.run([sys.executable, *command, str(ATTACKS)], check=False, stdout=sys.stderr)
-        told = json.loads(out.read_text(encoding="utf-8"))
-    return {"attacks": told["cases"], "attacks_passed": len(told["failed"])}
+        counts = json.loads(out.read_text(encoding="utf-8"))
+    return {"attacks": counts["cases"], "attacks_passed": len(counts["failed"])}
 
 
 if __name__ == "__main__":

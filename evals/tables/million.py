@@ -1,6 +1,6 @@
-"""A table of a million rows: loaded from CSV in a parser's worker, then asked by guard and engine.
+"""A table of a million rows: loaded from CSV in a parser worker, then queried through guard and engine.
 
-What a question costs besides (finding the table, fetching its file once, the model) is not in the times.
+The times exclude finding the table, fetching its file and the model.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _QUERIES = (
 
 
 def measured(rows: int) -> dict[str, float]:
-    """Seconds to load the table, and of a query over it; blocks that its text became."""
+    """Return seconds to load the table and to query it, and the number of blocks of its text."""
     with tempfile.TemporaryDirectory() as name:
         return asyncio.run(_measured(rows, Path(name)))
 
@@ -61,18 +61,18 @@ async def _measured(rows: int, folder: Path) -> dict[str, float]:
     finally:
         pools.close()
     times = [_asked(sql, tables) for _ in range(_REPEATS) for sql in _QUERIES]
-    waited, worked = zip(*times, strict=True)
+    elapsed, cpu = zip(*times, strict=True)
     return {
         "rows": rows,
         "blocks": len(parsed.chunks),
         "load_s": round(load_s, 1),
-        "query_p95_s": round(statistics.quantiles(waited, n=20)[-1], 2),
-        "query_processor_p95_s": round(statistics.quantiles(worked, n=20)[-1], 2),
+        "query_p95_s": round(statistics.quantiles(elapsed, n=20)[-1], 2),
+        "query_processor_p95_s": round(statistics.quantiles(cpu, n=20)[-1], 2),
     }
 
 
 def _asked(sql: str, tables: Path) -> tuple[float, float]:
-    """Seconds that guard and engine take, and those of them that are processor time."""
+    """Return the seconds for guard and engine, and the CPU seconds among them."""
     (table,) = TableCatalog.from_stored((tables / CATALOG).read_bytes()).tables
     asked = QueryTable(
         name="orders",

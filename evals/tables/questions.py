@@ -1,8 +1,8 @@
-"""Questions about tables, asked through the tool `query_structured_data` with the model that is configured.
+"""Questions about tables, asked through the tool `query_structured_data` with the configured model.
 
-A database's tables are loaded like sheets of one workbook, by the app's own loader. A result is right if some
-gold query's columns are among its columns, with the same values in the same rows, in any order. A result is
-computed; it is wrongly so if the standard library's SQLite gives other rows for the SQL shown.
+A database's tables are loaded like sheets of one workbook, with the app's loader. A result is right if a gold
+query's columns are among its columns, with the same values in the same rows, in any order. A computed result
+is wrong if the standard library's SQLite returns other rows for the SQL shown.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ Row = Sequence[Any]
 
 
 class Workbook(TableLookup):
-    """The tables of one database, which every search finds."""
+    """The tables of one database, returned by every search."""
 
     def __init__(self, database: Path, folder: Path, services: Services) -> None:
         user = UserContext(user_id="eval")
@@ -54,16 +54,16 @@ class Workbook(TableLookup):
         ]
 
     async def search(self, _query: str, _embedder: Embedder, _limits: CallLimits) -> list[ReadableTable]:
-        """All of them."""
+        """Return all tables."""
         return list(self._tables)
 
     async def run(self, sql: str, tables: Sequence[ReadableTable]) -> QueryResult:
-        """The rows, by the guard and the engine, in this process."""
+        """Run SQL through guard and engine, in this process."""
         file = QueryFile(path=self.path, tables=tuple(table.queried for table in tables))
         return result_of(answer(QueryJob(target=Path("unused"), sql=sql, files=(file,))))
 
     def independent(self, sql: str) -> list[Row]:
-        """The rows by SQLite alone."""
+        """Run SQL in SQLite directly."""
         with sqlite3.connect(":memory:") as connection:
             connection.execute("ATTACH ? AS f", (f"file:{self.path}?mode=ro",))
             for table in self._tables:
@@ -73,7 +73,7 @@ class Workbook(TableLookup):
 
 
 def loaded(database: Path, folder: Path) -> tuple[Any, ...]:
-    """The database's tables, through text cells and the app's loader, into `folder`."""
+    """Load the database's tables into `folder` through text cells and the app's loader."""
     folder.mkdir()
     file = TableFile(folder, database.name)
     with sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True) as connection:
@@ -87,15 +87,15 @@ def loaded(database: Path, folder: Path) -> tuple[Any, ...]:
 
 
 def cells(header: Row, rows: Iterable[Row]) -> Iterator[list[str]]:
-    """What a sheet would show."""
+    """Yield the cells that a sheet would show."""
     for row in (header, *rows):
         yield ["" if value is None else str(value) for value in row]
 
 
 class RecordedReplies:
-    """Drafts that somebody wrote earlier, as `model_mailbox.py` kept them: lines of {"request", "reply"}.
+    """Recorded drafts in the format of `model_mailbox.py`: lines of {"request", "reply"}.
 
-    A reply belongs to a question, and to its repair if the request named a problem.
+    A reply belongs to a question, and to its repair if the request names a problem.
     """
 
     def __init__(self, path: Path) -> None:
@@ -106,7 +106,7 @@ class RecordedReplies:
         }
 
     async def parse(self, prompt: Prompt, output: type[SqlDraft], _limits: CallLimits) -> SqlDraft:
-        """The reply to the same question.
+        """Return the reply to the same question.
 
         Raises:
             ModelFixableError: there is none.
@@ -124,10 +124,10 @@ class RecordedReplies:
 
 
 def asked(data: Path, settings: Settings, at_once: int, replies: Path | None = None) -> dict[str, Any]:
-    """The measures of all questions, and a line for each.
+    """Ask all questions, and return the measures and a line for each.
 
     Args:
-        replies: recorded ones, which answer instead of the model.
+        replies: recorded replies, used instead of the model.
     """
     services = build_services(settings)
     if replies is not None:
@@ -163,8 +163,8 @@ async def _asked(
         async with gate:
             result = await tool.execute(question=question)
         verdict, is_same = judged(result, gold_rows(databases / line["db"], line["gold_sql"]), book)
-        shown = {name: result.get(name) for name in ("sql", "rows", "error")}
-        return {"query_id": line["query_id"], "verdict": verdict, "is_same": is_same, **shown}
+        fields = {name: result.get(name) for name in ("sql", "rows", "error")}
+        return {"query_id": line["query_id"], "verdict": verdict, "is_same": is_same, **fields}
 
     try:
         return list(await asyncio.gather(*map(one, lines)))
@@ -173,7 +173,7 @@ async def _asked(
 
 
 def judged(result: Mapping[str, Any], gold: Sequence[Sequence[Row]], book: Workbook) -> tuple[str, bool]:
-    """Right, wrong or declined; and whether SQLite alone gives the same rows."""
+    """Return right, wrong or declined; and whether SQLite alone returns the same rows."""
     if not result["success"]:
         return "declined", False
     rows = result["rows"]
@@ -182,21 +182,21 @@ def judged(result: Mapping[str, Any], gold: Sequence[Sequence[Row]], book: Workb
 
 
 def gold_rows(database: Path, queries: Iterable[str]) -> list[list[Row]]:
-    """The rows of each gold query, today."""
+    """Return the rows of each gold query."""
     with sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True) as connection:
         return [connection.execute(sql).fetchall() for sql in queries]
 
 
 def holds(rows: Sequence[Row], gold: Sequence[Row]) -> bool:
-    """Whether the gold columns are among those of the rows, row by row."""
+    """Return whether the gold columns are among the rows' columns, row by row."""
     if len(rows) != len(gold):
         return False
     if not rows:
         return True
     width = len(gold[0])
     fitting = [
-        [place for place in range(len(rows[0])) if _column(rows, place) == _column(gold, wanted)]
-        for wanted in range(width)
+        [place for place in range(len(rows[0])) if _column(rows, place) == _column(gold, column)]
+        for column in range(width)
     ]
     usable = sorted({place for places in fitting for place in places})
     return any(
@@ -215,7 +215,7 @@ def _multiset(rows: Sequence[Row]) -> Counter[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value without its type: a number as text is that number; ten digits of a fraction count."""
+    """Normalise a value: numbers in text become numbers, and ten decimal digits count."""
     if isinstance(value, str):
         try:
             value = float(value)
