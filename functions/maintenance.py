@@ -21,7 +21,7 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
     "/api/maintenance/reconcile",
     **contract(
         "Repair what events missed, now",
-        json_reply(200, "What was done.", ReconcileReport),
+        json_reply(200, "The action.", ReconcileReport),
     ),
 )
 async def reconcile_now(administrator: Administrator, client: Durable) -> Response:

@@ -150,7 +150,7 @@ class DocumentsQuery(MetadataQuery):
 class SearchQuery(MetadataQuery):
     """Of a search that is sent as an address."""
 
-    q: str = Field(min_length=1, max_length=2000, description="What to look for, in words or as a question.")
+    q: str = Field(min_length=1, max_length=2000, description="Search terms or a question.")
     top_k: Annotated[int, Field(ge=1, le=50), BeforeValidator(_plain)] = Field(
         default=10, description="Maximum number of results."
     )
@@ -470,7 +470,7 @@ class SearchBody(Model):
 
 
 class _Found(Model):
-    block_id: str = Field(description="The block that holds it; it stays the same while its content does.")
+    block_id: str = Field(description="The block; its id changes only with its content.")
     doc_id: str = Field(description="The document.")
     filename: str = Field(description="Name of the file.")
     page_number: int | None = Field(
@@ -491,7 +491,7 @@ class PictureView(_Found):
 
     block_type: Literal["image"] = Field(description="Whether it is text or a picture.")
     image_url: str | None = Field(repr=False, description="A signed address of the picture.")
-    image_caption: str | None = Field(description="What the picture shows.")
+    image_caption: str | None = Field(description="Description of the picture.")
 
 
 class SearchResults(Model):

@@ -22,7 +22,7 @@ def plain_user(user: UserContext) -> UserContext:
         NotAuthenticatedError: the user id is missing or reserved.
     """
     if not user.user_id.strip() or _is_reserved(user.user_id):
-        raise NotAuthenticatedError("The identity carries no user id.", "Sign in with a user account.")
+        raise NotAuthenticatedError("The identity has no user id.", "Sign in with a user account.")
     name = " ".join((user.name or "").split())[:_MAX_NAME_CHARS]  # people choose their own display names
     return user.model_copy(
         update={

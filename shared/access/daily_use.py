@@ -62,9 +62,9 @@ class Usage(Model):
 class UsageView(Model):
     """The amount of one resource used today, and its limit; 0 = no limit."""
 
-    resource: Resource = Field(description="What is limited.")
-    used: float = Field(description="How much was used today, UTC.")
-    limit: float = Field(description="What may be used in a day; 0 = no limit.")
+    resource: Resource = Field(description="The limited resource.")
+    used: float = Field(description="Amount used today (UTC).")
+    limit: float = Field(description="Daily limit; 0 = none.")
 
 
 def limit_of(resource: Resource, rules: LimitSettings) -> float:

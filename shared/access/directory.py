@@ -131,7 +131,7 @@ class _Answers(Generic[Value]):
             # A cancelled caller must not cancel the request for the others.
             value = await asyncio.shield(self._asking[user_id])
         if value is None:
-            raise NotFoundError("The directory knows no such person.")
+            raise NotFoundError("The directory has no such person.")
         return value
 
     async def _fetch(self, user_id: str) -> Value | None:
@@ -248,7 +248,8 @@ class GraphDirectory(GroupDirectory):
             if not address.startswith(self._base):
                 raise not_understood(SERVICE)
         raise DependencyError(
-            f"More than {len(groups)} groups come from {SERVICE.name}.", "Leave some, or ask the operator."
+            f"More than {len(groups)} groups come from {SERVICE.name}.",
+            "Leave some groups, or ask the operator.",
         )
 
     async def person(self, user_id: str) -> DirectoryPerson:

@@ -109,7 +109,7 @@ async def claim_key(
             return Claimed(user.user_id, key, known, is_repeat=True)
         # The claim has expired or was purged just now.
         new = new.model_copy(update={"revision": known.revision if known else None})
-    raise ConflictError("Too many requests under this key at the same time.", "Send it again.")
+    raise ConflictError("Too many concurrent requests with this key.", "Send it again.")
 
 
 async def finish(
@@ -173,7 +173,7 @@ def reused() -> IdempotencyKeyReusedError:
     """Return the error for a reused key, without revealing its first use."""
     return IdempotencyKeyReusedError(
         "The Idempotency-Key was used for another request within 24 hours.",
-        "Send a new key with each new request, and the same one only with the very same request.",
+        "Use a new key for each request, and repeat a key only with an identical request.",
     )
 
 

@@ -89,7 +89,7 @@ def read_principal(header: str, department_claim: str | None = None) -> Claimed:
 
 def _claims_of(header: str) -> Claims:
     if not header:
-        raise NotAuthenticatedError("The request carries no identity.", "Sign in.")
+        raise NotAuthenticatedError("The request has no identity.", "Sign in.")
     if len(header) > MAX_HEADER_CHARS:
         raise NotAuthenticatedError("The identity header is too long.", "Sign in again.")
     try:
@@ -172,7 +172,7 @@ def _only(claims: Claims, names: tuple[str, ...]) -> str | None:
     """
     values = set(_values(claims, names))
     if len(values) > 1:
-        raise NotAuthenticatedError("The identity names more than one person.", "Sign in again.")
+        raise NotAuthenticatedError("The identity is ambiguous.", "Sign in again.")
     return values.pop() if values else None
 
 
@@ -276,9 +276,7 @@ def _of_dev_token(header: str, secret: str) -> UserContext:
 
     scheme, _, token = header.partition(" ")
     if scheme.lower() != "bearer" or not token:
-        raise NotAuthenticatedError(
-            "The request carries no identity.", "Send `Authorization: Bearer <token>`."
-        )
+        raise NotAuthenticatedError("The request has no identity.", "Send `Authorization: Bearer <token>`.")
     try:
         payload = jwt.decode(
             token.strip(),
@@ -304,8 +302,8 @@ async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDi
         return frozenset()
     if settings.identity.group_overage == "refuse":
         raise AccessDeniedError(
-            "You belong to more groups than your token can list.",
-            "Ask the operator to have groups looked up (GROUP_OVERAGE), or to assign the app fewer groups.",
+            "You belong to more groups than fit into your token.",
+            "Ask the operator to enable group look-ups (GROUP_OVERAGE) or to assign fewer groups to the app.",
         )
     try:
         return await directory.groups_of(user_id)
@@ -318,5 +316,5 @@ async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDi
 
 def _unknown() -> AccessDeniedError:
     return AccessDeniedError(
-        "The organisation's directory does not know you.", "Sign in with an account of the organisation."
+        "You are not in the organisation's directory.", "Sign in with an account of the organisation."
     )

@@ -58,7 +58,7 @@ def charged(state: UserLimits, calls: int, rules: LimitSettings, now: datetime) 
     if wait > _ROUNDING:
         raise TooManyRequestsError(
             f"More than {rules.rate_limit_per_minute} calls in a minute.",
-            "Wait as long as Retry-After says, then send it again.",
+            "Send it again after the time in Retry-After.",
             retry_after_s=wait.total_seconds(),
             headers=limit_headers(allowance(state, rules, now)),
         )
@@ -104,7 +104,7 @@ def occupied(state: UserLimits, slot: Slot, rules: LimitSettings, now: datetime)
         return state
     if len(active) >= rules.max_concurrent_runs > 0:
         raise TooManyRunsError(
-            f"You have reached the limit of questions and summaries at once ({rules.max_concurrent_runs}).",
+            f"You have reached the limit of active questions and summaries ({rules.max_concurrent_runs}).",
             "Wait until one has ended, or cancel one.",
             retry_after_s=_SOON_S,
             headers=limit_headers(allowance(state, rules, now)),

@@ -51,7 +51,7 @@ class ListedDirectory(GroupDirectory):
         try:
             return self._people[user_id]
         except KeyError:
-            raise NotFoundError("The directory knows no such person.") from None
+            raise NotFoundError("The directory has no such person.") from None
 
 
 def _person(person: ListedPerson) -> DirectoryEntry:

@@ -119,24 +119,24 @@ AUDIT_CURSOR = r"^([0-9]{8}\.[0-9]{17}-[0-9A-Za-z_-]{1,64})?$"
 class AuditEntry(Model):
     """One audited action."""
 
-    at: datetime = Field(description="With zone; of an answer, when its question came.")
-    user_id: str = Field(description="Who; after their erasure a pseudonym.")
-    action: AuditAction = Field(description="What was done.")
-    doc_ids: tuple[str, ...] = Field(default=(), description="Documents: of an answer those that it cites.")
-    run_id: str = Field(default="", description="Of an answer; of a summary its id.")
+    at: datetime = Field(description="With zone; for an answer, the time of its question.")
+    user_id: str = Field(description="User id; a pseudonym after their erasure.")
+    action: AuditAction = Field(description="The action.")
+    doc_ids: tuple[str, ...] = Field(default=(), description="Documents; for an answer, the cited ones.")
+    run_id: str = Field(default="", description="Run id of an answer, or a summary's id.")
     subject: str = Field(
         default="",
         description="Pseudonym of the person who was erased, or whose entries were read; of a refused "
         "request its method and route, or its tool.",
     )
-    origin: str = Field(default="", description="Address of the client, or the channel.")
+    origin: str = Field(default="", description="The client's address, or the channel.")
 
 
 class AuditPage(Model):
     """Entries, newest first."""
 
-    entries: tuple[AuditEntry, ...] = Field(description="What was done, newest first.")
-    cursor: str | None = Field(description="For the next page; null at the end. A page may be empty.")
+    entries: tuple[AuditEntry, ...] = Field(description="Actions, newest first.")
+    cursor: str | None = Field(description="Cursor of the next page; null at the end. Pages may be empty.")
     names: Mapping[str, str] = Field(
         default_factory=dict, description="File names of the first three documents of each entry, by id."
     )

@@ -37,7 +37,7 @@ class PersonalPlaces:
         person = self._people.setdefault(user_id, _Person(asyncio.Semaphore(self._places)))
         if person.calls >= self._max_calls:
             raise TooManyRequestsError(
-                "Too many of your requests are waiting for this kind of work.",
+                "Too many of your requests of this kind are waiting.",
                 "Wait until some of them have been answered.",
                 retry_after_s=_RETRY_AFTER_S,
             )

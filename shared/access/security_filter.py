@@ -22,7 +22,7 @@ def principals(user: UserContext) -> tuple[str, ...]:
         AccessDeniedError: the user id is empty. An anonymous user must not read even public documents.
     """
     if not user.user_id.strip():
-        raise AccessDeniedError("The identity carries no user id.", "Sign in again.")
+        raise AccessDeniedError("The identity has no user id.", "Sign in again.")
     if user.user_id.strip().startswith(NOBODYS):
         return (PUBLIC,)
     candidates = [user.user_id, user.department, *user.groups]
@@ -38,7 +38,7 @@ def security_filter(user: UserContext | None) -> str:
         AccessDeniedError: there is no user context.
     """
     if user is None:
-        raise AccessDeniedError("A search needs a user context.", "Sign in, or bind a user to the tools.")
+        raise AccessDeniedError("A search requires a user context.", "Sign in, or pass a user to the tools.")
     readable = f"access_control_list/any(acl: {search_in('acl', principals(user))})"
     within = (search_in(field, values) for field, values in sorted(user.within.items()))
     return all_of(readable, *within) or readable

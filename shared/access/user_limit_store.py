@@ -151,7 +151,7 @@ class UserLimitStore:
                 row.waiting.remove(change)
         if isinstance(change.outcome, UserLimits):
             return change.outcome
-        raise change.outcome or ConflictError("The process ends.")
+        raise change.outcome or ConflictError("The process is shutting down.")
 
     async def read(self, user_id: str) -> UserLimits:
         """Return the row; an empty one without revision if none exists.
@@ -167,7 +167,7 @@ class UserLimitStore:
         except (KeyError, ValidationError):
             raise DependencyError(
                 "The record of a person's limits cannot be read.",
-                f"Delete the row of the table {USER_LIMITS_TABLE}: a new one is made.",
+                f"Delete the row of the table {USER_LIMITS_TABLE}; it will be recreated.",
             ) from None
         return state.model_copy(update={"revision": revision_of(entity)})
 
@@ -217,7 +217,7 @@ class UserLimitStore:
                 await asyncio.sleep(random.uniform(0, min(_MAX_WAIT_S, _FIRST_WAIT_S * 2.0**tries)))
             else:
                 return outcomes
-        raise ConflictError("Too many calls of one person at the same time.", "Try again in a moment.")
+        raise ConflictError("Too many concurrent calls by one person.", "Try again in a moment.")
 
 
 def _applied(changes: Sequence[_Change], state: UserLimits) -> list[UserLimits | Exception]:

@@ -96,8 +96,8 @@ class ProfileMetrics(Model):
     children: Count = Field(description="How many sub-agents worked.")
     success_rate: Share | None
     timeout_rate: Share | None
-    latency_p50_ms: Count | None = Field(description="Half of all took at most this long, in milliseconds.")
-    latency_p95_ms: Count | None = Field(description="95 % of all took at most this long, in milliseconds.")
+    latency_p50_ms: Count | None = Field(description="Median, in milliseconds.")
+    latency_p95_ms: Count | None = Field(description="95th percentile, in milliseconds.")
     tokens: Count = Field(description="Tokens that its model calls used.")
     cost_usd: float = Field(description="What its model calls cost, in US dollars.")
     claims: Count = Field(description="Statements that they brought.")
@@ -120,7 +120,7 @@ class SubagentMetrics(Model):
     since: datetime
     until: datetime
     complete: bool = Field(
-        description="Whether everything in this time was counted; false if it was too much."
+        description="Whether the whole period was counted; false if it had too many records."
     )
     decisions: Count
     delegated: Count

@@ -69,7 +69,9 @@ class Memories:
             AccessDeniedError: there is no user, or the user id is empty.
         """
         if user is None or not user.user_id.strip():
-            raise AccessDeniedError("Memories need a user context.", "Sign in, or bind a user to the tools.")
+            raise AccessDeniedError(
+                "Memories require a user context.", "Sign in, or pass a user to the tools."
+            )
         self._index = index
         self._own = f"user_id eq {quote(user.user_id)}"
 
@@ -302,5 +304,5 @@ def _read_cursor(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 6 or int(cursor) > _MAX_LISTED:
-        raise CallerError("Invalid cursor.", "Send the cursor of the page before, unchanged.")
+        raise CallerError("Invalid cursor.", "Send the previous page's cursor unchanged.")
     return int(cursor)

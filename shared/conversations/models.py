@@ -16,7 +16,7 @@ class ActiveRun(Model):
     """A run that is working or waiting for its owner's reply."""
 
     run_id: str = Field(description="The run.")
-    status: Literal["running", "waiting"] = Field(description="How far it is.")
+    status: Literal["running", "waiting"] = Field(description="Status.")
 
 
 class Thread(Model):
@@ -94,10 +94,8 @@ class Branch(Model):
 class NewThread(Model):
     """Body of POST /api/threads."""
 
-    title: Title | None = Field(default=None, description="Left out: the first question becomes the title.")
-    branch: Branch | None = Field(
-        default=None, description="Begin with the turns of another thread, up to a run."
-    )
+    title: Title | None = Field(default=None, description="Omitted = the first question becomes the title.")
+    branch: Branch | None = Field(default=None, description="Copy the turns of another thread up to a run.")
 
 
 class ThreadRename(Model):
@@ -115,9 +113,9 @@ class ThreadView(Model):
 
     thread_id: str = Field(description="The thread.")
     title: str = Field(description="Title.")
-    created_at: datetime = Field(description="When it began.")
-    updated_at: datetime = Field(description="When it was last asked in.")
-    turn_count: int = Field(description="How many questions were asked in it.")
+    created_at: datetime = Field(description="When it was created.")
+    updated_at: datetime = Field(description="When its last question was asked.")
+    turn_count: int = Field(description="Number of questions.")
     active_run: ActiveRun | None = None
 
 
@@ -126,7 +124,7 @@ class ThreadList(Model):
 
     threads: tuple[ThreadView, ...] = Field(description="The threads of this page.")
     count: int = Field(description="How many.")
-    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
+    cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 
 class RunItem(Model):
@@ -134,9 +132,9 @@ class RunItem(Model):
 
     run_id: str = Field(description="The run.")
     thread_id: str = Field(description="The thread.")
-    question: str = Field(description="The question, as it was asked.")
-    status: RunStatus = Field(description="How far it is.")
-    created_at: datetime = Field(description="When it began.")
+    question: str = Field(description="The question.")
+    status: RunStatus = Field(description="Status.")
+    created_at: datetime = Field(description="When it was created.")
     finished_at: datetime | None = Field(description="When it ended; null until then.")
     error_type: str | None = Field(description="Code of the error; null if there is none.")
 
@@ -146,7 +144,7 @@ class RunList(Model):
 
     runs: tuple[RunItem, ...] = Field(description="The runs of this page.")
     count: int = Field(description="How many.")
-    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
+    cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 
 class AnsweredClarification(Model):
@@ -156,7 +154,7 @@ class AnsweredClarification(Model):
         answer: labels of the chosen options, or the owner's text; empty if no reply arrived in time.
     """
 
-    question: str = Field(description="What was asked.")
+    question: str = Field(description="The clarification.")
     answer: str
 
 
@@ -169,19 +167,17 @@ class ThreadMessage(Model):
     """
 
     run_id: str = Field(description="The run.")
-    number: int = Field(description="Place in the thread, counted from 1.")
-    question: str = Field(description="The question, as it was asked.")
-    status: RunStatus = Field(description="How far it is.")
-    created_at: datetime = Field(description="When it began.")
+    number: int = Field(description="Position in the thread, counted from 1.")
+    question: str = Field(description="The question.")
+    status: RunStatus = Field(description="Status.")
+    created_at: datetime = Field(description="When it was created.")
     finished_at: datetime | None = Field(default=None, description="When it ended; null until then.")
-    error: str | None = Field(default=None, description="Why it failed, for people; null if it did not.")
+    error: str | None = Field(default=None, description="Why it failed, for users; null if it did not.")
     error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
     answer: RunAnswer | None = Field(default=None, description="The answer, once it is committed.")
     clarification: AnsweredClarification | None = None
     replaces: str | None = None
-    feedback: Feedback | None = Field(
-        default=None, description="What its owner says of the answer; null if nothing."
-    )
+    feedback: Feedback | None = Field(default=None, description="The owner's rating; null if there is none.")
 
 
 class MessageList(Model):
@@ -190,7 +186,7 @@ class MessageList(Model):
     thread_id: str = Field(description="The thread.")
     messages: tuple[ThreadMessage, ...] = Field(description="The turns of this page, oldest first.")
     count: int = Field(description="How many.")
-    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
+    cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 
 class RememberTask(Model):
@@ -219,7 +215,7 @@ class EraseTask(Model):
 class ConversationSummary(Model):
     """Structured output of the model call that summarises older turns."""
 
-    summary: str = Field(description="Question and answer, shortened.")
+    summary: str = Field(description="Summary of question and answer.")
 
 
 class Memory(Model):
@@ -232,17 +228,17 @@ class Memory(Model):
 
     memory_id: str = Field(description="The memory's id.")
     thread_id: str = Field(description="The thread.")
-    question: str = Field(description="The question that is remembered.")
+    question: str = Field(description="The remembered question.")
     answer_summary: str
-    created_at: datetime = Field(description="When it began.")
-    score: float | None = Field(default=None, description="How well it fits; null in lists.")
+    created_at: datetime = Field(description="When it was created.")
+    score: float | None = Field(default=None, description="Relevance, 0-1; null in lists.")
     doc_ids: tuple[str, ...] = Field(default=(), exclude=True)
 
 
 class MemorySwitch(Model):
     """Body and response of PUT /api/memory."""
 
-    is_on: bool = Field(description="Whether questions are remembered, and recalled.", strict=True)
+    is_on: bool = Field(description="Whether questions are remembered and recalled.", strict=True)
 
 
 class MemoryList(Model):
@@ -254,11 +250,11 @@ class MemoryList(Model):
 
     memories: tuple[Memory, ...] = Field(description="The remembered questions of this page.")
     count: int = Field(description="How many.")
-    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
+    cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
     is_on: bool = True
 
 
 class MemoriesDeleted(Model):
     """Response of DELETE /api/memory."""
 
-    deleted: int = Field(description="How many there were.")
+    deleted: int = Field(description="Number of deleted memories.")

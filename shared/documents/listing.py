@@ -34,7 +34,7 @@ class DocumentView(Model):
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(description="Name of the file.")
-    status: DocumentStatus = Field(description="How far it is.")
+    status: DocumentStatus = Field(description="Status.")
     title: str | None = Field(default=None, description="Title.")
     document_type: str | None = Field(
         default=None, description="What kind of document it is, such as `manual`."
@@ -78,7 +78,7 @@ class DocumentList(Model):
 
     documents: tuple[DocumentView, ...] = Field(description="The documents of this page.")
     count: int = Field(description="How many.")
-    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
+    cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 
 class DocumentFacets(Model):
@@ -104,8 +104,8 @@ class PhaseView(Model):
         model_calls: answers of models that it cost.
     """
 
-    status: DocumentStatus = Field(description="How far it is.")
-    at: datetime = Field(description="When it began.")
+    status: DocumentStatus = Field(description="Status.")
+    at: datetime = Field(description="When it was created.")
     seconds: float | None
     model_calls: int
 

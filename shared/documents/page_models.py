@@ -135,7 +135,7 @@ class ViewedElement(Model):
     )
     level: int | None = None
     start_seconds: float | None = Field(
-        default=None, description="Moment of a recording, in seconds; null otherwise."
+        default=None, description="Position in a recording, in seconds; null otherwise."
     )
     marks: tuple[TextMark, ...] = ()
     figure: ViewedFigure | None = None

@@ -49,7 +49,7 @@ class ErasedCounts(Model):
     chat_messages: Count = 0
     sessions: Count = 0
     quality_records: Count = 0
-    idempotency_keys: Count = Field(default=0, description="Keys of requests that could be repeated.")
+    idempotency_keys: Count = Field(default=0, description="Idempotency keys.")
     limits: Count = 0
     workspace_files: Count = 0
     queue_messages: Count = 0
@@ -123,7 +123,7 @@ class Kept(Model):
 
     what: str = Field(description="Data that is kept.")
     count: Count | None = Field(description="Number of items.")
-    why: str = Field(description="Why it stays.")
+    why: str = Field(description="Why it is kept.")
 
 
 class ErasureView(Model):
@@ -139,11 +139,11 @@ class ErasureView(Model):
     user_id: str = Field(description="The person.")
     status: ErasureStatus = Field(description="`running` until a pass finds nothing more.")
     documents: DocumentsWish = Field(description="Whether documents readable by nobody else are deleted too.")
-    asked_at: datetime = Field(description="When it was ordered.")
+    asked_at: datetime = Field(description="When it was requested.")
     finished_at: datetime | None = Field(description="When it ended; null until then.")
-    passes: Count = Field(description="How often everything was searched.")
+    passes: Count = Field(description="Number of completed passes.")
     next_pass_at: datetime | None
     reason: str | None
     erased: ErasedCounts
     kept: tuple[Kept, ...]
-    status_url: str = Field(description="Where to see how far it is.")
+    status_url: str = Field(description="URL of its progress.")

@@ -81,22 +81,22 @@ class Citation(Model):
     n: int = Field(description="The citation's number in the text.")
     kind: Literal["quote", "metadata", "table", "web"] = "quote"
     doc_id: str = Field(description="The document.")
-    block_id: str = Field(description="The block that holds it; it stays the same while its content does.")
+    block_id: str = Field(description="The block; its id changes only with its content.")
     filename: ShownName = Field(description="Name of the file.")
     page_number: int | None = Field(
         default=None, description="Page, slide or sheet, counted from 1; null if the document has none."
     )
     start_seconds: float | None = Field(
-        default=None, description="Moment of a recording, in seconds; null otherwise."
+        default=None, description="Position in a recording, in seconds; null otherwise."
     )
     published_by: str | None = None
     quote: str
     verified: bool
-    url: str = Field(description="Where the cited place can be read.")
+    url: str = Field(description="URL of the cited place.")
     table_id: Omittable[str] = Field(default=None, description="The table that was queried.")
     content_hash: Omittable[str] = Field(default=None, description="SHA-256 of the file.")
     sql: Omittable[str] = Field(default=None, description="The query, SQLite's SQL.")
-    sql_in_words: Omittable[str] = Field(default=None, description="The query in words.")
+    sql_in_words: Omittable[str] = Field(default=None, description="The query in natural language.")
     columns: Omittable[tuple[str, ...]] = Field(default=None, description="Names of the result's columns.")
     rows: Omittable[tuple[tuple[Cell, ...], ...]] = Field(default=None, description="Documents in the index.")
     row_count: Omittable[int] = Field(default=None, description="Rows of the result.")
@@ -154,13 +154,13 @@ class AnswerFigure(Model):
         image_url_expires_at: expiry of `image_url`.
     """
 
-    block_id: str = Field(description="The block that holds it; it stays the same while its content does.")
+    block_id: str = Field(description="The block; its id changes only with its content.")
     doc_id: str = Field(description="The document.")
     filename: ShownName = Field(description="Name of the file.")
     page_number: int | None = Field(
         default=None, description="Page, slide or sheet, counted from 1; null if the document has none."
     )
-    caption: str = Field(description="What the picture shows.")
+    caption: str = Field(description="Description of the picture.")
     path: str
     image_url: str | None = Field(default=None, repr=False)
     image_url_expires_at: datetime | None = None
@@ -179,4 +179,4 @@ class PageWord(Model):
     """A word of a rendered page and its area."""
 
     text: str = Field(description="The word.")
-    area: PageArea = Field(description="Where it stands.")
+    area: PageArea = Field(description="Its position.")

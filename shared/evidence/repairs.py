@@ -32,7 +32,7 @@ class RepairedQuotation(Model):
     """A replacement quotation for a claim."""
 
     number: int = Field(description="The claim's number, as given.")
-    doc_id: str = Field(description="Of the document that the quotation is from.")
+    doc_id: str = Field(description="Document of the quotation.")
     quote: str | None = Field(description="Copied letter by letter from one block, or null.")
 
 

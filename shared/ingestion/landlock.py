@@ -28,7 +28,7 @@ _FIRST_WITH_SCOPES = 6
 
 
 def landlock_version() -> int:
-    """Return the kernel's Landlock ABI version; 0 where it has none or it is switched off."""
+    """Return the kernel's Landlock ABI version; 0 where it has none or it is disabled."""
     if sys.platform != "linux":
         return 0
     version: int = _libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))

@@ -297,7 +297,7 @@ class UnreadableDocument(Model):
     doc_id: str = Field(description="The document.")
     filename: str = Field(description="Name of the file.")
     status: str = Field(description="`failed` or `partial`.")
-    warning: str | None = Field(description="What is missing, for people.")
+    warning: str | None = Field(description="What is missing, for users.")
 
 
 class AuditReport(Model):

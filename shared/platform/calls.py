@@ -235,7 +235,7 @@ def timed_out(dependency: Dependency) -> CallTimeoutError:
     """Return the error for a call that exceeded its timeout."""
     return CallTimeoutError(
         f"No answer from {dependency.name} within the time limit.",
-        "Try again; if it continues, check its load.",
+        "Try again. If this continues, check its load.",
     )
 
 
@@ -243,7 +243,7 @@ def unreachable(dependency: Dependency) -> DependencyError:
     """Return the error for a network failure, or for a response from something other than the service."""
     return DependencyError(
         f"No connection to {dependency.name}.",
-        f"Check {dependency.endpoint_setting}, and that the service runs and can be reached from here.",
+        f"Check {dependency.endpoint_setting}, and that the service is running and reachable.",
     )
 
 
@@ -284,7 +284,7 @@ def _from_status(error: "HttpResponseError", dependency: Dependency) -> Groundwo
     if status == 404:
         return NotFoundError(f"Not found in {dependency.name}.")
     if status in (409, 412):
-        return ConflictError(f"It changed, or exists already, in {dependency.name}.")
+        return ConflictError(f"It changed or already exists in {dependency.name}.")
     if status == 413:
         return PayloadTooLargeError(f"Too large for {dependency.name}.")
     # A storage account sheds load with this code and status 503, before doing any work. When inserting a

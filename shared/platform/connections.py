@@ -121,7 +121,7 @@ class Credentials:
         """
         if not endpoint.startswith("https://"):
             raise ConfigurationError(
-                f"{key_setting} is missing: {endpoint} is not https, and tokens go over https only.",
+                f"{key_setting} is missing: {endpoint} is not https, which tokens require.",
                 f"Set {key_setting}, or use an https endpoint.",
             )
         return self._identity.client()

@@ -22,5 +22,5 @@ def read_cursor(cursor: str, form: re.Pattern[str]) -> str:
     except ValueError:
         place = ""
     if not form.fullmatch(place):
-        raise CallerError("Invalid cursor.", "Send the cursor of the page before, unchanged.")
+        raise CallerError("Invalid cursor.", "Send the previous page's cursor unchanged.")
     return place

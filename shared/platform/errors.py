@@ -288,11 +288,11 @@ class Problem(Model):
         description="`urn:groundwork:error:` and the code.", examples=["urn:groundwork:error:NotFoundError"]
     )
     title: str = Field(description="The code.", examples=["NotFoundError"])
-    status: int = Field(description="The status of the answer.", examples=[404])
-    detail: str = Field(description="What is wrong, for people: no secrets, no document text, no internals.")
-    hints: tuple[str, ...] = Field(description="What the reader can do, a sentence each.")
+    status: int = Field(description="The HTTP status.", examples=[404])
+    detail: str = Field(description="Explanation for users, without secrets, document text or internals.")
+    hints: tuple[str, ...] = Field(description="What the reader can do, one sentence each.")
     failure: FileFailure | None = Field(
         default=None,
         exclude_if=lambda failure: failure is None,
-        description="What is wrong with a file that was sent; absent from other errors.",
+        description="Reason code of a rejected file; absent otherwise.",
     )

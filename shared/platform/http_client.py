@@ -71,6 +71,6 @@ async def read_bounded(parts: AsyncIterator[bytes], max_bytes: int, too_large: G
 def not_understood(dependency: Dependency) -> DependencyError:
     """Return the error for a response that doesn't follow the service's protocol."""
     return DependencyError(
-        f"The response of {dependency.name} is not understood.",
+        f"The response of {dependency.name} is invalid.",
         f"Check {dependency.endpoint_setting}, and the service's version.",
     )

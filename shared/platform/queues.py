@@ -34,10 +34,10 @@ class PoisonMessage(Model):
         thread_id: of a turn that could not be remembered, or of a thread that could not be erased.
     """
 
-    queue: str = Field(description="The queue that it came from.")
-    message_id: str = Field(description="The message's id.")
-    inserted_at: datetime | None = Field(description="When it came.")
-    dequeue_count: int = Field(description="How often it was tried.")
+    queue: str = Field(description="Source queue.")
+    message_id: str = Field(description="Message id.")
+    inserted_at: datetime | None = Field(description="When it was sent.")
+    dequeue_count: int = Field(description="Number of attempts.")
     blob_name: str | None = None
     function: str | None = None
     thread_id: str | None = None
@@ -46,7 +46,7 @@ class PoisonMessage(Model):
 class PoisonList(Model):
     """Response of GET /api/maintenance/poison: the oldest 32 messages of each queue."""
 
-    messages: tuple[PoisonMessage, ...] = Field(description="Events that failed every attempt.")
+    messages: tuple[PoisonMessage, ...] = Field(description="Messages that failed every attempt.")
     count: int = Field(description="How many.")
 
 

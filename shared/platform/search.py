@@ -19,12 +19,8 @@ FilterValue = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
 class DateRange(Model):
     """A range of instants in ISO 8601 with offset. Both ends are inclusive and optional."""
 
-    start: str | None = Field(
-        default=None, description="The first moment, in ISO 8601; a bare date means its midnight, UTC."
-    )
-    end: str | None = Field(
-        default=None, description="The last moment, in ISO 8601; a bare date means its midnight, UTC."
-    )
+    start: str | None = Field(default=None, description="Start in ISO 8601; a bare date means midnight UTC.")
+    end: str | None = Field(default=None, description="End in ISO 8601; a bare date means midnight UTC.")
 
 
 Filters = dict[str, FilterValue | DateRange]

@@ -111,7 +111,7 @@ class Table:
         try:
             return await self.replace(entity, revision)
         except NotFoundError:
-            raise ConflictError("The record is gone.") from None
+            raise ConflictError("The record no longer exists.") from None
 
     async def merge(self, entity: Entity) -> None:
         """Update only the given properties. Raise NotFoundError if the entity doesn't exist."""
@@ -252,7 +252,7 @@ def _if_unchanged(revision: str | None) -> dict[str, Any]:
 def _read_status(status: int, message: str) -> GroundworkError | None:
     if status == 404:
         return NotFoundError("There is no such record.")
-    return ConflictError("The record changed, or exists already.") if status in (409, 412) else None
+    return ConflictError("The record changed or already exists.") if status in (409, 412) else None
 
 
 def split_text(text: str) -> Entity:

@@ -110,6 +110,6 @@ def host_of(url: str) -> str:
 
 def _not_plain() -> InvalidQueryError:
     return InvalidQueryError(
-        "This is not the address of a web page.",
-        "It must begin with http:// or https://, and name no user, password or port.",
+        "This is not the URL of a web page.",
+        "Use http:// or https://, without a user, password or port.",
     )

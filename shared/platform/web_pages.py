@@ -86,7 +86,7 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
         def dialled(addr_info: Any) -> socket.socket:
             family, kind, protocol, _, address = addr_info
             if not allowed(str(address[0]), int(address[1])):
-                raise PermissionError("This address is not one of the public web.")
+                raise PermissionError("This URL is not on the public web.")
             made = socket.socket(family, kind, protocol)
             made.setblocking(False)
             return made
@@ -128,13 +128,13 @@ class WebPages:
                 async with asyncio.timeout(self._timeout_s):
                     return await self._follow(page_address(url), read_as)
         except TimeoutError:
-            raise CallTimeoutError("The page did not come in time.", "Try another page.") from None
+            raise CallTimeoutError("The page did not load in time.", "Try another page.") from None
         except (ClientError, OSError, ValueError, zlib.error) as failed:
             if isinstance(failed, InvalidQueryError):
                 raise
             # One message for every cause, so that it reveals nothing about a private network.
             raise DependencyError(
-                "The page cannot be reached, or its address is not public.", "Try another page."
+                "The page is unreachable or its address is not public.", "Try another page."
             ) from None
 
     async def _follow(self, url: str, read_as: str | None) -> FetchedPage:
@@ -145,7 +145,7 @@ class WebPages:
                 if not (300 <= response.status < 400 and target):
                     return await _page(url, response, read_as or response.content_type)
             url = page_address(urljoin(url, target))
-        raise InvalidQueryError("The page leads from one address to the next.", "Try another page.")
+        raise InvalidQueryError("The page has too many redirects.", "Try another page.")
 
 
 async def _page(url: str, response: ClientResponse, content_type: str) -> FetchedPage:
@@ -154,7 +154,9 @@ async def _page(url: str, response: ClientResponse, content_type: str) -> Fetche
             raise DependencyError(f"The page's server failed (HTTP {response.status}).", "Try another page.")
         raise InvalidQueryError(f"There is no such page (HTTP {response.status}).", "Try another page.")
     if content_type not in SUFFIXES:
-        raise InvalidQueryError("This is not a page of text.", "HTML, plain text, Markdown and PDF are read.")
+        raise InvalidQueryError(
+            "This is not a text page.", "HTML, plain text, Markdown and PDF are supported."
+        )
     content, is_cut = await _bounded(response)
     return FetchedPage(url, content_type, content, is_cut, response.charset)
 
@@ -167,7 +169,7 @@ async def _bounded(response: ClientResponse) -> tuple[bytes, bool]:
     """
     packing = response.headers.get("Content-Encoding", "identity").strip().lower()
     if packing not in ("", "identity", *_PACKED):
-        raise InvalidQueryError("The page is packed in an unknown way.", "Try another page.")
+        raise InvalidQueryError("The page has an unsupported encoding.", "Try another page.")
     unpacker = zlib.decompressobj(wbits=31) if packing in _PACKED else None
     content = bytearray()
     async for piece in response.content.iter_chunked(_PIECE_BYTES):

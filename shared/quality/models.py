@@ -87,7 +87,7 @@ class Measure(Model):
 
     value: float | None
     of: Count
-    better: Literal["higher", "lower"] = Field(description="Which way is better.")
+    better: Literal["higher", "lower"] = Field(description="Whether higher or lower values are better.")
     aim: float | None = None
     met: bool | None = None
 
@@ -128,29 +128,27 @@ class Ratings(Model):
 class Times(Model):
     """Answer times in milliseconds, nearest-rank percentiles; runs that waited for the user are excluded."""
 
-    latency_p50_ms: Count | None = Field(description="Half of all took at most this long, in milliseconds.")
-    latency_p95_ms: Count | None = Field(description="95 % of all took at most this long, in milliseconds.")
-    first_token_p50_ms: Count | None = Field(
-        description="Half of all answers began within this time, in milliseconds."
-    )
+    latency_p50_ms: Count | None = Field(description="Median, in milliseconds.")
+    latency_p95_ms: Count | None = Field(description="95th percentile, in milliseconds.")
+    first_token_p50_ms: Count | None = Field(description="Median time to the first text, in milliseconds.")
     first_token_p95_ms: Count | None = Field(
-        description="95 % of all answers began within this time, in milliseconds."
+        description="95th percentile of the time to the first text, in milliseconds."
     )
 
 
 class QualityMeasures(Model):
     """The measures, as defined in docs/operate.md."""
 
-    click_through_rate: Measure = Field(description="Answers of which a source was opened.")
+    click_through_rate: Measure = Field(description="Answers with an opened source.")
     answers_with_figures: Measure = Field(
-        description="Answers that show a figure where the retrieved pages have one."
+        description="Answers with a figure, among those whose retrieved pages have one."
     )
-    plan_completion: Measure = Field(description="Plans that were finished without help.")
-    clarification_rate: Measure = Field(description="Questions that were asked back.")
-    tool_success: Measure = Field(description="Tool calls that worked.")
+    plan_completion: Measure = Field(description="Plans completed without a clarification.")
+    clarification_rate: Measure = Field(description="Questions that needed a clarification.")
+    tool_success: Measure = Field(description="Successful tool calls.")
     citation_accuracy: Measure = Field(description="Citations that are verified or computed.")
-    abstention_rate: Measure = Field(description="Answers that say that the documents do not hold it.")
-    failure_rate: Measure = Field(description="Questions that failed.")
+    abstention_rate: Measure = Field(description="Answers that the documents don't contain.")
+    failure_rate: Measure = Field(description="Failed questions.")
 
 
 class QualityMetrics(Model):
@@ -164,10 +162,10 @@ class QualityMetrics(Model):
     since: datetime
     until: datetime
     complete: bool = Field(
-        description="Whether everything in this time was counted; false if it was too much."
+        description="Whether the whole period was counted; false if it had too many records."
     )
     project_id: str | None
-    answers: AnswerCounts = Field(description="How questions ended.")
+    answers: AnswerCounts = Field(description="Outcomes of questions.")
     ratings: Ratings = Field(description="Ratings by users.")
-    times: Times = Field(description="How long answers took.")
-    measures: QualityMeasures = Field(description="Each measure with its aim.")
+    times: Times = Field(description="Response times.")
+    measures: QualityMeasures = Field(description="Measures with their targets.")

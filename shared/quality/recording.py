@@ -104,7 +104,7 @@ async def open_source(run_id: str, n: int, user: UserContext, services: QualityS
     """
     record = await owned_run(run_id, user, services.runs)
     if n not in await _cited(record, services.blobs, services.run_log):
-        raise NotFoundError(f"The run has no citation {n}.", "Numbers are those of its `citations`.")
+        raise NotFoundError(f"The run has no citation {n}.", "Use a number in its `citations`.")
     await keep(OpeningRecord(key=key_of(record.run_id), at=record.created_at, n=n), services.quality)
 
 

@@ -51,7 +51,7 @@ def _condition(field: str, value: FilterValue | DateRange, allowed: frozenset[st
     if isinstance(value, DateRange):
         return _date_range(field, value)
     if field in _DATES:
-        raise InvalidQueryError(f"{field} takes a date range.", 'Example: {"start": "2024-01-01"}.')
+        raise InvalidQueryError(f"{field} needs a date range.", 'Example: {"start": "2024-01-01"}.')
     if isinstance(value, tuple):
         return _any_of(field, value)
     if field in _COLLECTIONS:
@@ -61,7 +61,7 @@ def _condition(field: str, value: FilterValue | DateRange, allowed: frozenset[st
 
 def _any_of(field: str, values: tuple[str, ...] | tuple[int, ...]) -> str:
     if not values:
-        raise InvalidQueryError(f"The list for {field} is empty.", "Leave the field out, or name a value.")
+        raise InvalidQueryError(f"The list for {field} is empty.", "Omit the field or give a value.")
     texts = [value for value in values if isinstance(value, str)]
     variable = "item" if field in _COLLECTIONS else field
     if len(texts) == len(values):

@@ -162,8 +162,8 @@ async def _add_parts(client: "SearchIndexClient", name: str, definition: IndexRo
 
 def _made_differently(name: str, changed: list[str]) -> ConfigurationError:
     return ConfigurationError(
-        f"The search index {name} was made differently: {'; '.join(changed)}.",
-        "Name another index in AZURE_SEARCH_CONTENT_INDEX, AZURE_SEARCH_DOCUMENTS_INDEX or "
+        f"The search index {name} has another definition:  {'; '.join(changed)}.",
+        "Set another index in AZURE_SEARCH_CONTENT_INDEX, AZURE_SEARCH_DOCUMENTS_INDEX or "
         "AZURE_SEARCH_MEMORY_INDEX, and ingest the documents again.",
         "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",
     )

@@ -99,8 +99,8 @@ class IndexAliases:
         differing = changed_attributes(await self.definition(definition["name"]), definition)
         if differing:
             raise ConfigurationError(
-                f"The index {definition['name']} exists, made differently: {'; '.join(differing)}.",
-                "Raise the version of the schema, or delete that index if nobody reads it.",
+                f"The index {definition['name']} exists with another definition:  {'; '.join(differing)}.",
+                "Raise the schema's version, or delete that index if it is unused.",
             )
 
     async def point(self, alias: str, index: str) -> None:
@@ -205,7 +205,7 @@ class IndexMigration:
         if self._alias not in aliases:
             raise ConfigurationError(
                 f"{self._alias} is not an alias of the search service.",
-                "Make one with `adopt`, name it in the settings, and deploy that first.",
+                "Create one with `adopt`, set it in the settings, and deploy that first.",
             )
         source = aliases.get(old_mark(self._alias)) or aliases[self._alias]
         existing = await self._service.definition(source)
@@ -218,7 +218,7 @@ class IndexMigration:
         if plan.refused:
             raise ConfigurationError(
                 f"Rows of {plan.source} cannot be copied: {'; '.join(plan.refused)}.",
-                "Name a new index in the settings and ingest the documents again.",
+                "Set a new index in the settings and ingest the documents again.",
             )
         await self._prepare(plan)
         await self._settled()
@@ -295,7 +295,7 @@ class IndexMigration:
     def _none_under_way(self) -> ConflictError:
         return ConflictError(
             f"No migration of {self._alias} is under way.",
-            "Begin with `run`; where one was being ended, end it with `drop`.",
+            "Start with `run`, or finish an interrupted one with `drop`.",
         )
 
     async def _prepare(self, plan: Plan) -> None:
@@ -313,10 +313,11 @@ class IndexMigration:
         if aliases[self._alias] == plan.target:
             raise ConflictError(f"{self._alias} is at {plan.target} already.", "Nothing is left to copy.")
         if self._being_removed(aliases) is not None:
-            raise ConflictError(f"A migration of {self._alias} is being ended.", "End it with `drop`.")
+            raise ConflictError(f"A migration of {self._alias} is being finished.", "Finish it with `drop`.")
         if aliases.get(new_mark(self._alias), plan.target) != plan.target:
             raise ConflictError(
-                f"{self._alias} is being moved to {aliases[new_mark(self._alias)]}.", "End that one first."
+                f"{self._alias} is being moved to {aliases[new_mark(self._alias)]}.",
+                "Finish that migration first.",
             )
 
     def _comparison(self, plan: Plan) -> RowComparison:
@@ -344,7 +345,8 @@ class IndexMigration:
             await self._settled()
             open_keys = await comparison.compare_keys(sorted(open_keys))
         raise ConflictError(
-            f"{len(open_keys)} rows of {plan.source} differ each time.", "Run it again when less is written."
+            f"{len(open_keys)} rows of {plan.source} differ each time.",
+            "Run it again when fewer documents change.",
         )
 
     async def _settled(self) -> None:

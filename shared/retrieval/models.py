@@ -86,11 +86,11 @@ class DocumentMetadata(Model):
     """Structured output of metadata extraction from a document's beginning; every field is required."""
 
     title: MetadataName = Field(description="The document's own title, as printed in it.")
-    author: MetadataName | None = Field(description="Person or organisation named as author, else null.")
+    author: MetadataName | None = Field(description="Person or organisation named as author, or null.")
     document_type: MetadataName = Field(
         description="One lower-case noun, such as manual, report, policy, price_list"
     )
-    department: MetadataName | None = Field(description="Department that the document belongs to, else null.")
+    department: MetadataName | None = Field(description="Department that the document belongs to, or null.")
     date: str | None = Field(description="Printed date, ISO 8601: YYYY, YYYY-MM or YYYY-MM-DD.")
     language: str = Field(description="ISO 639-1 code of the main language.")
     tags: MetadataTags = Field(description="3 to 8 topics, lower case.")
@@ -156,7 +156,7 @@ class PassageScore(Model):
     """The relevance of one passage."""
 
     number: int = Field(description="The passage's number, as given.")
-    score: int = Field(description="0 (nothing to do with it) to 10 (answers it in full).")
+    score: int = Field(description="0 (unrelated) to 10 (answers it completely).")
 
 
 class PassageScores(Model):
@@ -169,7 +169,7 @@ class PassageGrade(Model):
     """Whether one passage helps at all."""
 
     number: int = Field(description="The passage's number, as given.")
-    relevant: bool = Field(description="Whether it holds anything that helps to answer.")
+    relevant: bool = Field(description="Whether anything in it helps to answer.")
 
 
 class PassageGrades(Model):

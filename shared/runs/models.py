@@ -115,7 +115,7 @@ class SubagentView(Model):
     child_id: str = Field(description="The sub-agent's id.")
     profile: ProfileName = Field(description="What kind of sub-agent it is.")
     badge: str
-    status: ChildStatus = Field(description="How far it is.")
+    status: ChildStatus = Field(description="Status.")
     reason_codes: tuple[ReasonCode, ...] = ()
     reasons: tuple[str, ...] = ()
     started_at: datetime | None = Field(default=None, description="When it began; null until then.")
@@ -401,11 +401,11 @@ class RunView(Model):
 
     run_id: str = Field(description="The run.")
     thread_id: str = Field(description="The thread.")
-    question: str = Field(description="The question, as it was asked.")
-    status: RunStatus = Field(description="How far it is.")
-    created_at: datetime = Field(description="When it began.")
+    question: str = Field(description="The question.")
+    status: RunStatus = Field(description="Status.")
+    created_at: datetime = Field(description="When it was created.")
     finished_at: datetime | None = Field(default=None, description="When it ended; null until then.")
-    error: str | None = Field(default=None, description="Why it failed, for people; null if it did not.")
+    error: str | None = Field(default=None, description="Why it failed, for users; null if it did not.")
     error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
     todo: tuple[TodoItem, ...] = Field(default=(), description="The plan, a step each.")
     answer: RunAnswer | None = Field(default=None, description="The answer, once it is committed.")
@@ -415,9 +415,7 @@ class RunView(Model):
     clarification: Clarification | None = Field(
         default=None, description="The question that waits for an answer; null if none does."
     )
-    feedback: Feedback | None = Field(
-        default=None, description="What its owner says of the answer; null if nothing."
-    )
+    feedback: Feedback | None = Field(default=None, description="The owner's rating; null if there is none.")
     events_url: str = Field(description="Where its events are streamed.")
 
 

@@ -75,7 +75,7 @@ class TodoItem(Model):
     acceptance_criteria: str = Field(description="When it counts as done.")
     dependencies: tuple[int, ...] = Field(default=(), description="Positions of the steps that come before.")
     status: TodoStatus = Field(default="pending", description="How far the step is.")
-    attempts: int = Field(default=0, description="How often it was tried.")
+    attempts: int = Field(default=0, description="Number of attempts.")
 
 
 Todo = tuple[TodoItem, ...]

@@ -60,7 +60,7 @@ class SummaryModel:
         answer = await self._ask("summarise_choice", f"{limit}\n{numbered(findings)}", FindingChoice)
         chosen = places(answer.numbers, len(findings))[:most]
         if not chosen:
-            raise ModelFixableError("The model chose none of the findings.")
+            raise ModelFixableError("The model selected no findings.")
         return tuple(sorted(chosen))
 
     async def merge(self, findings: Sequence[Finding], tags: Sequence[str]) -> MergedSummary:
@@ -84,7 +84,7 @@ class SummaryModel:
     def _limits(self) -> CallLimits:
         left_s = (self._until - datetime.now(UTC)).total_seconds()
         if left_s < _LEAST_S:
-            raise CallTimeoutError("There is no time left to call the model.", "Summarise fewer documents.")
+            raise CallTimeoutError("Not enough time left for a model call.", "Summarise fewer documents.")
         return CallLimits(
             timeout_s=min(left_s, self._settings.summaries.call_timeout_s),
             max_output_tokens=self._settings.summaries.output_tokens,

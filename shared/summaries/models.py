@@ -31,7 +31,7 @@ class SummaryOrder(Model):
     language: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})?$",
-        description="Language to write in, such as `de`; left out: that of the documents.",
+        description="Language of the summary, such as `de`; omitted = the documents' language.",
     )
 
 
@@ -63,7 +63,7 @@ class Finding(Model):
 class Metric(Model):
     """A number stated by a document. `value` occurs verbatim in the quotation."""
 
-    name: str = Field(description="What is measured.")
+    name: str = Field(description="The measured quantity.")
     value: str = Field(description="The number, as the document prints it.")
     unit: str | None = Field(default=None, description="Unit, as the document prints it.")
     citation: Citation = Field(description="The quotation that proves it.")
@@ -131,8 +131,8 @@ class SummarisedDocument(Model):
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(default="", description="Name of the file.")
-    status: DocumentOutcome = Field(description="How far it is.")
-    warning: str | None = Field(default=None, description="What is missing, for people.")
+    status: DocumentOutcome = Field(description="Status.")
+    warning: str | None = Field(default=None, description="What is missing, for users.")
 
 
 class SummaryResult(Model):
@@ -144,17 +144,13 @@ class SummaryResult(Model):
     """
 
     summary: str = ""
-    key_findings: tuple[Finding, ...] = Field(
-        default=(), description="What matters most, each with its proof."
-    )
+    key_findings: tuple[Finding, ...] = Field(default=(), description="Key findings with their proofs.")
     metrics: tuple[Metric, ...] = Field(default=(), description="Numbers that the documents state.")
-    tags: tuple[str, ...] = Field(default=(), description="Categories of what was summarised.")
+    tags: tuple[str, ...] = Field(default=(), description="Categories of the content.")
     citations: tuple[Citation, ...] = Field(
         default=(), description="Quotations with their places, in the order of their numbers."
     )
-    documents: tuple[SummarisedDocument, ...] = Field(
-        default=(), description="How it went with each document."
-    )
+    documents: tuple[SummarisedDocument, ...] = Field(default=(), description="The outcome of each document.")
     warnings: tuple[str, ...] = ()
 
 
@@ -173,9 +169,9 @@ class ChildView(Model):
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(default="", description="Name of the file.")
-    status: DocumentProgress = Field(description="How far it is.")
-    windows: int = Field(default=0, description="How many parts it is read in; 0 until that is known.")
-    windows_done: int = Field(default=0, description="How many parts are read.")
+    status: DocumentProgress = Field(description="Status.")
+    windows: int = Field(default=0, description="Number of parts; 0 until it is known.")
+    windows_done: int = Field(default=0, description="Number of parts read.")
 
 
 class SummaryView(Model):
@@ -186,31 +182,31 @@ class SummaryView(Model):
     """
 
     summary_id: str = Field(description="The summary.")
-    status: SummaryStatus = Field(description="How far it is.")
-    focus: str = Field(default="", description="The question that it looks at above all; may be empty.")
+    status: SummaryStatus = Field(description="Status.")
+    focus: str = Field(default="", description="The question it focuses on; may be empty.")
     language: str | None = Field(default=None, description="ISO 639-1 code of its language.")
-    created_at: datetime = Field(description="When it began.")
+    created_at: datetime = Field(description="When it was created.")
     finished_at: datetime | None = Field(default=None, description="When it ended; null until then.")
     progress: float = 0.0
-    children: tuple[ChildView, ...] = Field(default=(), description="How far each document is.")
+    children: tuple[ChildView, ...] = Field(default=(), description="Status of each document.")
     result: SummaryResult | None = Field(default=None, description="The summary, once it is completed.")
-    error: str | None = Field(default=None, description="Why it failed, for people; null if it did not.")
+    error: str | None = Field(default=None, description="Why it failed, for users; null if it did not.")
     error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
-    status_url: str = Field(description="Where to see how far it is.")
+    status_url: str = Field(description="URL of its progress.")
 
 
 class SummaryItem(Model):
     """A summary in a list. GET /api/summaries/{summary_id} returns its result."""
 
     summary_id: str = Field(description="The summary.")
-    status: SummaryStatus = Field(description="How far it is.")
-    focus: str = Field(description="The question that it looks at above all; may be empty.")
+    status: SummaryStatus = Field(description="Status.")
+    focus: str = Field(description="The question it focuses on; may be empty.")
     language: str | None = Field(description="ISO 639-1 code of its language.")
-    document_count: int = Field(description="How many documents it is about.")
-    created_at: datetime = Field(description="When it began.")
+    document_count: int = Field(description="Number of documents.")
+    created_at: datetime = Field(description="When it was created.")
     finished_at: datetime | None = Field(description="When it ended; null until then.")
     error_type: str | None = Field(description="Code of the error; null if there is none.")
-    status_url: str = Field(description="Where to see how far it is.")
+    status_url: str = Field(description="URL of its progress.")
 
 
 class SummaryList(Model):
@@ -218,29 +214,29 @@ class SummaryList(Model):
 
     summaries: tuple[SummaryItem, ...] = Field(description="The summaries of this page.")
     count: int = Field(description="How many.")
-    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
+    cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 
 class WindowFinding(Model):
     """One finding of a window."""
 
-    text: str = Field(description="One sentence that stands alone, in the language asked for.")
+    text: str = Field(description="One self-contained sentence in the requested language.")
     quote: str = Field(description="Copied letter by letter from one block; proves the text.")
 
 
 class WindowMetric(Model):
     """One number of a window."""
 
-    name: str = Field(description="What is measured, such as 'maximum operating pressure'.")
-    value: str = Field(description="The number as it is printed, without its unit.")
-    unit: str | None = Field(description="The unit as it is printed, else null.")
-    quote: str = Field(description="Copied letter by letter from one block; holds the number.")
+    name: str = Field(description="The quantity, such as 'maximum operating pressure'.")
+    value: str = Field(description="The number as printed, without its unit.")
+    unit: str | None = Field(description="The unit as printed, or null.")
+    quote: str = Field(description="Copied letter by letter from one block; contains the number.")
 
 
 class WindowSummary(Model):
     """Structured output for one window."""
 
-    findings: tuple[WindowFinding, ...] = Field(description="0-8, the weightiest first.")
+    findings: tuple[WindowFinding, ...] = Field(description="0-8, most important first.")
     metrics: tuple[WindowMetric, ...] = Field(description="0-10 numbers that matter.")
     tags: tuple[str, ...] = Field(description="1-5 categories, lower case.")
 
@@ -248,22 +244,24 @@ class WindowSummary(Model):
 class FindingChoice(Model):
     """Structured output: the most important findings."""
 
-    numbers: tuple[int, ...] = Field(description="Numbers of findings, the weightiest first.")
+    numbers: tuple[int, ...] = Field(description="Numbers of findings, most important first.")
 
 
 class MergedStatement(Model):
     """One or two sentences of the narrative."""
 
-    text: str = Field(description="Says only what the findings say. No numbers in brackets.")
-    findings: tuple[int, ...] = Field(description="Numbers of the findings that it rests on, at least one.")
+    text: str = Field(description="Based only on the findings. No numbers in brackets.")
+    findings: tuple[int, ...] = Field(description="Numbers of the findings behind it, at least one.")
 
 
 class MergedSummary(Model):
     """Structured output: a narrative over findings."""
 
     statements: tuple[MergedStatement, ...] = Field(description="The narrative, in order.")
-    key_findings: tuple[int, ...] = Field(description="Numbers of the 3-12 weightiest, the first ahead.")
-    tags: tuple[str, ...] = Field(description="3-8 categories, chosen from the given ones where they fit.")
+    key_findings: tuple[int, ...] = Field(
+        description="Numbers of the 3-12 most important findings, in order."
+    )
+    tags: tuple[str, ...] = Field(description="3-8 categories, from the given ones where possible.")
 
 
 class SummaryStart(Model):

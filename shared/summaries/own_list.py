@@ -49,7 +49,7 @@ async def list_summaries(user: UserContext, blobs: BlobStore, limit: int, cursor
         CallerError: the cursor is invalid.
     """
     if cursor and not _CURSOR.fullmatch(cursor):
-        raise CallerError("Invalid cursor.", "Send the cursor of the page before, unchanged.")
+        raise CallerError("Invalid cursor.", "Send the previous page's cursor unchanged.")
     folder = _folder_of(user.user_id)
     names: list[str] = []
     async for blob in blobs.list_blobs(WORK, folder):

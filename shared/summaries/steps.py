@@ -186,7 +186,7 @@ class DocumentRun:
         hits = [hit for hit in hits if hit.doc_id == self._doc_id]
         if not hits:
             # A new version has other blocks, or the blocks' permissions changed before the row's.
-            raise NotFoundError("The blocks of this window are gone.")
+            raise NotFoundError("The blocks of this window no longer exist.")
         output = await model.read(hits, {self._doc_id: record})
         return proved_window(output, hits, plan.source_url)
 

@@ -145,7 +145,7 @@ async def cancel_summary(request: SummaryRequest, services: SummaryServices) -> 
     """End the summary without a result. Idempotent. Raise ConflictError if it ended differently."""
     end = await _close(request, "cancelled", "The summary was cancelled.", RunCancelledError.code, services)
     if end.status != "cancelled":
-        raise ConflictError("The summary has ended already.", "See its result.")
+        raise ConflictError("The summary has already ended.", "See its result.")
 
 
 async def close_dead_summary(request: SummaryRequest, services: SummaryServices) -> None:

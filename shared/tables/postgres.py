@@ -176,7 +176,7 @@ class PostgresEngine:
                         await connection.close()
         except (TimeoutError, psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable):
             raise CallTimeoutError(
-                "The query takes too much time.", "Filter or group more, and join fewer rows."
+                "The query takes too much time.", "Filter or group rows, and join fewer of them."
             ) from None
         except psycopg.errors.ConnectionTimeout:
             raise timed_out(DATABASE) from None

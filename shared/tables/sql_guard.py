@@ -297,7 +297,7 @@ def _check_projections(tree: exp.Query, schema: dict[str, object], dialect: Dial
             column for projection in select.expressions for column in projection.find_all(exp.Column)
         ):
             if not column.table and column.parent_select is select:
-                raise SchemaError(f"Column {column.name[:60]!r} could not be resolved.")
+                raise SchemaError(f"Column {column.name[:60]!r} cannot be resolved.")
 
 
 def _check_growth(tree: exp.Query) -> None:

@@ -58,7 +58,7 @@ def answer(job: QueryJob) -> QueryReply:
         return _refusal("InvalidQueryError", refused.detail, " ".join(refused.hints))
     except (apsw.InterruptError, apsw.NoMemError, apsw.TooBigError, MemoryError):
         reason = "The query takes too much time or memory."
-        return _refusal("TimeoutError", reason, "Filter or group more, and join fewer rows.")
+        return _refusal("TimeoutError", reason, "Filter or group rows, and join fewer of them.")
     except apsw.AuthError:
         return _refusal("InvalidQueryError", "The query reads what is not permitted.", "Name other tables.")
     except apsw.Error as failed:

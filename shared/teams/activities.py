@@ -57,7 +57,7 @@ TEAMS = "msteams"
 
 def _plain(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("it holds invisible characters")
+        raise ValueError("it contains invisible characters")
     return text
 
 
@@ -141,4 +141,4 @@ def read_activity(body: bytes) -> Received:
         if first["type"] == "json_invalid":
             raise CallerError("The body is not valid JSON.", "Send an activity.") from None
         place = ".".join(str(part) for part in first["loc"]) or "body"
-        raise CallerError(f"No activity: {place} is missing or of another shape.") from None
+        raise CallerError(f"Not an activity:  {place} is missing or invalid.") from None

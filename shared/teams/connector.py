@@ -121,7 +121,7 @@ class ChannelConnector:
             is_loopback(parts) if self._is_local else is_service(parts, self._hosts)
         )
         if not is_allowed:
-            raise CallerError("Nothing is sent to the address that this conversation names.")
+            raise CallerError("serviceUrl is not an allowed Bot Framework host.")
 
     async def _client(self, service_url: str) -> ConversationsBase:
         if service_url not in self._connections:
@@ -177,7 +177,7 @@ def _segment(name: str) -> str:
         CallerError: the id would change the path.
     """
     if not name or set(name) == {"."}:
-        raise CallerError("The conversation has no id that could be answered.")
+        raise CallerError("The conversation has no usable id.")
     return quote(name, safe="")
 
 
@@ -211,7 +211,10 @@ def _as_ours(error: ClientResponseError) -> GroundworkError:
     if error.status == 401:
         return refused(SERVICE)
     if error.status in (400, 403, 404, 405, 410):
-        return CallerError(f"{SERVICE.name.capitalize()} takes no such message there.", SERVICE.access_hint)
+        return CallerError(
+            f"{SERVICE.name.capitalize()} does not accept this message in this conversation.",
+            SERVICE.access_hint,
+        )
     return failed(SERVICE, error.status)
 
 

@@ -175,7 +175,9 @@ async def remember(
             return await turns.put(key, turn.model_copy(update=update))
         except ConflictError:
             continue
-    raise ConflictError("Too many messages at once in this conversation.", "Wait a moment, then try again.")
+    raise ConflictError(
+        "Too many concurrent messages in this conversation.", "Wait a moment, then try again."
+    )
 
 
 async def cancel_waiting_run(turn: BotTurn | None, deps: ReplyDependencies) -> None:

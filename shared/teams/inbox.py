@@ -88,7 +88,7 @@ class ChannelInbox:
         if not self._settings.bot.local_anonymous or self._settings.host.in_azure:
             raise NotAuthenticatedError("No bot is configured.", "Set BOT_APP_ID; see docs/settings.md.")
         if not _is_this_machine(peer):
-            raise NotAuthenticatedError("Without a token, an activity must come from this machine.", _HINT)
+            raise NotAuthenticatedError("Activities without a token must come from this machine.", _HINT)
         received = read_activity(body)
         if not is_loopback(_address(received)):
             raise NotAuthenticatedError("Without a token, serviceUrl must be on this machine.", _HINT)
@@ -185,7 +185,7 @@ def _feedback(received: Received, activity_id: str, sender: Account, *, is_local
     thumb = _THUMBS.get(str(fields.get("reaction")))
     # The Playground doesn't name the message, so the last one is meant.
     if thumb is None or not (received.reply_to_id or is_local):
-        raise CallerError("A feedback needs a reaction, like or dislike, and replyToId.")
+        raise CallerError("A rating needs replyToId and a reaction, like or dislike.")
     return BotFeedback.model_validate(
         {
             "activity_id": activity_id,

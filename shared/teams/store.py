@@ -114,7 +114,7 @@ class ReplyMemory:
         """Return the destination. Raise NotFoundError if the run was erased."""
         place = await find_model(self._blobs, WORK, f"{self._own}-place.json", ReplyPlace)
         if place is None:
-            raise NotFoundError("Nothing is kept of this reply.")
+            raise NotFoundError("There is no stored state of this reply.")
         return place
 
     async def claim(self, ask_step: int) -> bool:

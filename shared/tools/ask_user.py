@@ -14,7 +14,7 @@ class AskUserParameters(Parameters):
 
     question: str = Field(description="One short question.", min_length=1, max_length=1000, pattern=r"\S")
     options: tuple[_Option, ...] = Field(
-        default=(), description="Answers to choose from; empty when any answer will do.", max_length=10
+        default=(), description="Answers to choose from; empty = free text.", max_length=10
     )
 
 

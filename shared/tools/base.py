@@ -40,7 +40,7 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     "DocumentNotFoundError": ("List the documents to see which exist.",),
     "AccessDeniedError": ("Bind the tools to a user who may read documents.",),
     "ConfigurationError": ("Correct the setting that the error names, then start the app again.",),
-    "BudgetExceededError": ("Answer with what has been found.",),
+    "BudgetExceededError": ("Answer from the existing evidence.",),
     "ToolError": (
         "Go on without it, or try another tool.",
         "The app's log has the failure, under the tool's name.",
@@ -214,7 +214,7 @@ def filters_described(fields: Collection[str]) -> str:
 
 Query = Annotated[
     str,
-    Field(description="The question, standing alone.", min_length=1, max_length=8000, pattern=r"\S"),
+    Field(description="The question, self-contained.", min_length=1, max_length=8000, pattern=r"\S"),
 ]
 
 

@@ -68,7 +68,7 @@ class RerankParameters(Parameters):
 
     query: Query
     block_ids: BlockIds
-    top_k: int = Field(default=10, description="How many of the best to return, 1-50.")
+    top_k: int = Field(default=10, description="Number of results, 1-50.")
 
 
 class Rerank(BlockJudge):

@@ -11,7 +11,7 @@ class DelegateParameters(Parameters):
     """Arguments of `delegate`."""
 
     task: str = Field(
-        description="What to find out, standing alone: the sub-agent sees nothing of the conversation.",
+        description="A self-contained question: the sub-agent does not see the conversation.",
         min_length=1,
         max_length=2000,
         pattern=r"\S",
@@ -21,7 +21,7 @@ class DelegateParameters(Parameters):
         "evidence_builder finds the proof of each statement, web_verifier searches the web."
     )
     doc_ids: tuple[str, ...] = Field(
-        default=(), max_length=20, description="Documents to work on, by doc_id; empty = it searches all."
+        default=(), max_length=20, description="Documents to work on, by doc_id; empty = all."
     )
 
 
@@ -38,4 +38,4 @@ class Delegate(Tool):
     parameters = DelegateParameters
 
     async def _run(self, arguments: DelegateParameters) -> ToolResult:
-        raise ConfigurationError("No sub-agent can be started here.", "Answer with what has been found.")
+        raise ConfigurationError("No sub-agent can be started here.", "Answer from the existing evidence.")

@@ -38,10 +38,10 @@ class FacetsParameters(Parameters):
     """Arguments of `rag_facets`."""
 
     fields: tuple[FacetField, ...] = Field(
-        default=get_args(FacetField), description="What to count.", min_length=1
+        default=get_args(FacetField), description="Fields to count.", min_length=1
     )
     filters: DocumentFilters = Field(default_factory=dict)
-    limit: int = Field(default=20, description="How many values of each field, the commonest first, 1-100.")
+    limit: int = Field(default=20, description="Number of values per field, most frequent first, 1-100.")
 
 
 class Facets(DocumentTool):
@@ -106,7 +106,7 @@ class MetadataSearchParameters(Parameters):
 
     query: Query
     filters: DocumentFilters = Field(default_factory=dict)
-    limit: int = Field(default=10, description="How many documents, 1-100.")
+    limit: int = Field(default=10, description="Maximum number of documents, 1-100.")
 
 
 class MetadataSearch(DocumentTool):
@@ -136,7 +136,7 @@ class ListDocumentsParameters(Parameters):
         default="upload_date",
         description="upload_date, document_date, filename, title, page_count or document_type.",
     )
-    limit: int = Field(default=20, description="How many documents, 1-100.")
+    limit: int = Field(default=20, description="Maximum number of documents, 1-100.")
 
 
 class ListDocuments(DocumentTool):

@@ -29,7 +29,7 @@ class FetchPageParameters(Parameters):
     """Arguments of `web_fetch`."""
 
     url: str = Field(
-        description="As the person wrote it, or the url of a result of web_search.",
+        description="As written by the user, or the url of a web_search result.",
         min_length=1,
         max_length=MAX_URL_CHARS,
     )
@@ -71,7 +71,7 @@ class FetchPage(Tool):
 
     async def _run(self, arguments: FetchPageParameters) -> ToolResult:
         if self.pages is None:
-            raise ConfigurationError("Pages of the web are not read here.", "Add web_fetch to AGENT_TOOLS.")
+            raise ConfigurationError("Reading web pages is disabled.", "Add web_fetch to AGENT_TOOLS.")
         try:
             fetched = await self.pages.fetch(self.outside.required_page(arguments.url))
         except DependencyError as failed:  # a missing page isn't a failing service, so don't retry

@@ -50,7 +50,7 @@ class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
     repository_list: Annotated[str, AfterValidator(_checked_repositories)] = Field(
         alias="GITHUB_REPOSITORIES",
         default="",
-        description="Repositories that the tool github reads, for everyone; comma separated.",
+        description="Repositories that the tool github may read, for all users; comma separated.",
         examples=["contoso/handbook,contoso/app"],
     )
     token: HeaderValue | None = Field(
@@ -138,7 +138,9 @@ class GithubApi:
 
 def _part(part: str) -> str:
     if part in ("", ".", "..") or _UNPRINTABLE.search(part) or len(part) > MAX_PATH_CHARS:
-        raise InvalidQueryError("This is no path of a file.", "Such as docs/guide.md, from the top.")
+        raise InvalidQueryError(
+            "This is not a valid file path.", "Give it from the root, such as docs/guide.md."
+        )
     return quote(part, safe="")
 
 
@@ -146,9 +148,9 @@ def _check(status: int, headers: Mapping[str, str]) -> None:
     if status == 200:
         return
     if status in (403, 429) and (headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers):
-        raise RateLimitError("GitHub refuses more calls for now.", "Go on without it.")
+        raise RateLimitError("GitHub is rate-limiting requests.", "Continue without it.")
     if status in (404, 410) or 300 <= status < 400:  # a redirect leads to another repository
-        raise DocumentNotFoundError("There is no such thing in the repository.", "Search for it first.")
+        raise DocumentNotFoundError("The repository has no such item.", "Search for it first.")
     if status == 422:
-        raise InvalidQueryError("GitHub does not understand the query.", "Use a few plain words.")
+        raise InvalidQueryError("GitHub rejected the query.", "Use a few plain words.")
     raise error_of_status(SERVICE, status, headers)

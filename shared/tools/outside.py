@@ -48,7 +48,7 @@ class Outside:
         """
         self._require_open()
         if repeats_document(query, self.shown, self.own_words):
-            raise InvalidQueryError("The query repeats a passage of the documents.", "Use general terms.")
+            raise InvalidQueryError("The query repeats text of the documents.", "Use general terms.")
 
     def required_page(self, url: str) -> str:
         """Return the normalised URL of a page to read.
@@ -61,14 +61,14 @@ class Outside:
         address = page_address(url)
         if address not in self.addresses and host_of(address) not in self.hosts:
             raise InvalidQueryError(
-                "Only pages that a web search of this question found, or that the person named, are read.",
-                "Search the web first, and copy the url of a result.",
+                "Only pages found by a web search for this question, or named by the user, can be read.",
+                "Search the web first and copy a result's url.",
             )
         return address
 
     def _require_open(self) -> None:
         if self.is_closed:
-            raise AccessDeniedError("The web is not used with these documents.", "Answer without it.")
+            raise AccessDeniedError("The web must not be used with these documents.", "Answer without it.")
 
 
 def outside_of(

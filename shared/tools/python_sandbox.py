@@ -81,9 +81,9 @@ class PythonSandbox:
             frames = failed.traceback()
             raise _error_of(failed.exception(), frames[-1].line if frames else 0) from None
         except (monty.MontyConversionError, ValueError, TypeError):
-            raise InvalidQueryError("The inputs cannot be handed to the program.", "Pass JSON.") from None
+            raise InvalidQueryError("The inputs cannot be passed to the program.", "Pass JSON.") from None
         except (monty.MontyError, TimeoutError):
-            raise GroundworkError("The program ended its worker.", "Do less at once.") from None
+            raise GroundworkError("The program crashed its worker.", "Do less in one program.") from None
         return PythonRun(result=as_json(value), stdout=output.output)
 
     async def check(self) -> None:
@@ -135,7 +135,7 @@ def _plain(value: Any, room: list[int], depth: int) -> Any:
     room[0] -= len(value.encode(errors="replace")) if isinstance(value, str) else 1
     if room[0] < 0 or depth > _MAX_DEPTH:
         raise InvalidQueryError(
-            f"The result is larger than {MAX_OUTPUT_BYTES} bytes, or too deep.", "Return less of it."
+            f"The result is larger than {MAX_OUTPUT_BYTES} bytes, or nested too deeply.", "Return less of it."
         )
     match value:
         case bool() | None | str():
@@ -158,14 +158,16 @@ def _as_text(value: Any) -> str:
     if isinstance(value, date | datetime | time | timedelta | Decimal):
         return str(value)
     raise InvalidQueryError(
-        "The last line is no value that JSON can say.", "End with a number, text, list or dict."
+        "The value of the last line is not valid JSON.", "End with a number, string, list or dict."
     )
 
 
 def _name(key: object, room: list[int]) -> str:
     name = str(_plain(key, room, _MAX_DEPTH)) if isinstance(key, str | int | float | None) else ""
     if not name and key != "":
-        raise InvalidQueryError("A key of the result is neither text nor number.", "Use text as keys.")
+        raise InvalidQueryError(
+            "A key of the result is neither a string nor a number.", "Use strings as keys."
+        )
     return name
 
 
@@ -177,14 +179,16 @@ def _integer(value: int) -> int:
 
 def _error_of(raised: BaseException, line: int) -> GroundworkError:
     if isinstance(raised, TimeoutError):
-        return CallTimeoutError(f"The program ran longer than {RUN_TIMEOUT_S:.0f} s.", "Do less at once.")
+        return CallTimeoutError(
+            f"The program ran longer than {RUN_TIMEOUT_S:.0f} s.", "Do less in one program."
+        )
     if isinstance(raised, MemoryError):
         return BudgetExceededError(
             f"The program used more than {MAX_MEMORY_BYTES >> 20} MB, or printed more than "
             f"{MAX_OUTPUT_BYTES} bytes.",
-            "Do less at once.",
+            "Do less in one program.",
         )
     message = f"{type(raised).__name__} in line {line}: {raised}"[:_MAX_ERROR_CHARS]
     return InvalidQueryError(
-        message, "Correct the program. There is no disk, no network and no module beyond those named."
+        message, "Correct the program. There is no disk or network, and no other modules."
     )

@@ -34,14 +34,14 @@ class GithubParameters(Parameters):
 
     action: Literal["search_code", "get_file", "search_issues", "get_issue", "list_commits"]
     repo: str = Field(description="owner/name", min_length=3, max_length=140)
-    query: str = Field(default="", max_length=200, description="What a search looks for, in plain words.")
+    query: str = Field(default="", max_length=200, description="Search terms.")
     path: str = Field(
         default="",
         max_length=MAX_PATH_CHARS,
-        description="Of a file or folder, from the top; with list_commits those that changed it.",
+        description="File or folder, from the root; for list_commits, only commits that changed it.",
     )
     ref: str = Field(default="", max_length=200, description="Branch, tag or commit; empty = the default.")
-    number: int = Field(default=0, ge=0, description="Of an issue or pull request.")
+    number: int = Field(default=0, ge=0, description="Number of an issue or pull request.")
 
 
 class _User(Wire):
@@ -146,7 +146,7 @@ class ReadGithub(Tool):
     async def _run(self, arguments: GithubParameters) -> ToolResult:
         if self.api is None:
             raise ConfigurationError(
-                "GitHub is switched off.", "Add github to AGENT_TOOLS, and set GITHUB_REPOSITORIES."
+                "GitHub is disabled.", "Add github to AGENT_TOOLS, and set GITHUB_REPOSITORIES."
             )
         self.outside.require_query(" ".join((arguments.query, arguments.path, arguments.ref)))
         reader = _Reader(self.api, self.api.repository(arguments.repo), arguments, self.limits)
@@ -196,7 +196,7 @@ class _Reader:
         number = str(self.arguments.number)
         issue = _Issue.model_validate(await self._get("issues", number))
         if not self._is_ours(issue):  # transferred to another repository
-            raise DocumentNotFoundError("There is no such thing in the repository.", "Search for it first.")
+            raise DocumentNotFoundError("The repository has no such item.", "Search for it first.")
         found = await self._get("issues", number, "comments", per_page=_COUNT) if issue.comments else []
         comments = [_Comment.model_validate(one) for one in found]
         return {
@@ -252,9 +252,9 @@ class _Reader:
     async def _search(self, what: str, more: str) -> list[Any]:
         query = self.arguments.query.strip()
         if not query:
-            raise InvalidQueryError("A search needs a query.", "Say what to look for, in `query`.")
+            raise InvalidQueryError("A search needs a query.", "Give search terms in `query`.")
         if _ELSEWHERE.search(query):
-            raise InvalidQueryError("The query names a repository.", "Name it in `repo` alone.")
+            raise InvalidQueryError("The query names a repository.", "Name it only in `repo`.")
         arguments = {"q": f"{query} repo:{self.repo}{more}", "per_page": _COUNT}
         response = await self.api.get(("search", what), arguments, self.limits)
         return list(response["items"])
@@ -289,7 +289,7 @@ def _text_of(entry: _Entry) -> str:
     """
     if entry.type != "file" or entry.encoding != "base64":
         raise InvalidQueryError(
-            f"{entry.path} cannot be read: it is no file, or larger than 1 MB.", "Read another one."
+            f"{entry.path} cannot be read: it is not a file, or is larger than 1 MB.", "Read another one."
         )
     try:
         return base64.b64decode(entry.content).decode()

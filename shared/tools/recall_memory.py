@@ -13,7 +13,7 @@ from shared.tools.binding import Binding
 class RecallMemoryParameters(Parameters):
     """Arguments of `recall_memory`."""
 
-    query: str = Field(description="What the earlier question was about.", min_length=1)
+    query: str = Field(description="Subject of the earlier question.", min_length=1)
 
 
 @dataclass(frozen=True)

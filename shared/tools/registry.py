@@ -95,9 +95,7 @@ def enabled_tools(settings: Settings) -> tuple[type[Tool], ...]:
     names = settings.answering.enabled_tools
     for name in names:
         if name in _UNAVAILABLE:
-            raise ConfigurationError(
-                f"AGENT_TOOLS: {name} is not available: it would need {_UNAVAILABLE[name]}."
-            )
+            raise ConfigurationError(f"AGENT_TOOLS: {name} is not available; it needs {_UNAVAILABLE[name]}.")
         if name not in OPTIONAL_TOOLS:
             raise ConfigurationError(
                 f"AGENT_TOOLS: there is no tool {name!r}, only {', '.join(OPTIONAL_TOOLS)}."
@@ -128,11 +126,11 @@ def check_tools(names: Sequence[str], enabled: Sequence[str]) -> None:
     """
     for place, name in enumerate(names):
         if name in OPTIONAL_TOOLS and name not in enabled:
-            raise ConfigurationError(f"The tool {name} is switched off.", f"Add {name} to AGENT_TOOLS.")
+            raise ConfigurationError(f"The tool {name} is disabled.", f"Add {name} to AGENT_TOOLS.")
         if name not in _KINDS:
             raise ConfigurationError(f"There is no tool {name!r}.", f"Tools: {', '.join(_KINDS)}.")
         if name in names[:place]:
-            raise ConfigurationError(f"The tool {name} is named twice.")
+            raise ConfigurationError(f"The tool {name} is listed twice.")
 
 
 def tools_of(

@@ -28,11 +28,11 @@ class RunPythonParameters(Parameters):
         pattern=r"\S",
     )
     inputs: dict[str, JsonValue] = Field(
-        default_factory=dict, description="Values that the program uses, by name; JSON.", max_length=20
+        default_factory=dict, description="The program's inputs by name, as JSON.", max_length=20
     )
     files: tuple[str, ...] = Field(
         default=(),
-        description="Files that file_write kept; the program has their texts by name in `files`.",
+        description="Files written by file_write; the program gets their texts by name in `files`.",
         max_length=10,
     )
 
@@ -76,7 +76,7 @@ class RunPython(Tool):
 
     async def _run(self, arguments: RunPythonParameters) -> ToolResult:
         if self.sandbox is None:
-            raise ConfigurationError("Python is switched off.", "Add python to AGENT_TOOLS.")
+            raise ConfigurationError("Python is disabled.", "Add python to AGENT_TOOLS.")
         inputs = dict(arguments.inputs)
         if arguments.files:
             inputs["files"] = await self._texts(arguments.files)

@@ -61,7 +61,7 @@ class SearchWeb(Tool):
 
     async def _run(self, arguments: SearchWebParameters) -> ToolResult:
         if self.web is None:
-            raise ConfigurationError("The web cannot be searched here.", "Set WEB_SEARCH_URL.")
+            raise ConfigurationError("Web search is not configured.", "Set WEB_SEARCH_URL.")
         self.outside.require_query(arguments.query)
         pages = await self.web.search(arguments.query, min(max(arguments.count, 1), _MAX_PAGES), self.limits)
         self.found.pages.extend(pages)

@@ -136,6 +136,6 @@ class StepSearches:
         if fair_tries < _TRIES:
             return Evidence(unfinished=True, warnings=(words.search_unfinished,))
         raise CallTimeoutError(
-            f"The search did not finish within {limit_s:.3g} s, tried twice.",
-            "Ask again; if it keeps happening, check the load of search.",
+            f"The search did not finish within {limit_s:.3g} s in two attempts.",
+            "Ask again. If this continues, check the search service's load.",
         )

@@ -34,15 +34,15 @@ class SqlDraft(Model):
     """Structured output of drafting SQL."""
 
     sql: str = Field(description="One SELECT; empty if unanswerable.")
-    assumptions: tuple[str, ...] = Field(description="What the question leaves open and the SQL decides.")
+    assumptions: tuple[str, ...] = Field(description="Assumptions that the SQL makes.")
     unanswerable: str = Field(description="Why the tables cannot answer; empty if they can.")
 
 
 class ListTablesParameters(Parameters):
     """Arguments of `list_tables`."""
 
-    query: str = Field(default="", max_length=500, description="What the table is about; empty = the newest.")
-    limit: int = Field(default=20, description="How many at most, 1-100.")
+    query: str = Field(default="", max_length=500, description="Subject of the tables; empty = the newest.")
+    limit: int = Field(default=20, description="Maximum number, 1-100.")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class RunSqlParameters(Parameters):
 
     sql: str = Field(
         description="One SELECT over the `name`s of the tables, in SQLite's SQL, or in their `database`'s. "
-        "It returns every number that you will write: totals, differences and shares, too.",
+        "It must return every number that you will write, including totals, differences and shares.",
         min_length=1,
         max_length=MAX_SQL_CHARS,
     )
@@ -128,7 +128,7 @@ class QueryStructuredDataParameters(Parameters):
 
     question: Query
     table_ids: TableIds = Field(
-        default=(), description="Tables that may answer it; empty = they are searched for.", max_length=50
+        default=(), description="Candidate tables; empty = search for them.", max_length=50
     )
 
 
@@ -174,7 +174,9 @@ class QueryStructuredData(Tool):
             candidates = await self.tables.search(question, self.embedder, self.limits)
             tables = _fitting(candidates)
         if not tables:
-            raise InvalidQueryError("No table that you can read fits the question.", "Search the documents.")
+            raise InvalidQueryError(
+                "No table that you can read matches the question.", "Search the documents."
+            )
         draft = await self._drafted(question, tables)
         try:
             result = await self.run_query(draft.sql, tables)

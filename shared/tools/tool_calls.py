@@ -88,7 +88,7 @@ def _judge(call: ToolCall, tools: Sequence[str], made: Collection[str], calls_le
         return _refused(
             call,
             "No more tools can be called for this question.",
-            "Answer with what has been found.",
+            "Answer from the existing evidence.",
             error_type="BudgetExceededError",
         )
     return PlannedCall(call=call, arguments=arguments)

@@ -41,8 +41,8 @@ class ViewFigure(Tool):
         hit = next(iter(await self.blocks.get_many([arguments.block_id])), None)
         if hit is None or hit.block_type != "image":
             raise InvalidQueryError(
-                "There is no picture of this block_id.",
-                "Use the block_id of a block of type image that you were shown.",
+                "There is no picture with this block_id.",
+                "Use the block_id of an image block that you were shown.",
             )
         self.found.figures.append(hit)
         return {**named_block(hit), "image_caption": hit.image_caption or ""}

@@ -175,7 +175,7 @@ def _check(status: int, headers: Mapping[str, str]) -> None:
         return
     if 300 <= status < 500 and status not in (401, 403, 429):
         raise ConfigurationError(
-            f"WEB_SEARCH_URL leads to no search engine (HTTP {status}).",
-            "It must be the address of its JSON API itself, such as https://NAME/search.",
+            f"WEB_SEARCH_URL is not a search engine (HTTP {status}).",
+            "It must be the URL of its JSON API, such as https://NAME/search.",
         )
     raise error_of_status(SERVICE, status, headers)

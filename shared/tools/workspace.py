@@ -39,10 +39,10 @@ _NAMED_IN_HINT = 20
 class WorkspaceFile(Model):
     """A file of a workspace."""
 
-    name: str = Field(description="Unique in the workspace.")
+    name: str = Field(description="File name, unique in the workspace.")
     size_bytes: int = Field(description="Its size.")
-    modified_at: datetime = Field(description="When it was written last.")
-    expires_at: datetime = Field(description="When it is deleted.")
+    modified_at: datetime = Field(description="When it was last written.")
+    expires_at: datetime = Field(description="When it expires.")
 
 
 class WorkspaceList(Model):
@@ -100,7 +100,7 @@ class Workspace:
         """
         path, content = self._path(name), text.encode(errors="replace")
         if len(content) > MAX_FILE_BYTES:
-            raise BudgetExceededError(f"A file holds at most {MAX_FILE_BYTES:,} bytes.", "Write less.")
+            raise BudgetExceededError(f"A file may have at most {MAX_FILE_BYTES:,} bytes.", "Write less.")
         others = {file.name: file.size_bytes for file in await self.files()}
         existing = others.pop(self._name_of(path), None)
         if existing is not None and mode == "create" and await self._blobs.read(WORK, path) != content:
@@ -109,7 +109,7 @@ class Workspace:
             )
         if len(others) >= MAX_FILES or sum(others.values()) + len(content) > MAX_TOTAL_BYTES:
             raise BudgetExceededError(
-                f"A workspace holds at most {MAX_FILES} files of {MAX_TOTAL_BYTES:,} bytes together.",
+                f"A workspace may have at most {MAX_FILES} files of {MAX_TOTAL_BYTES:,} bytes in total.",
                 "Replace a file.",
             )
         await self._blobs.write(WORK, path, content)
@@ -123,7 +123,7 @@ class Workspace:
         name = unicodedata.normalize("NFC", name)
         if not _NAME.fullmatch(name):
             raise InvalidQueryError(
-                "This is no name of a file.",
+                "This is not a valid file name.",
                 "Up to 100 letters, digits, spaces and . _ - + ( ), such as notes.md; there are no folders.",
             )
         return f"{self._folder}{name}"

@@ -32,9 +32,9 @@ class FileWriteParameters(Parameters):
     path: str = Field(
         description="Name of the file, such as notes.md; no folders.", min_length=1, max_length=200
     )
-    text: str = Field(description="All that it is to hold.", max_length=MAX_FILE_BYTES)
+    text: str = Field(description="The complete content.", max_length=MAX_FILE_BYTES)
     mode: Literal["create", "replace"] = Field(
-        default="create", description="`create` refuses to change a file that there is."
+        default="create", description="`create` refuses to change an existing file."
     )
 
 
@@ -113,7 +113,7 @@ def reads_files(planned: PlannedCall) -> bool:
 
 def _switched_on(workspace: Workspace | None, name: str) -> Workspace:
     if workspace is None:
-        raise ConfigurationError("Workspaces are switched off.", f"Add {name} to AGENT_TOOLS.")
+        raise ConfigurationError("Workspaces are disabled.", f"Add {name} to AGENT_TOOLS.")
     return workspace
 
 

@@ -115,7 +115,7 @@ class StreamedAnswer:
         if self.ending == "length":
             raise OutputCutError(
                 "The answer was cut off at its maximum length.",
-                "Ask for less at once, or raise MAX_ANSWER_TOKENS.",
+                "Ask for less, or raise MAX_ANSWER_TOKENS.",
             )
 
 
@@ -367,8 +367,8 @@ class OpenAIChatModel(ChatModel):
         # No other request can confirm it: none leaves the picture out.
         self._memory.learn(self._memory.features - {"images"}, self._model)
         return ConfigurationError(
-            f"The model of {self._endpoint.name} takes no pictures.",
-            f"Set {self._setting} to one that sees, or MODEL_FEATURES if this one does.",
+            f"The model of {self._endpoint.name} does not accept pictures.",
+            f"Set {self._setting} to a vision model, or set MODEL_FEATURES if this model is one.",
         )
 
     def _note(

@@ -104,14 +104,14 @@ def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str
 def not_the_protocol(dependency: Dependency) -> DependencyError:
     """Return the error for a successful response that isn't one of a model endpoint."""
     return DependencyError(
-        f"The answer of {dependency.name} is not of the OpenAI protocol.",
-        f"Check {dependency.endpoint_setting}: it must lead to an OpenAI-compatible API; most end in /v1.",
+        f"The answer of {dependency.name} does not follow the OpenAI protocol.",
+        f"Check {dependency.endpoint_setting}: it must be an OpenAI-compatible API; most end in /v1.",
     )
 
 
 def filtered() -> ModelFixableError:
     """Return the error for an answer that the endpoint's content filter stopped."""
-    return ModelFixableError("The model's content filter stopped the answer.", "Put it in other words.")
+    return ModelFixableError("The model's content filter stopped the answer.", "Rephrase the question.")
 
 
 def _from_status(error: "APIStatusError", dependency: Dependency, model_setting: str) -> GroundworkError:
@@ -129,9 +129,7 @@ def _from_status(error: "APIStatusError", dependency: Dependency, model_setting:
 
 def _bad_request(error: "APIStatusError", dependency: Dependency) -> GroundworkError:
     if error.status_code == 413 or error.code in _TOO_LONG:
-        return PayloadTooLargeError(
-            f"The prompt is too long for {dependency.name}.", "Ask about less at once."
-        )
+        return PayloadTooLargeError(f"The prompt is too long for {dependency.name}.", "Ask about less.")
     if error.code == "content_filter":
         return InvalidQueryError("The model's content filter refused the question.", "Rephrase it.")
     message = " ".join(redact(error.message).split())[:_MAX_MESSAGE_CHARS]

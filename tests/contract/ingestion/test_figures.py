@@ -186,7 +186,7 @@ async def test_a_busy_model_is_asked_again_for_what_is_missing_only(
 
 @pytest.mark.parametrize(
     "failures",
-    [[ConfigurationError("This model takes no pictures.")] * 2, [DependencyError("Down.")] * 40],
+    [[ConfigurationError("This model does not accept pictures.")] * 2, [DependencyError("Down.")] * 40],
     ids=["no vision", "out of reach"],
 )
 async def test_without_the_model_figures_are_described_by_rule_and_tried_again_with_the_next_version(

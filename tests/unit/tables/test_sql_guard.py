@@ -157,7 +157,7 @@ def test_of_a_subquery_each_column_counts_for_those_that_are_calculated_from_it(
         ("SELECT hex(region) FROM sales", "The function HEX is not allowed. Allowed functions: abs, "),
         ("SELECT madeup(region) FROM sales", "The function madeup is not allowed."),
         ("SELECT region FROM sales ORDER BY region COLLATE nocase, @x", "PARAMETER is not allowed."),
-        ("SELECT revenue AS a, a + 1 AS b FROM sales", "Column 'a' could not be resolved."),
+        ("SELECT revenue AS a, a + 1 AS b FROM sales", "Column 'a' cannot be resolved."),
         ("SELECT * FROM total()", "by its name alone"),
         ("WITH X AS (SELECT region FROM sales) SELECT region FROM x", "There is no table 'x'."),
     ],

@@ -127,8 +127,8 @@ def test_an_unknown_name_is_a_configuration_error() -> None:
     ("tools", "message"),
     [
         ("shell", "there is no tool 'shell', only python"),
-        ("python,git", "git is not available: it would need"),
-        ("powershell", "powershell is not available: it would need"),
+        ("python,git", "git is not available; it needs"),
+        ("powershell", "powershell is not available; it needs"),
     ],
 )
 def test_a_tool_that_cannot_be_switched_on_stops_the_start(tools: str, message: str) -> None:
