@@ -33,7 +33,7 @@ def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> Non
 
 
 def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[str, Any]]) -> None:
-    """Print each source: number, file, page or time, proof, quotation and address."""
+    """Print each source: number, file, page or time, proof, quotation and addresses."""
     for cited in citations:
         is_computed = cited.get("kind") == "table"
         mark = "computed" if is_computed else "verified" if cited.get("verified") else "not verified"
@@ -47,6 +47,8 @@ def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[st
             terminal.say(f"    “{cited['quote']}”", "dim")
         if cited.get("url"):
             _link(terminal, "   ", api.absolute(str(cited["url"])))
+        if cited.get("source_url"):
+            _link(terminal, "    Original:", str(cited["source_url"]))
 
 
 def _print_calculation(terminal: Terminal, cited: Mapping[str, Any]) -> None:

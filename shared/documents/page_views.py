@@ -20,7 +20,7 @@ from shared.documents.page_models import (
 )
 from shared.documents.reading import part_at_moment, part_from_page, part_with, parts_of_page
 from shared.evidence.citations import CITED_ID
-from shared.evidence.document_prompt import web_address
+from shared.evidence.document_prompt import source_address, web_address
 from shared.evidence.models import Citation
 from shared.evidence.quote_places import Place, quote_areas, quote_places, row_places
 from shared.platform.errors import NotFoundError
@@ -119,9 +119,8 @@ def page_view(
     there = f"?{cited.query}#{CITED_ID}" if cited and is_marked else f"?page={page_number}#page-{page_number}"
     content_url = f"{base}/content#page={page_number}" if picture is not None else f"{base}/content"
     text = _text(material, shown, places, content_url, is_marked=is_marked)
-    if text.source_url and text.filename.lower().endswith(".pdf"):
-        # Browsers, and SharePoint's own viewer, open a PDF at this page.
-        text = text.model_copy(update={"source_url": f"{text.source_url}#page={page_number}"})
+    source_url = source_address(text.source_url, text.filename, page_number)
+    text = text.model_copy(update={"source_url": source_url})
     return PageView(
         **dict(text),
         page_number=page_number,

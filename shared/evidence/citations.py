@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from shared.evidence.alignment import OMISSION, Alignment, Block, align
 from shared.evidence.cues import seconds_at
-from shared.evidence.document_prompt import clock_time, moment_url
+from shared.evidence.document_prompt import clock_time, moment_url, source_address
 from shared.evidence.metadata_proof import prove_metadata
 from shared.evidence.models import Citation, TableResult, WebPage
 from shared.evidence.number_format import cell_text
@@ -35,7 +35,7 @@ class CitationBook:
         run_id: the answer's run; empty if views can't look citations up.
         pages: fetched web pages.
         shared_names: file names that several documents have; their markers include the publisher.
-        source_urls: original addresses of recordings, by doc_id.
+        source_urls: addresses that documents were taken from, by doc_id.
     """
 
     hits: tuple[Hit, ...]
@@ -92,6 +92,7 @@ class CitationBook:
             quote=_first_rows(result, language),
             verified=False,
             url="" if is_database_id(first.doc_id) else view,
+            source_url=self._source_address(first.doc_id, first.filename, None),
             sql_in_words=in_german or result.sql_in_words,
             **first.model_dump(include={"doc_id", "filename", "page_number", "table_id", "content_hash"}),
             **result.model_dump(include={"sql", "columns", "rows", "row_count", "source_rows", "tables"}),
@@ -151,6 +152,7 @@ class CitationBook:
             quote="",
             verified=False,
             url=url,
+            source_url=self._source_address(doc_id, filename, None),
         )
         self._open[doc_id, quote] = citation
         self.citations.append(citation)
@@ -190,6 +192,7 @@ class CitationBook:
                 quote=alignment.quote,
                 verified=not _is_image(hit),
                 url=_view_url(hit, moment_s, self.source_urls.get(hit.doc_id), self._led_by(n)),
+                source_url=self._source_address(hit.doc_id, hit.filename, hit.page_number),
             )
         return None
 
@@ -205,7 +208,11 @@ class CitationBook:
             quote=statement,
             verified=False,
             url=_with_query(f"/api/documents/{record.doc_id}/readable", self._led_by(n)),
+            source_url=self._source_address(record.doc_id, record.filename, None),
         )
+
+    def _source_address(self, doc_id: str, filename: str, page_number: int | None) -> str | None:
+        return source_address(self.source_urls.get(doc_id), filename, page_number)
 
     def _add(self, citation: Citation) -> tuple[Citation, bool]:
         for known in self.citations:

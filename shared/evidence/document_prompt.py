@@ -35,6 +35,17 @@ def web_address(url: str | None) -> str | None:
     return text if is_plain and moment_url(text, 0) is not None else None
 
 
+def source_address(url: str | None, filename: str, page_number: int | None) -> str | None:
+    """Return the address that a document was taken from, at a page if it is a PDF, or None.
+
+    Browsers, and SharePoint's own viewer, open a PDF at `#page=3`.
+    """
+    address = web_address(url)
+    if address is None or page_number is None or not filename.lower().endswith(".pdf"):
+        return address
+    return f"{address.partition('#')[0]}#page={page_number}"
+
+
 def moment_url(url: str | None, seconds: float) -> str | None:
     """Return the address of a recording, or of our own API, with the time at which to start.
 

@@ -93,6 +93,9 @@ class Citation(Model):
     quote: str
     verified: bool
     url: str = Field(description="URL of the cited place.")
+    source_url: Omittable[str] = Field(
+        default=None, description="Original address of the document, such as the one in SharePoint."
+    )
     table_id: Omittable[str] = Field(default=None, description="The table that was queried.")
     content_hash: Omittable[str] = Field(default=None, description="SHA-256 of the file.")
     sql: Omittable[str] = Field(default=None, description="The query, SQLite's SQL.")

@@ -9,6 +9,7 @@ from shared.runs.event_log import open_event_log
 from shared.runs.models import RunRecord
 from tests.fakes.run_log import run_event
 from tests.fakes.services import fake_services
+from tests.world import World
 
 ANNA = UserContext(user_id="anna")
 
@@ -42,3 +43,14 @@ async def test_of_an_attempt_that_was_withdrawn_nothing_is_marked() -> None:
     assert found.quote == "second"
     await event_log.write(run_event("STATUS", state="discarded", error_type="NetworkError"))
     assert await own_citation("r1", 1, "d1", ANNA, services) is None
+
+
+async def test_the_answer_links_its_citation_to_the_document_in_sharepoint() -> None:
+    world = World()
+    address = "https://contoso.sharepoint.com/sites/hr/Documents/manual.pdf"
+    await world.add("manual", "The pump runs at 15 bar.", source_url=address)
+    view, _ = await world.ask()
+    assert view.answer is not None
+    (citation,) = view.answer.citations
+    assert citation.source_url == f"{address}#page=1"
+    assert citation.url.startswith("/api/documents/manual/pages/1")

@@ -347,3 +347,11 @@ def test_agents_are_listed_with_what_they_are_for() -> None:
     assert done(app, "agents")[1].split() == ["librarian", "Finds", "documents."]
     app.answers["GET /agents"] = {"agents": []}
     assert "no agents" in done(app, "agents")[1]
+
+
+def test_the_original_of_a_citation_is_linked_beside_our_own_view() -> None:
+    cited = {**CITED, "source_url": "https://contoso.sharepoint.com/sites/hr/manual.pdf#page=3"}
+    event = Event(9, "complete", {"answer": {**ANSWER, "citations": [cited]}})
+    _, text = printed(ScriptedApi([event]))
+    assert f"Original: {cited['source_url']}" in " ".join(text.split())
+    assert "/api/x" in text

@@ -210,3 +210,27 @@ def test_the_words_around_end_after_the_last_fragment_of_a_quotation() -> None:
     assert citation.context is not None
     assert "Four" in citation.context
     assert "Five" not in citation.context
+
+
+@pytest.mark.parametrize(
+    ("filename", "address"),
+    [
+        ("manual.pdf", "https://contoso.sharepoint.com/sites/hr/manual.pdf#page=3"),
+        ("manual.docx", "https://contoso.sharepoint.com/sites/hr/manual.pdf"),
+    ],
+)
+def test_a_citation_links_to_the_place_that_its_document_was_taken_from(filename: str, address: str) -> None:
+    pump = PUMP.model_copy(update={"filename": filename})
+    book = CitationBook(
+        (pump,), source_urls={"manual": "https://contoso.sharepoint.com/sites/hr/manual.pdf"}, run_id="r"
+    )
+    citation = cited(book, "manual", "The pump runs at 15 bar.")
+    assert citation.source_url == address
+    assert citation.url == "/api/documents/manual/pages/3?run=r&n=1#cited"
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "//contoso.sharepoint.com/x", None])
+def test_an_unusual_address_is_not_linked(address: str | None) -> None:
+    book = CitationBook((PUMP,), source_urls={"manual": address} if address else {})
+    citation = cited(book, "manual", "The pump runs at 15 bar.")
+    assert "source_url" not in citation.model_dump()
