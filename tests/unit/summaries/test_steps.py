@@ -216,7 +216,7 @@ async def with_small_budget(answer: ANSWERS = by_rule) -> Services:
 
 
 async def tokens_used(services: Services) -> int:
-    views = await use_of_today(ANNA, services.settings, services.user_limits)
+    views = await use_of_today(ANNA.user_id, services.settings, services.user_limits)
     return int(next(view.used for view in views if view.resource == "chat_tokens"))
 
 
