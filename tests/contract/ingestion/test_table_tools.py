@@ -162,5 +162,5 @@ async def test_whoever_has_used_up_their_parser_time_calculates_no_more_today(se
 
 
 async def parser_seconds(services: Services, user: UserContext) -> float:
-    views = await use_of_today(user, services.settings, services.user_limits)
+    views = await use_of_today(user.user_id, services.settings, services.user_limits)
     return next((view.used for view in views if view.resource == "parser_seconds"), 0.0)

@@ -394,7 +394,7 @@ async def test_what_is_used_up_today_is_refused_and_nothing_else() -> None:
     await release(ANNA.user_id, "question", services.settings, store)
     with pytest.raises(DailyLimitError):
         await begin(services, "another")
-    shown = {view.resource: view.used for view in await use_of_today(ANNA, services.settings, store)}
+    shown = {view.resource: view.used for view in await use_of_today(ANNA.user_id, services.settings, store)}
     assert (shown["documents"], shown["chat_tokens"], shown["page_images"]) == (2, 130, 0)
 
 
@@ -402,7 +402,7 @@ async def test_refund_of_what_was_charged_yesterday_takes_nothing_below_zero() -
     services = limited(max_daily_chat_tokens=100)
     await charge(ANNA.user_id, Usage(chat_tokens=-500), services.user_limits)
     await charge(ANNA.user_id, Usage(chat_tokens=30), services.user_limits)
-    shown = await use_of_today(ANNA, services.settings, services.user_limits)
+    shown = await use_of_today(ANNA.user_id, services.settings, services.user_limits)
     assert {view.resource: view.used for view in shown}["chat_tokens"] == 30
 
 
@@ -421,7 +421,7 @@ async def test_use_that_cannot_be_stored_stops_nothing() -> None:
 
     services = limited(Broken())
     await charge("anna", Usage(blocks=5), services.user_limits)
-    assert await use_of_today(ANNA, services.settings, services.user_limits) == ()
+    assert await use_of_today(ANNA.user_id, services.settings, services.user_limits) == ()
 
 
 def test_as_many_streams_as_allowed_are_open_and_closed_ones_do_not_count() -> None:
