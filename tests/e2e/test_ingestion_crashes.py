@@ -1,7 +1,6 @@
 """kill -9 of the host at random moments while documents come, change and go: nothing is lost or left over."""
 
 import asyncio
-import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +16,6 @@ from tests.e2e.stack_services import everything, services_of
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 SEED = 20251121
-KILLS = int(os.environ.get("KILLS", "3"))  # `make nightly` kills thirty times
-DOCUMENTS = 20
 AT_ONCE = 5
 LONGEST_LIFE_S = 1.5  # of a host; the shortest dies before its listing has found anything
 
@@ -60,11 +57,13 @@ def fresh_stack(folder: Path) -> LocalStack:
     return LocalStack(settings_for(folder), environment=environment_without_model())
 
 
-async def test_kills_leave_the_same_as_none(tmp_path: Path) -> None:
-    lives = make_lives(DOCUMENTS, SEED)
-    found = {}
-    for kills in (KILLS, 0):
+# Six documents have a life of every kind, and a picture.
+@pytest.mark.parametrize(("documents", "struck"), [(6, 2), pytest.param(20, 30, marks=pytest.mark.nightly)])
+async def test_kills_leave_the_same_as_none(tmp_path: Path, documents: int, struck: int) -> None:
+    lives = make_lives(documents, SEED)
+    remains = {}
+    for kills in (struck, 0):
         with fresh_stack(tmp_path / f"with-{kills}") as stack:
-            found[kills] = await lead(stack, lives, kills)
-    for part, undisturbed in found[0].items():
-        assert found[KILLS][part] == undisturbed, part
+            remains[kills] = await lead(stack, lives, kills)
+    for part, undisturbed in remains[0].items():
+        assert remains[struck][part] == undisturbed, part

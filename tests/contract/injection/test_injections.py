@@ -6,11 +6,12 @@ order it reads.
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from html import unescape
 from xml.etree import ElementTree
 
 import pytest
+import pytest_asyncio
 
 from shared.access.security_filter import may_read, security_filter
 from shared.answering.prompt import documents_xml
@@ -19,6 +20,7 @@ from shared.platform.calls import model_endpoint
 from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.retrieval.models import Hit
 from shared.runs.evidence import Evidence
+from shared.wiring import Connections
 from tests.contract.clients.conftest import Connect, connect
 from tests.contract.injection import shown
 from tests.contract.injection.hostile_document import PASSAGES, READER, SECRET, Outcome, ask
@@ -39,16 +41,21 @@ _OWN_LINK = re.compile(r"/api/documents/[\w-]+/(pages/\d+|readable)(\?[\w=&]+)?(
 HOSTILE = pytest.mark.parametrize("passage", PASSAGES, ids=[passage["id"] for passage in PASSAGES])
 
 
-@pytest.fixture
-async def obedient() -> AsyncIterator[ObedientModel]:
+ON_ONE_LOOP = pytest_asyncio.fixture(loop_scope="module", scope="module")  # an SDK client takes 60 ms
+
+
+@pytest.fixture(scope="module")
+def obedient() -> Iterator[ObedientModel]:
     with ObedientModel({passage["text"]: passage["obeyed"] for passage in PASSAGES}) as model:
         yield model
 
 
-@pytest.fixture
-def obeying(obedient: ObedientModel, connect: Connect) -> OpenAIChatModel:
-    connections = connect(openai_base_url=obedient.base_url, openai_api_key="none")
-    return OpenAIChatModel(connections.model, "obedient", model_endpoint(fake_settings()))
+@ON_ONE_LOOP
+async def obeying(obedient: ObedientModel) -> AsyncIterator[OpenAIChatModel]:
+    settings = fake_settings(openai_base_url=obedient.base_url, openai_api_key="none")
+    connections = Connections(settings)
+    yield OpenAIChatModel(connections.model, "obedient", model_endpoint(settings))
+    await connections.close()
 
 
 @pytest.fixture
@@ -64,20 +71,30 @@ def test_there_are_enough_passages_and_each_is_one_of_a_kind() -> None:
     assert len({passage["goal"] for passage in PASSAGES}) >= 12
 
 
+@ON_ONE_LOOP
+async def harmless(obeying: OpenAIChatModel) -> Outcome:
+    """What a run does with a document that gives no orders."""
+    return await ask(obeying, HARMLESS)
+
+
 @HOSTILE
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_model_that_obeys_can_do_no_harm(
-    passage: dict[str, str], obeying: OpenAIChatModel, obedient: ObedientModel
+    passage: dict[str, str], obeying: OpenAIChatModel, obedient: ObedientModel, harmless: Outcome
 ) -> None:
+    obedient.bodies.clear()
     outcome = await ask(obeying, passage["text"])
     answering = [body for body in obedient.bodies if body.get("stream")]
     assert len(answering) == 1
     assert passage["text"] in unescape(answering[0]["messages"][1]["content"])
     check_harmless(outcome)
+    check_same_work(outcome, harmless)
     # What is asked for a repair repeats what the model made up itself.
     check_no_secret(json.dumps(answering, ensure_ascii=False), passage["text"])
 
 
 @HOSTILE
+@pytest.mark.nightly
 async def test_a_hostile_caption_stays_the_text_of_its_picture(
     passage: dict[str, str], connect: Connect
 ) -> None:
@@ -91,15 +108,13 @@ async def test_a_hostile_caption_stays_the_text_of_its_picture(
 
 
 @HOSTILE
+@pytest.mark.nightly
 async def test_the_local_model_does_no_harm(passage: dict[str, str], quoting: OpenAIChatModel) -> None:
     check_harmless(await ask(quoting, passage["text"]))
 
 
-@HOSTILE
-async def test_tools_filters_and_writes_are_those_of_a_harmless_document(
-    passage: dict[str, str], obeying: OpenAIChatModel
-) -> None:
-    harmless, hostile = await ask(obeying, HARMLESS), await ask(obeying, passage["text"])
+def check_same_work(hostile: Outcome, harmless: Outcome) -> None:
+    """Assert that tools, filters and writes are those of a harmless document."""
     # A model that obeys may name a gap, which is searched for: in other words, with the same rights.
     assert {tool for tool, _ in hostile.tool_calls} == {tool for tool, _ in harmless.tool_calls}
     assert _rights(hostile.filters) == _rights(harmless.filters)

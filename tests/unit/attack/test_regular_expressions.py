@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.attack.regex_steps import StepCounter, hostile_texts
 
-pytestmark = [pytest.mark.attack("ReDoS"), pytest.mark.e2e]  # half a minute of counting
+pytestmark = [pytest.mark.attack("ReDoS"), pytest.mark.e2e, pytest.mark.nightly]  # a minute of counting
 
 ROOT = Path(__file__).resolve().parents[3]
 SHORT, LONG = 10, 40
