@@ -16,7 +16,7 @@ __all__ = ["azurite", "free_port", "model_server", "search_server"]
 
 PATIENCE_S = 600.0  # of a test, with the stack that it may be the first to start; a hang guard, nothing more
 # Packages whose fixtures take longer than their tests: one worker has all of their files.
-_TOGETHER = ("tests/e2e/access", "tests/e2e/teams")
+_TOGETHER = ("tests/e2e/access", "tests/e2e/teams", "tests/contract/api")
 # What takes longest of `make e2e` is begun first, so that no worker is left alone with it at the end.
 _LONGEST = (
     "tests/e2e/test_ingestion_crashes.py",

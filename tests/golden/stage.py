@@ -5,26 +5,21 @@ Questions run on the durable executor of the local stack, through the official S
 """
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import azure.durable_functions as df
 import pytest
 
-from orchestrations import registration
-from shared import wiring
 from shared.wiring import Services
-from tests.contract.durable.sdk_functions import SdkFunctions
 from tests.contract.durable.server import DurableServer
 from tests.fakes.background import background_done
 from tests.fakes.services import fake_settings
 from tests.golden.scripted_model import RoleModel
 from tests.golden.streams import frames_of, render
+from tests.sample_app import app_functions, use_services
 from tests.unit.functions.http_app import SECRET, as_user, make_app
 from tests.world import ANNA, World, ask
 
@@ -168,25 +163,9 @@ async def open_stage(
     values = {**_SETTINGS, "agents_folder": str(folder), **settings}
     world = World(model, settings=fake_settings(**values), **parts)
     await world.add_corpus()
-    _use(world.services, patch)
+    use_services(world.services, patch)
     patch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")  # as the app sets it; else the SDK warns
-    async with DurableServer(_functions(), folder / "durable.sqlite") as durable:
+    async with DurableServer(app_functions(), folder / "durable.sqlite") as durable:
         stage = Stage(world, model, durable, driver, folder)
         async with stage.http:
             yield stage
-
-
-@cache
-def _functions() -> SdkFunctions:
-    """Return the app's orchestrations and activities: an app's functions can be read once."""
-    app = df.DFApp()
-    app.register_functions(registration.blueprint)
-    return SdkFunctions(app)
-
-
-def _use(services: Services, patch: pytest.MonkeyPatch) -> None:
-    """Make all code use these services, wherever it has imported `get_services` to."""
-    original = wiring.get_services
-    for module in list(sys.modules.values()):
-        if getattr(module, "get_services", None) is original:
-            patch.setattr(module, "get_services", lambda: services)

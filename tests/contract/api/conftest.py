@@ -1,5 +1,15 @@
-"""The API is tested through the host, with the samples ingested."""
+"""The API is tested over HTTP in this process, with the samples ingested."""
 
-from tests.e2e.stack_fixture import stack
+from collections.abc import Iterator
 
-__all__ = ["stack"]
+import pytest
+
+from tests.sample_app import SampleApp, sample_app
+from tests.servers import ModelServer
+
+
+@pytest.fixture(scope="package")
+def app(tmp_path_factory: pytest.TempPathFactory, model_server: ModelServer) -> Iterator[SampleApp]:
+    """The app with the samples, for all files of this package."""
+    with sample_app(tmp_path_factory.mktemp("api"), model_server) as app:
+        yield app

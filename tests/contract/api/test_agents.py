@@ -1,21 +1,22 @@
-"""Agents as files against the stack: the API, the command line's routes, MCP and the openai SDK."""
+"""Agents as files, over every channel: the API, the command line's routes, MCP and the openai SDK."""
 
 import asyncio
+import io
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from typing import Any
 
 import httpx
 import pytest
 from openai import AsyncOpenAI, NotFoundError
 
-from local.run_all.stack import LocalStack
+from cli.__main__ import main
 from samples.acl import ANNA, BEN
 from samples.questions import FIRST_QUESTION
 from tests.contract.api.test_assistants import assistant, call
-from tests.e2e.test_cli import run_here
+from tests.sample_app import SampleApp
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # it starts the whole stack
+pytestmark = pytest.mark.contract
 PATIENCE_S = 120.0
 QUESTIONS = {
     "engineer": FIRST_QUESTION.text,
@@ -27,13 +28,13 @@ BENS = ["handbook", "librarian"]
 
 
 @pytest.fixture(name="people")
-def make_people(stack: LocalStack) -> Iterator[dict[str, httpx.Client]]:
+def make_people(app: SampleApp) -> Iterator[dict[str, httpx.Client]]:
     with ExitStack() as opened:
         yield {
             user.user_id: opened.enter_context(
                 httpx.Client(
-                    base_url=f"{stack.base_url}/api",
-                    headers={"Authorization": f"Bearer {stack.token(user)}"},
+                    base_url=f"{app.base_url}/api",
+                    headers={"Authorization": f"Bearer {app.token(user)}"},
                     timeout=PATIENCE_S,
                 )
             )
@@ -87,8 +88,8 @@ def test_an_agent_that_is_not_open_to_the_person_does_not_exist(
     assert refused.json()["detail"] == f"There is no agent '{agent}'."
 
 
-async def test_it_is_a_model_of_the_openai_sdk(stack: LocalStack, people: dict[str, httpx.Client]) -> None:
-    async with AsyncOpenAI(base_url=f"{stack.base_url}/api/v1", api_key=stack.token(BEN)) as client:
+async def test_it_is_a_model_of_the_openai_sdk(app: SampleApp, people: dict[str, httpx.Client]) -> None:
+    async with AsyncOpenAI(base_url=f"{app.base_url}/api/v1", api_key=app.token(BEN)) as client:
         assert {model.id async for model in client.models.list()} >= set(BENS)
         messages: list[Any] = [{"role": "user", "content": "How much leave do I have?"}]
         answered = await client.chat.completions.create(model="handbook", messages=messages)
@@ -99,8 +100,8 @@ async def test_it_is_a_model_of_the_openai_sdk(stack: LocalStack, people: dict[s
     assert (await asyncio.to_thread(people["ben"].get, f"/runs/{run_id}")).json()["status"] == "completed"
 
 
-async def test_an_mcp_client_sees_the_agents_of_its_person(stack: LocalStack) -> None:
-    async with assistant(stack, "2026-07-28", BEN) as client:
+async def test_an_mcp_client_sees_the_agents_of_its_person(app: SampleApp) -> None:
+    async with assistant(app, "2026-07-28", BEN) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert "handbook: " in (tools["ask"].description or "")
         assert "engineer" not in (tools["ask"].description or "")
@@ -109,13 +110,15 @@ async def test_an_mcp_client_sees_the_agents_of_its_person(stack: LocalStack) ->
 
 
 @pytest.mark.parametrize("agent", ANNAS)
-async def test_each_sample_agent_answers_over_mcp_and_the_command_line(stack: LocalStack, agent: str) -> None:
-    async with assistant(stack, "2026-07-28") as client:
+async def test_each_sample_agent_answers_over_mcp_and_the_command_line(app: SampleApp, agent: str) -> None:
+    async with assistant(app, "2026-07-28") as client:
         answered = await call(client, "ask", question=QUESTIONS[agent], agent=agent)
         while answered["status"] == "running":
             answered = await call(client, "get_answer", run_id=answered["run_id"])
     assert answered["status"] == "completed"
     assert answered["answer"]
-    asked = ("ask", QUESTIONS[agent], "--agent", agent, "--quiet")
-    said = await asyncio.to_thread(run_here, stack, *asked)
-    assert (said.returncode, bool(said.stdout.strip())) == (0, True), said.stderr
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as shown:
+        for name, value in {"GROUNDWORK_URL": app.base_url, "GROUNDWORK_TOKEN": app.token(ANNA)}.items():
+            patch.setenv(name, value)
+        exit_code = await asyncio.to_thread(main, ("ask", QUESTIONS[agent], "--agent", agent, "--quiet"))
+    assert (exit_code, bool(shown.getvalue().strip())) == (0, True)

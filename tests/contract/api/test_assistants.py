@@ -1,4 +1,4 @@
-"""Other assistants: the official MCP client in both eras, and the openai SDK, against the stack."""
+"""Other assistants: the official MCP client in both eras, and the openai SDK, against the app."""
 
 import asyncio
 import json
@@ -15,11 +15,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from openai import AsyncOpenAI, NotFoundError
 
-from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
 from samples.questions import FIRST_QUESTION
+from tests.sample_app import SampleApp
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # it starts the whole stack
+pytestmark = pytest.mark.contract
 Era = Literal["2026-07-28", "legacy"]
 ERAS: tuple[Era, ...] = ("2026-07-28", "legacy")
 PATIENCE_S = 120.0
@@ -27,10 +27,10 @@ AMBIGUOUS = "Summarise the annual report."
 
 
 @asynccontextmanager
-async def assistant(stack: LocalStack, era: Era, user: SampleUser = ANNA) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {stack.token(user)}"}
+async def assistant(app: SampleApp, era: Era, user: SampleUser = ANNA) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {app.token(user)}"}
     async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as http:
-        transport = streamable_http_client(f"{stack.base_url}/api/mcp", http_client=http)
+        transport = streamable_http_client(f"{app.base_url}/api/mcp", http_client=http)
         async with Client(transport, mode=era, read_timeout_seconds=PATIENCE_S) as client:
             yield client
 
@@ -44,8 +44,8 @@ async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_client_finds_its_way_and_reads_what_it_found(stack: LocalStack, era: Era) -> None:
-    async with assistant(stack, era) as client:
+async def test_a_client_finds_its_way_and_reads_what_it_found(app: SampleApp, era: Era) -> None:
+    async with assistant(app, era) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == {
             "search",
@@ -61,7 +61,7 @@ async def test_a_client_finds_its_way_and_reads_what_it_found(stack: LocalStack,
         found = await call(client, "search", query=FIRST_QUESTION.text)
         first = found["results"][0]
         assert set(first) == {"id", "title", "url", "text"}
-        assert first["url"].startswith(f"{stack.base_url}/api/documents/")
+        assert first["url"].startswith(f"{app.base_url}/api/documents/")
         page = await call(client, "fetch", id=first["id"])
         assert first["text"].split("\n")[0] in page["text"]
         assert page["metadata"]["filename"]
@@ -78,7 +78,7 @@ async def test_a_client_finds_its_way_and_reads_what_it_found(stack: LocalStack,
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_answer_comes_with_progress_and_the_same_question_finds_it_again(
-    stack: LocalStack, era: Era
+    app: SampleApp, era: Era
 ) -> None:
     said: list[str] = []
 
@@ -87,27 +87,27 @@ async def test_an_answer_comes_with_progress_and_the_same_question_finds_it_agai
         said.append(message or "")
 
     question = FIRST_QUESTION.text + " " * ERAS.index(era)  # a run of its own for each era
-    async with assistant(stack, era) as client:
+    async with assistant(app, era) as client:
         result = await client.call_tool("ask", {"question": question}, progress_callback=note)
         asked: dict[str, Any] = result.structured_content
         while asked["status"] == "running":
             asked = await call(client, "get_answer", run_id=asked["run_id"])
         assert asked["status"] == "completed"
         assert asked["answer"]
-        assert all(cited["url"].startswith(stack.base_url) for cited in asked["citations"])
+        assert all(cited["url"].startswith(app.base_url) for cited in asked["citations"])
         assert any(cited["verified"] for cited in asked["citations"])
         assert "Planning" in said
         again = await call(client, "ask", question=question)
         assert again["run_id"] == asked["run_id"]
         further = await call(client, "ask", question="And who says so?", thread_id=asked["thread_id"])
         assert further["thread_id"] == asked["thread_id"]
-    async with assistant(stack, era, BEN) as client:
+    async with assistant(app, era, BEN) as client:
         foreign = await client.call_tool("get_answer", {"run_id": asked["run_id"]})
         assert foreign.is_error
 
 
-async def test_what_a_tool_cannot_do_is_said_to_the_model(stack: LocalStack) -> None:
-    async with assistant(stack, "2026-07-28") as client:
+async def test_what_a_tool_cannot_do_is_said_to_the_model(app: SampleApp) -> None:
+    async with assistant(app, "2026-07-28") as client:
         absent = await client.call_tool("fetch", {"id": "../../etc"})
         assert absent.is_error
         assert set(absent.structured_content) == {"error", "type", "hints"}
@@ -118,9 +118,9 @@ async def test_what_a_tool_cannot_do_is_said_to_the_model(stack: LocalStack) -> 
 
 
 @pytest.fixture(name="anna")
-def make_anna(stack: LocalStack) -> Iterator[httpx.Client]:
-    headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
-    with httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=PATIENCE_S) as client:
+def make_anna(app: SampleApp) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {app.token(ANNA)}"}
+    with httpx.Client(base_url=f"{app.base_url}/api", headers=headers, timeout=PATIENCE_S) as client:
         yield client
 
 
@@ -171,18 +171,18 @@ def test_pages_of_other_sites_and_large_bodies_are_refused(anna: httpx.Client) -
     assert anna.post("/mcp", json=large).status_code == 413
 
 
-def test_who_is_not_signed_in_learns_where(stack: LocalStack) -> None:
-    refused = httpx.post(f"{stack.base_url}/api/mcp", json=LIST, timeout=PATIENCE_S)
+def test_who_is_not_signed_in_learns_where(app: SampleApp) -> None:
+    refused = httpx.post(f"{app.base_url}/api/mcp", json=LIST, timeout=PATIENCE_S)
     assert refused.status_code == 401
     _, _, address = refused.headers["www-authenticate"].partition('resource_metadata="')
     metadata = httpx.get(address.rstrip('"'), timeout=PATIENCE_S).raise_for_status().json()
-    assert metadata["resource"] == f"{stack.base_url}/api/mcp"
+    assert metadata["resource"] == f"{app.base_url}/api/mcp"
 
 
 @pytest.fixture(name="openai")
-async def make_openai(stack: LocalStack) -> AsyncIterator[AsyncOpenAI]:
+async def make_openai(app: SampleApp) -> AsyncIterator[AsyncOpenAI]:
     async with AsyncOpenAI(
-        base_url=f"{stack.base_url}/api/v1", api_key=stack.token(ANNA), timeout=PATIENCE_S, max_retries=0
+        base_url=f"{app.base_url}/api/v1", api_key=app.token(ANNA), timeout=PATIENCE_S, max_retries=0
     ) as client:
         yield client
 
@@ -229,8 +229,8 @@ async def test_a_streamed_answer_is_the_whole_one(openai: AsyncOpenAI, anna: htt
     assert pictures.sub(r"\1", "".join(parts)) == pictures.sub(r"\1", stored["answer"]["text"])
 
 
-async def test_an_assistant_passes_on_what_the_person_answers(stack: LocalStack) -> None:
-    async with assistant(stack, "legacy") as client:
+async def test_an_assistant_passes_on_what_the_person_answers(app: SampleApp) -> None:
+    async with assistant(app, "legacy") as client:
         asked = await call(client, "ask", question=AMBIGUOUS)
         assert asked["status"] == "waiting"
         assert len(asked["clarification"]["options"]) > 1

@@ -1,48 +1,45 @@
 """The HTTP API as a caller sees it: answers, streams, and errors in one shape."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN
 from samples.questions import FIRST_QUESTION
-from shared.access.identity import sign_dev_token
 from tests.contract.api.described import Described
 from tests.contract.api.every_call import call_everything
-from tests.e2e.stack_client import put_in_workspace
+from tests.sample_app import SampleApp
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # it starts the whole stack
+pytestmark = pytest.mark.contract
 HANG_GUARD_S = 120.0
 
 
 @pytest.fixture(name="described", scope="module")
-def make_described(stack: LocalStack) -> Described:
-    return Described(httpx.get(f"{stack.base_url}/api/openapi.json", timeout=HANG_GUARD_S).json())
+def make_described(app: SampleApp) -> Described:
+    return Described(httpx.get(f"{app.base_url}/api/openapi.json", timeout=HANG_GUARD_S).json())
 
 
 @pytest.fixture(name="anna", scope="module")
-def make_anna(stack: LocalStack, described: Described) -> Iterator[httpx.Client]:
-    yield from client(stack, stack.token(ANNA), described)
+def make_anna(app: SampleApp, described: Described) -> Iterator[httpx.Client]:
+    yield from client(app, app.token(ANNA), described)
 
 
 @pytest.fixture(name="ben", scope="module")
-def make_ben(stack: LocalStack, described: Described) -> Iterator[httpx.Client]:
-    yield from client(stack, stack.token(BEN), described)
+def make_ben(app: SampleApp, described: Described) -> Iterator[httpx.Client]:
+    yield from client(app, app.token(BEN), described)
 
 
 @pytest.fixture(name="nobody", scope="module")
-def make_nobody(stack: LocalStack, described: Described) -> Iterator[httpx.Client]:
-    yield from client(stack, "not.a.token", described)
+def make_nobody(app: SampleApp, described: Described) -> Iterator[httpx.Client]:
+    yield from client(app, "not.a.token", described)
 
 
-def client(stack: LocalStack, token: str, described: Described) -> Iterator[httpx.Client]:
+def client(app: SampleApp, token: str, described: Described) -> Iterator[httpx.Client]:
     """Each answer is held against the description."""
     with httpx.Client(
-        base_url=f"{stack.base_url}/api",
+        base_url=f"{app.base_url}/api",
         headers={"Authorization": f"Bearer {token}"},
         timeout=HANG_GUARD_S,
         event_hooks={"response": [described.check]},
@@ -163,12 +160,10 @@ def test_examples_can_be_sent_as_they_stand(anna: httpx.Client, described: Descr
 
 
 def test_every_call_answers_as_it_is_described(
-    anna: httpx.Client, nobody: httpx.Client, stack: LocalStack, described: Described
+    anna: httpx.Client, nobody: httpx.Client, app: SampleApp, described: Described
 ) -> None:
-    claims = {"sub": "root", "roles": ["admin"], "exp": int(time.time()) + 600}
-    token = sign_dev_token(claims, stack.secrets.token_secret)
-    put_in_workspace(stack, ANNA.user_id, "notes.md")
-    for administrator in client(stack, token, described):
+    app.put_in_workspace(ANNA.user_id, "notes.md")
+    for administrator in client(app, app.token(BEN, "admin"), described):
         succeeded = call_everything(anna, nobody, administrator, described)
         everything = {operation["operationId"] for operation in described.operations()}
         # A stream that would last STREAM_SECONDS, a call for the Bot Service alone, and one into the web.

@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from samples.questions import FIRST_QUESTION
+from tests.sample_app import SampleApp
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # it starts the whole stack
+pytestmark = pytest.mark.contract
 PATIENCE_S = 120.0
 HEADERS = {  # with ENABLE_FORWARD_USER_INFO_HEADERS; they count for nothing
     "Content-Type": "application/json",
@@ -38,9 +38,9 @@ CHORES = (
 
 
 @pytest.fixture(name="webui", scope="module")
-def make_webui(stack: LocalStack) -> Iterator[httpx.Client]:
-    headers = {**HEADERS, "Authorization": f"Bearer {stack.token(ANNA)}"}
-    with httpx.Client(base_url=f"{stack.base_url}/api/v1", headers=headers, timeout=PATIENCE_S) as client:
+def make_webui(app: SampleApp) -> Iterator[httpx.Client]:
+    headers = {**HEADERS, "Authorization": f"Bearer {app.token(ANNA)}"}
+    with httpx.Client(base_url=f"{app.base_url}/api/v1", headers=headers, timeout=PATIENCE_S) as client:
         yield client
 
 

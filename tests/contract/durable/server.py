@@ -24,7 +24,7 @@ HANG_GUARD_S = 90.0
 ENDED = ("Completed", "Failed", "Terminated")
 
 
-class _QuickServer(uvicorn.Server):
+class QuickServer(uvicorn.Server):
     """uvicorn without the tenths of a second that it waits between looks; there is one server per test."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -83,7 +83,7 @@ class DurableServer:
         )
         port = int(self.base_url.rpartition(":")[2])
         config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
-        self._server = _QuickServer(config)
+        self._server = QuickServer(config)
         self._serving: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "DurableServer":
