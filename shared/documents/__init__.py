@@ -1,4 +1,4 @@
-"""A document as people see it: its state, metadata, permissions, rows, figures and page views.
+"""Documents as shown to users: state, metadata, permissions, rows, figures and page views.
 
 Pure: ids, page_models, requests, state.
 """

@@ -1,7 +1,7 @@
-"""Changes of documents as one user may see them, polled from their states.
+"""Changes of documents visible to one user, polled from their states.
 
-An event tells how a document is now, not what happened; so a duplicate event does no harm, and one that was
-overtaken by a later one is not missed.
+An event describes the current state of a document rather than what happened, so duplicates are harmless, and
+an event overtaken by a later one is not missed.
 """
 
 import asyncio
@@ -15,12 +15,14 @@ from shared.documents.rights import may_see
 from shared.documents.state import DocumentState
 from shared.documents.state_store import DocumentStore
 
-FRESH_S = 0.4  # a reader polls every 0.5 s at most; what came since is in the next scan
+FRESH_S = 0.4  # readers poll at most every 0.5 s; the next scan has later changes
 _NOBODY = datetime.max.replace(tzinfo=UTC)
 
 
 class SharedScans:
-    """What changed since a moment, from the last scan if that is fresh and reaches so far back."""
+    """Recent changes of all documents, cached from the last scan if it is fresh and
+    reaches back far enough.
+    """
 
     def __init__(self, store: DocumentStore) -> None:
         self.store = store
@@ -28,10 +30,12 @@ class SharedScans:
         self._states: list[DocumentState] = []
         self._since = _NOBODY
         self._began = 0.0
-        self._asked_for = _NOBODY  # the earliest moment since the last scan: the next one reaches back to it
+        self._asked_for = (
+            _NOBODY  # the earliest moment requested since the last scan, where the next one starts
+        )
 
     async def changed_since(self, moment: datetime) -> list[DocumentState]:
-        """States that were written at `moment` or later, as of less than FRESH_S ago."""
+        """Return states written at `moment` or later, at most FRESH_S old."""
         async with self._scanning:
             self._asked_for = min(self._asked_for, moment)
             if _now() - self._began >= FRESH_S or moment < self._since:
@@ -44,7 +48,7 @@ class SharedScans:
         try:
             self._states = [state async for state in self.store.changed_since(self._since)]
         except BaseException:
-            self._since = _NOBODY  # what was read before is of another moment
+            self._since = _NOBODY  # the earlier result belongs to another moment
             raise
 
 
@@ -52,16 +56,16 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-_OVERLAP = timedelta(seconds=3)  # clocks of two workers differ, and a write takes its time
-_WATCHED = timedelta(seconds=30)  # after its last change: a deletion ends with a state that is gone
+_OVERLAP = timedelta(seconds=3)  # for clock skew between workers and the duration of a write
+_WATCHED = timedelta(seconds=30)  # after the last change: a deletion removes the state
 
 
 @dataclass(frozen=True)
 class FeedEvent:
-    """A document as it is now, or that it is gone (or closed to the user).
+    """A document's current state, or that it was deleted or is no longer readable.
 
     Attributes:
-        moment: of the change; a feed that begins there tells everything after it.
+        moment: of the change; a feed that starts there reports everything after it.
     """
 
     name: Literal["document", "removed"]
@@ -71,14 +75,14 @@ class FeedEvent:
 
 
 class DocumentFeed:
-    """One reader's place in the changes of all documents."""
+    """One reader's position in the changes of all documents."""
 
     def __init__(self, scans: SharedScans, user: UserContext, after: datetime | None) -> None:
-        """A reader's feed.
+        """Start a feed.
 
         Args:
-            scans: for all readers of the process.
-            after: the moment of the last event that the reader saw; None = begin with what is in work.
+            scans: shared by all readers of the process.
+            after: moment of the last event that the reader received; None = start with documents in progress.
         """
         self._scans = scans
         self._user = user
@@ -87,7 +91,7 @@ class DocumentFeed:
         self._watched: dict[str, datetime] = {}
 
     async def poll(self) -> list[FeedEvent]:
-        """What changed since the last call, in the order of the changes."""
+        """Return the changes since the last call, in order."""
         if self._moment is None:
             begin = datetime.now(UTC)
             states = [state async for state in self._scans.store.unfinished()]
@@ -109,7 +113,7 @@ class DocumentFeed:
         return FeedEvent("document", self._moment, state.doc_id, view)
 
     async def _removals(self, seen: set[str]) -> list[FeedEvent]:
-        """Documents sent a while ago whose states are gone."""
+        """Return reported documents whose states no longer exist."""
         events = []
         for doc_id, changed_at in list(self._watched.items()):
             if doc_id in seen:

@@ -1,4 +1,4 @@
-"""Pictures of a version, in its folder. Each carries its caption, so that none is captioned twice."""
+"""Pictures in a version's folder. Each blob carries its caption, so that no picture is captioned twice."""
 
 import asyncio
 import base64
@@ -10,14 +10,14 @@ from shared.documents.models import Caption, Figure
 from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.names import WORK
 
-CAPTION_VERSION = "1"  # of what a caption is made from; a new one captions every figure again
+CAPTION_VERSION = "1"  # of the caption's inputs; raising it captions every figure again
 _CAPTION, _VERSION = "caption", "captionversion"  # names of blob metadata: no dashes, lower case
 _BY_RULE = "rule"
 _FOLDER = "figures/"
 
 
 def picture_blob(folder: str, name: str) -> str:
-    """Return where a picture lies, by its file name."""
+    """Return the blob name of a picture."""
     return f"{folder}{_FOLDER}{name}"
 
 
@@ -29,10 +29,10 @@ def is_picture(blob_name: str) -> bool:
 async def put_new(
     blobs: BlobStore, folder: str, figures: Sequence[Figure], source: Path, *, earlier: str
 ) -> None:
-    """Store the pictures that the parser left in `source` and that the folder lacks.
+    """Store the parser's pictures in `source` that the folder lacks.
 
     Args:
-        earlier: the folder of the version before, whose captions are kept.
+        earlier: folder of the previous version, whose captions are reused.
     """
     if not figures:
         return
@@ -46,17 +46,17 @@ async def put_new(
 
 
 async def captions(blobs: BlobStore, folder: str) -> dict[str, Caption]:
-    """Return the captions of a version's pictures, by the picture's key."""
-    known: dict[str, Caption] = {}
+    """Return the captions of a version's pictures by picture key."""
+    captions_by_key: dict[str, Caption] = {}
     for blob in await _listed(blobs, folder):
         caption = _caption(blob)
         if caption is not None:
-            known[_key(blob)] = caption
-    return known
+            captions_by_key[_key(blob)] = caption
+    return captions_by_key
 
 
 async def picture(blobs: BlobStore, folder: str, key: str) -> bytes:
-    """Return the PNG. NotFoundError if it isn't stored."""
+    """Return the PNG. Raise NotFoundError if it is missing."""
     return await blobs.read(WORK, _name(folder, key))
 
 
@@ -74,7 +74,7 @@ async def _listed(blobs: BlobStore, folder: str) -> list[BlobProperties]:
 
 
 def _caption(blob: BlobProperties) -> Caption | None:
-    """Return None if there is no caption, or one that was made in another way than today's."""
+    """Return the blob's caption; None without one, or if another caption version made it."""
     version = blob.metadata.get(_VERSION)
     if version not in (CAPTION_VERSION, _BY_RULE):
         return None

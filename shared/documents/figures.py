@@ -1,7 +1,6 @@
-"""Pictures of documents, for those who may read the document: the blob itself, signed addresses, and small
-copies for a model that sees.
+"""Pictures of documents for authorised readers: blobs, signed URLs, and small copies for vision models.
 
-The document's row is read each time: a change of access counts at once.
+The document's row is read each time, so changed permissions apply at once.
 """
 
 import asyncio
@@ -24,24 +23,23 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
 
-_SEEN_SIDE_PX = 768  # some 800 tokens by the tiles of OpenAI's models, 1,000 by patches; labels stay readable
+_SEEN_SIDE_PX = 768  # about 800 tokens in OpenAI's tiles, 1,000 in patches; labels stay readable
 _SEEN_S = 3.0
-URL_LIFETIME_S = 2 * 3600.0  # an hour is promised; a page that is opened now may be looked at for a while
+URL_LIFETIME_S = 2 * 3600.0  # one hour is promised; pages stay open for a while
 
 
 async def readable_figure(
     doc_id: str, name: str, user: UserContext, services: DocumentServices
 ) -> BlobProperties:
-    """The blob of a picture, for a user who may read its document.
+    """Return a picture's blob for a user who may read its document.
 
     Raises:
-        DocumentNotFoundError: there is no such picture, or the user may not read the document; the two
-            look the same.
+        DocumentNotFoundError: the picture is missing or the document forbidden, indistinguishably.
     """
-    known = figure_name(doc_id, name)
-    readable = await readable_documents([doc_id], user, services) if known else frozenset()
-    blob_names = await _blob_names([known], services) if known and readable else {}
-    blob = await services.blobs.properties(WORK, blob_names[known]) if known in blob_names else None
+    file_name = figure_name(doc_id, name)
+    readable = await readable_documents([doc_id], user, services) if file_name else frozenset()
+    blob_names = await _blob_names([file_name], services) if file_name and readable else {}
+    blob = await services.blobs.properties(WORK, blob_names[file_name]) if file_name in blob_names else None
     if blob is None:
         raise DocumentNotFoundError(
             f"There is no figure {name[:80]!r} of a document {doc_id[:64]!r}.",
@@ -53,9 +51,9 @@ async def readable_figure(
 async def readable_documents(
     doc_ids: Collection[str], user: UserContext, services: DocumentServices
 ) -> frozenset[str]:
-    """Return those of the documents, and of the databases, that the user may read.
+    """Return the documents and databases that the user may read.
 
-    A citation of a table of a database names the database in a document's place.
+    A citation of a database table names the database instead of a document.
     """
     sources = readable_databases(user, services.settings.databases.sources)
     databases = frozenset(sources.keys() & set(doc_ids))
@@ -64,10 +62,9 @@ async def readable_documents(
 
 
 async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[str, str]:
-    """An address for each picture among the hits of a search, by block_id; the search trimmed them already.
+    """Return a URL for each picture among permission-filtered hits, by block_id.
 
-    Signed, and good for an hour at least; where nothing could be signed, the one in our own API, which wants
-    an identity.
+    URLs are signed for at least an hour. If signing fails, they point to our API, which requires an identity.
     """
     paths = {hit.block_id: path for hit in hits if (path := figure_path(hit.image_url))}
     names = {block_id: name_of_path(path) or "" for block_id, path in paths.items()}
@@ -79,9 +76,9 @@ async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[st
 
 
 async def signed_urls(names: Iterable[str], services: DocumentServices) -> dict[str, SignedUrl]:
-    """Return a signed address for each `{doc_id}/{name}` that the document's current version has.
+    """Return a signed URL for each `{doc_id}/{name}` in the document's current version.
 
-    Never raises for a failing service: what could not be signed is left out.
+    A failing service raises nothing: unsigned pictures are left out.
     """
     try:
         blob_names = await _blob_names(names, services)
@@ -93,9 +90,9 @@ async def signed_urls(names: Iterable[str], services: DocumentServices) -> dict[
 
 
 async def _blob_names(names: Iterable[str], services: DocumentServices) -> dict[str, str]:
-    """Return the blobs of pictures in the current versions of their documents, by `{doc_id}/{name}`.
+    """Return the blobs of pictures in the documents' current versions, by `{doc_id}/{name}`.
 
-    Pictures of documents without a version are left out.
+    Documents without a version are left out.
     """
     places = {name: name.partition("/")[::2] for name in dict.fromkeys(names)}
     doc_ids = list(dict.fromkeys(doc_id for doc_id, _ in places.values()))
@@ -117,9 +114,9 @@ async def _signed(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
 
 
 async def seen_pictures(hits: Sequence[Hit], services: DocumentServices) -> tuple[Picture, ...]:
-    """Return the pictures of blocks that the asker may read, in reduced size, as a model gets them.
+    """Return reduced pictures of readable blocks for a vision model.
 
-    One that can't be read in time, or is no picture, is left out.
+    Pictures that can't be read in time, or are invalid, are left out.
     """
     pictures = await run_together(*(_seen(hit, services) for hit in hits))
     return tuple(picture for picture in pictures if picture is not None)
@@ -144,14 +141,14 @@ async def _seen(hit: Hit, services: DocumentServices) -> Picture | None:
 
 
 def _reduced(content: bytes) -> bytes:
-    """A JPEG of at most 768 pixels a side; equal input gives equal output."""
+    """Return a JPEG with sides of at most 768 pixels; deterministic."""
     from PIL import Image
 
     with Image.open(io.BytesIO(content)) as picture:
         picture.thumbnail((_SEEN_SIDE_PX, _SEEN_SIDE_PX))
-        shown = Image.new("RGB", picture.size, "white")  # drawings are often transparent
+        flattened = Image.new("RGB", picture.size, "white")  # drawings are often transparent
         coloured = picture.convert("RGBA")
-        shown.paste(coloured, mask=coloured)
-    written = io.BytesIO()
-    shown.save(written, "JPEG", quality=85)
-    return written.getvalue()
+        flattened.paste(coloured, mask=coloured)
+    output = io.BytesIO()
+    flattened.save(output, "JPEG", quality=85)
+    return output.getvalue()

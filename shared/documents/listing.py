@@ -1,4 +1,4 @@
-"""Documents from the outside: which a user may see, complete or in work, and where their content lies."""
+"""Lists and details of documents for users: complete or in progress, with the location of their content."""
 
 import base64
 import binascii
@@ -30,7 +30,7 @@ AccessVia = Literal["owner", "person", "group", "department", "organisation", "e
 
 
 class DocumentView(Model):
-    """One document of a list: complete ones with their metadata, others with how far they are."""
+    """A document in a list: its metadata if complete, otherwise its progress."""
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(description="Name of the file.")
@@ -74,7 +74,7 @@ class DocumentView(Model):
 
 
 class DocumentList(Model):
-    """Answer of GET /api/documents. `cursor` gives the next page; null on the last one."""
+    """Response of GET /api/documents. `cursor` leads to the next page; null at the end."""
 
     documents: tuple[DocumentView, ...] = Field(description="The documents of this page.")
     count: int = Field(description="How many.")
@@ -82,10 +82,10 @@ class DocumentList(Model):
 
 
 class DocumentFacets(Model):
-    """Answer of GET /api/documents/facets: for each field its commonest values, of complete documents.
+    """Response of GET /api/documents/facets: the most frequent values of each field among complete documents.
 
     Attributes:
-        document_count: how many documents pass the filters.
+        document_count: number of documents that pass the filters.
     """
 
     document_type: tuple[FacetValue, ...] = Field(description="Kinds of documents, the commonest first.")
@@ -97,11 +97,11 @@ class DocumentFacets(Model):
 
 
 class PhaseView(Model):
-    """One phase of a document's last ingestion.
+    """A phase of a document's last ingestion.
 
     Attributes:
-        seconds: how long it took, or has taken so far; None for an end.
-        model_calls: answers of models that it cost.
+        seconds: duration so far; None for a final status.
+        model_calls: number of model replies it needed.
     """
 
     status: DocumentStatus = Field(description="Status.")
@@ -111,17 +111,18 @@ class PhaseView(Model):
 
 
 class DocumentDetail(DocumentView):
-    """Answer of GET /api/documents/{doc_id}.
+    """Response of GET /api/documents/{doc_id}.
 
     Attributes:
-        edited_fields: metadata that a person corrected.
-        may_change: whether the caller may correct, open, close and delete it.
-        owner_id: who owns it; only for those who may change it.
-        folder: where its sender put it, so that the same folder and name replace it; None when it came
-            otherwise than through the API. content_hash: sha256 hex of the version that is ready; "" before.
-            Both are only for those who may change it.
+        edited_fields: metadata corrected by a person.
+        may_change: whether the caller may correct, share and delete it.
+        owner_id, acl: owner and access list; only for callers who may change it.
+        folder: the sender's folder; the same folder and name replace the document. None unless uploaded
+            through the API. content_hash: SHA-256 of the ready version as hex; "" before. Both only for
+            callers who may change it.
+        access_via: why the caller may read it; names no group and nobody else.
         history: phases of the last ingestion, in order.
-        failed_tries: how often this version failed; after three it is left alone.
+        failed_tries: number of failures of this version; after three it is given up.
     """
 
     summary_standard: str | None = Field(default=None, description="What it is about, in a paragraph.")
@@ -135,14 +136,16 @@ class DocumentDetail(DocumentView):
 
 
 class DocumentDeleting(Model):
-    """Answer of DELETE /api/documents/{doc_id}: it is out of the list; the rest goes within moments."""
+    """Response of DELETE /api/documents/{doc_id}: the document is hidden, and its data is deleted within
+    moments.
+    """
 
     doc_id: str = Field(description="The document.")
     status: Literal["deleting"] = Field(default="deleting", description="Always `deleting`.")
 
 
 class ListPosition(Model):
-    """The last document of a page: one in work by its name, a complete one by its date."""
+    """The last document of a page: by name if in progress, by date if complete."""
 
     doc_id: str = Field(min_length=1, max_length=100)
     filename: str | None = None
@@ -150,16 +153,16 @@ class ListPosition(Model):
 
 
 def write_cursor(position: ListPosition) -> str:
-    """The position as a cursor, opaque to callers."""
+    """Encode the position as an opaque cursor."""
     text = position.model_dump_json(exclude_none=True)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str) -> ListPosition | None:
-    """The position; None for an empty cursor: the list begins.
+    """Decode a cursor; None for an empty one, at the start of the list.
 
     Raises:
-        CallerError: invalid cursor.
+        CallerError: the cursor is invalid.
     """
     if not cursor:
         return None
@@ -174,7 +177,7 @@ def read_cursor(cursor: str) -> ListPosition | None:
 
 
 def older_than(upload_date: datetime, doc_id: str) -> str:
-    """OData for complete documents behind this one, in the order of the list."""
+    """Return the OData condition for complete documents after this one in list order."""
     instant = upload_date.astimezone(UTC).isoformat().replace("+00:00", "Z")
     same = f"upload_date eq {instant} and doc_id gt {quote(doc_id)}"
     return f"upload_date lt {instant} or ({same})"
@@ -187,12 +190,12 @@ _SHOWN = set(DocumentView.model_fields) & set(DocumentRecord.model_fields)
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which documents are listed.
+    """Criteria of listed documents.
 
     Attributes:
-        filters: of complete documents; one in work has no metadata yet, so it passes none.
-        status: "" = all of them.
-        words: that the name of a document in work, or failed, must hold.
+        filters: of complete documents; documents in progress have no metadata and never match.
+        status: "" = all.
+        words: required in the file name of a document in progress or failed.
     """
 
     filters: Filters
@@ -200,7 +203,7 @@ class Wanted:
     words: str = ""
 
     def admits(self, view: DocumentView) -> bool:
-        """Whether a document that the index does not know is one of them."""
+        """Return whether a document that is missing from the index matches."""
         status = "failed" if view.status == "failed" else "working"
         name = view.filename.casefold()
         return self.status in ("", status) and all(word in name for word in self.words.casefold().split())
@@ -209,47 +212,49 @@ class Wanted:
 async def list_documents(
     user: UserContext,
     services: DocumentServices,
-    wanted: Wanted,
+    criteria: Wanted,
     limit: int = _MAX_LISTED,
     cursor: str = "",
 ) -> DocumentList:
-    """The user's documents: those in work or failed first, then the complete ones, newest first.
+    """Return the user's documents: in progress or failed first, then complete ones, newest first.
 
-    A document whose new version is in work, or failed, is listed as the complete one that it is still.
+    While a new version is in progress or has failed, the document is listed with its visible version.
 
     Raises:
-        CallerError: invalid cursor.
+        CallerError: the cursor is invalid.
     """
     position = read_cursor(cursor)
-    found: list[DocumentView] = []
-    filters = wanted.filters
-    is_at_work = not filters and wanted.status != "ready"
+    views: list[DocumentView] = []
+    filters = criteria.filters
+    is_at_work = not filters and criteria.status != "ready"
     if is_at_work and (position is None or position.filename is not None):
-        found = await _in_work(user, services, wanted, position, limit + 1)
-    positions = [ListPosition(doc_id=view.doc_id, filename=view.filename) for view in found]
-    if len(found) <= limit and wanted.status in ("", "ready"):
+        views = await _in_work(user, services, criteria, position, limit + 1)
+    positions = [ListPosition(doc_id=view.doc_id, filename=view.filename) for view in views]
+    if len(views) <= limit and criteria.status in ("", "ready"):
         behind = (
             older_than(position.upload_date, position.doc_id) if position and position.upload_date else None
         )
         rows = RowsReadOnce(services.documents)
-        complete = await _search(user, services, rows).page(filters, behind, limit + 1 - len(found))
+        complete = await _search(user, services, rows).page(filters, behind, limit + 1 - len(views))
         positions += [ListPosition(doc_id=one.doc_id, upload_date=one.upload_date) for one in complete]
-        found += await _listed(complete, user, rows)
-    shown = tuple(found[:limit])
-    further = write_cursor(positions[limit - 1]) if len(found) > limit else None
-    return DocumentList(documents=shown, count=len(shown), cursor=further)
+        views += await _listed(complete, user, rows)
+    page = tuple(views[:limit])
+    further = write_cursor(positions[limit - 1]) if len(views) > limit else None
+    return DocumentList(documents=page, count=len(page), cursor=further)
 
 
 async def find_documents(
     text: str, user: UserContext, services: DocumentServices, filters: Filters, limit: int
 ) -> DocumentList:
-    """Complete documents whose names, tags, people or summaries match `text`, best first; one page."""
+    """Return one page of complete documents whose names, tags, people or summaries
+    match `text`, best first.
+    """
     rows = RowsReadOnce(services.documents)
-    found = await _search(user, services, rows).find(text, filters, limit)
-    return DocumentList(documents=tuple(await _listed(found, user, rows)), count=len(found))
+    records = await _search(user, services, rows).find(text, filters, limit)
+    return DocumentList(documents=tuple(await _listed(records, user, rows)), count=len(records))
 
 
-_SKIP = re.compile(r"skip-([0-9]{1,6})")  # the service skips 100,000 rows at most
+_SKIP = re.compile(r"skip-([0-9]{1,6})")  # the service's limit of `skip` is 100,000
 
 
 async def sorted_documents(
@@ -261,26 +266,26 @@ async def sorted_documents(
     limit: int = _MAX_LISTED,
     cursor: str = "",
 ) -> DocumentList:
-    """List complete documents in the order of a field.
+    """List complete documents sorted by a field.
 
     Raises:
-        CallerError: invalid cursor.
+        CallerError: the cursor is invalid.
     """
-    found = _SKIP.fullmatch(cursor)
-    if cursor and found is None:
+    match = _SKIP.fullmatch(cursor)
+    if cursor and match is None:
         raise CallerError("Invalid cursor.", "Send the cursor of the page before.")
-    skip = int(found[1]) if found else 0
+    skip = int(match[1]) if match else 0
     rows = RowsReadOnce(services.documents)
     records, next_skip = await _search(user, services, rows).sorted_page(filters, sort_by, skip, limit)
-    shown = tuple(await _listed(records, user, rows))
+    views = tuple(await _listed(records, user, rows))
     further = None if next_skip is None else f"skip-{next_skip}"
-    return DocumentList(documents=shown, count=len(shown), cursor=further)
+    return DocumentList(documents=views, count=len(views), cursor=further)
 
 
 async def count_documents(
     user: UserContext, services: DocumentServices, filters: Filters, text: str = ""
 ) -> DocumentFacets:
-    """What values there are to filter by, and how many of the user's documents have each."""
+    """Return the values to filter by, with the number of the user's documents for each."""
     fields = tuple(name for name in DocumentFacets.model_fields if name != "document_count")
     counted, total = await _search(user, services).facets(fields, filters, _MAX_LISTED, text)
     return DocumentFacets.model_validate({**counted, "document_count": total})
@@ -289,14 +294,14 @@ async def count_documents(
 async def _in_work(
     user: UserContext,
     services: DocumentServices,
-    wanted: Wanted,
+    criteria: Wanted,
     position: ListPosition | None,
     most: int,
 ) -> list[DocumentView]:
-    """The first of those that the index does not know, behind the position."""
+    """Return the first documents after the position that are missing from the index."""
     states = [state async for state in services.documents.unfinished() if may_see(user, state)]
     shown = (_with_access(view_of_state(state), _access_of(state), user) for state in states)
-    views = sorted(filter(wanted.admits, shown), key=_name_and_id)
+    views = sorted(filter(criteria.admits, shown), key=_name_and_id)
     if position is not None:
         views = [view for view in views if _name_and_id(view) > (position.filename or "", position.doc_id)]
     found: list[DocumentView] = []
@@ -314,10 +319,10 @@ def _name_and_id(view: DocumentView) -> tuple[str, str]:
 
 
 async def get_document(doc_id: str, user: UserContext, services: DocumentServices) -> DocumentDetail:
-    """One document, complete or in work, with the history of its last ingestion.
+    """Return one document, complete or in progress, with its last ingestion's history.
 
     Raises:
-        DocumentNotFoundError: there is none, or the user may not see it; the two look the same.
+        DocumentNotFoundError: it is missing or forbidden, indistinguishably.
     """
     state = await services.documents.get(doc_id)
     if state is not None and state.status != "ready" and may_see(user, state):
@@ -333,8 +338,9 @@ async def get_document(doc_id: str, user: UserContext, services: DocumentService
 async def get_own_document(
     state: DocumentState, user: UserContext, services: DocumentServices
 ) -> DocumentDetail:
-    """A document that the user may change, whose state is at hand. Who may change it need not be able to read
-    it: then only its name and how far it is are shown."""
+    """Return a document that the user may change. Users who may change but not read it see only name and
+    progress.
+    """
     try:
         return await get_document(state.doc_id, user, services)
     except DocumentNotFoundError:
@@ -343,17 +349,17 @@ async def get_own_document(
 
 @dataclass(frozen=True)
 class ReadableDocument:
-    """A document that the reader may read, as it is now."""
+    """A readable document in its current state."""
 
     record: DocumentRecord
     state: DocumentState
 
 
 async def readable_document(doc_id: str, user: UserContext, services: DocumentServices) -> ReadableDocument:
-    """A document for a user who may read it: by the index, and by the rights that are about to hold.
+    """Return a document that the user may read under both its current and its pending permissions.
 
     Raises:
-        DocumentNotFoundError: there is none, or the user may not read it; the two look the same.
+        DocumentNotFoundError: it is missing or forbidden, indistinguishably.
     """
     record = await _search(user, services).get(doc_id)
     state = await services.documents.get(doc_id)
@@ -365,17 +371,17 @@ async def readable_document(doc_id: str, user: UserContext, services: DocumentSe
 
 
 async def readable_blob(doc_id: str, user: UserContext, services: DocumentServices) -> BlobProperties:
-    """The blob with the document's content, for a user who may read it by the rights of that very version.
+    """Return the blob of a document's content for a user who may read exactly this version.
 
     Raises:
-        DocumentNotFoundError: there is none, or the user may not read it.
-        ConflictError: a newer version lies in the container, whose rights are not applied yet.
+        DocumentNotFoundError: it is missing or forbidden.
+        ConflictError: the container has a newer version whose permissions are not applied yet.
     """
     state = (await readable_document(doc_id, user, services)).state
     blob = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if blob is None:
         raise DocumentNotFoundError(f"There is no document {doc_id[:64]!r}.", "It has just been deleted.")
-    # The index knows the version that was ingested; the blob may be another one, for other readers.
+    # The index describes the ingested version; the blob may be a newer one with other readers.
     if blob.etag != state.blob_etag:
         raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")
     return blob
@@ -457,7 +463,7 @@ def _access_via(user: UserContext, access: _Access) -> Iterator[AccessVia]:
         "everyone": {"*"},
     }
     if user.user_id == access.owner_id:
-        yield "owner"  # who is in the list, too
+        yield "owner"  # owners are also in the list
         acl.discard(user.user_id)
     yield from (way for way, principals in ways.items() if acl & principals)
 
@@ -468,7 +474,7 @@ def _history(state: DocumentState) -> tuple[PhaseView, ...]:
         PhaseView(
             status=phase.status,
             at=phase.at,
-            # A phase may begin on one machine and end on another, whose clock is behind.
+            # A phase may start on one machine and end on another whose clock is behind.
             seconds=None if phase.status in _ENDS else max(0.0, round((end - phase.at).total_seconds(), 3)),
             model_calls=phase.model_calls,
         )
@@ -477,7 +483,7 @@ def _history(state: DocumentState) -> tuple[PhaseView, ...]:
 
 
 def view_of_state(state: DocumentState) -> DocumentView:
-    """A document of which only its progress is shown."""
+    """Return the view of a document that shows only its progress."""
     return DocumentView(
         doc_id=state.doc_id,
         filename=state.filename,

@@ -1,4 +1,4 @@
-"""Pieces, figures and blocks of a document, and what its ingestion keeps in the work container."""
+"""Elements, figures and blocks of a document, and ingestion data in the work container."""
 
 from typing import Literal
 
@@ -11,11 +11,11 @@ ElementKind = Literal["heading", "paragraph", "list_item", "table", "code", "fig
 
 
 class Picture(Model):
-    """A picture that a parser wrote into its work folder, as `{key}.png`.
+    """A picture that a parser wrote into its work folder as `{key}.png`.
 
     Attributes:
-        key: sha256 hex of the PNG.
-        words: the words in it, as far as they are known; they stand in the document's text, too.
+        key: SHA-256 of the PNG, as hex.
+        words: words in the picture, if known; also part of the document's text.
     """
 
     key: str
@@ -25,17 +25,17 @@ class Picture(Model):
 
 
 class Element(Model):
-    """One structural piece of a parsed document, in reading order.
+    """A structural element of a parsed document, in reading order.
 
     Attributes:
-        kind: what it is; a table's text is a Markdown table, header row first.
-        text: plain text, white space folded, lines of one paragraph joined. Of a figure: what names it, such
-            as "Figure 3: Flow" or a picture's alternative text; words in it are elements of their own.
-        page_number: 1-based; None where the format has no pages.
-        level: 1-6 for headings, else None.
+        kind: a table's text is a Markdown table, header row first.
+        text: plain text with collapsed white space and joined lines. For a figure, its name, such as "Figure
+            3: Flow" or alternative text; words in the figure are separate elements.
+        page_number: 1-based; None for formats without pages.
+        level: 1-6 for headings, otherwise None.
         start_seconds: offset in the recording, for transcripts.
-        cues: when its words are said (shared/evidence/cues.py).
-        picture: of a figure, what can be shown; None where it could not be extracted.
+        cues: times of its words (shared/evidence/cues.py).
+        picture: of a figure; None if it could not be extracted.
     """
 
     kind: ElementKind
@@ -48,14 +48,14 @@ class Element(Model):
 
 
 class ParsedDocument(Model):
-    """What a parser returns.
+    """A parser's result.
 
     Attributes:
         elements: in reading order.
-        page_count: pages, slides or sheets; None where the format has none.
-        title, author: from the file's own properties, None when absent or meaningless.
-        unreadable_pages: how many of them hold text that could not be read, or nothing that could.
-        warnings: sentences for people, such as "Pages 3-5 hold no text (scanned?)".
+        page_count: pages, slides or sheets; None for formats without them.
+        title, author: from the file's properties; None if missing or meaningless.
+        unreadable_pages: number of pages with unreadable or no text.
+        warnings: sentences for users, such as "Pages 3-5 hold no text (scanned?)".
     """
 
     elements: tuple[Element, ...]
@@ -67,14 +67,14 @@ class ParsedDocument(Model):
 
 
 class Chunk(Model):
-    """A piece of text small enough to embed, before it belongs to a document's record.
+    """A piece of text small enough to embed.
 
     Attributes:
-        text: what is indexed, shown and quoted.
-        place: position among the document's elements at which it begins, from 0.
-        heading_path: "3 Safety > 3.2 Valves"; empty when there is none.
-        kind: "table" chunks hold a whole table, or rows of one with its header; a "card" describes one that
-            can be calculated with.
+        text: indexed, shown and quoted.
+        place: index of the element where it starts, from 0.
+        heading_path: "3 Safety > 3.2 Valves"; empty if there is none.
+        kind: a "table" is a whole table, or rows with its header; a "card" describes a table that SQL can
+            query.
     """
 
     text: str
@@ -87,13 +87,13 @@ class Chunk(Model):
 
 
 class Figure(Model):
-    """A figure that is worth its own block; its PNG lies under its key.
+    """A figure that gets its own block; its PNG is stored under its key.
 
     Attributes:
-        label: what names it in the document; empty when nothing does.
-        context: the text before and after it.
-        words: the words in it, as far as they are known.
-        place: position among the document's elements, from 0.
+        label: its name in the document; empty without one.
+        context: text before and after it.
+        words: words in it, if known.
+        place: index among the document's elements, from 0.
     """
 
     key: str
@@ -108,19 +108,19 @@ class Figure(Model):
 
 
 class Caption(Model):
-    """What is said of a figure. `by_model` is false when a rule made it from the text around the figure."""
+    """The caption of a figure. `by_model` is False if a rule derived it from the surrounding text."""
 
     text: str
     by_model: bool
 
 
 class Block(Model):
-    """One row of the `content-blocks` index, without its vector and without what is copied from the document.
+    """A row of the `content-blocks` index, without its vector and the fields copied from the document.
 
     Attributes:
-        block_id: stable: derived from doc_id, content and its occurrence, so an unchanged block keeps its id.
-        ordinal: place in the document in reading order, text and figures counted together from 0.
-        content_hash: sha256 hex of everything whose change needs an index write.
+        block_id: derived from doc_id, content and occurrence, so unchanged blocks keep their id.
+        ordinal: position in reading order, text and figures together, from 0.
+        content_hash: SHA-256 of everything whose change requires an index write, as hex.
     """
 
     block_id: str
@@ -142,11 +142,11 @@ Corrections = dict[str, str | tuple[str, ...] | None]
 
 
 class DescribedFile(DocumentMetadata):
-    """A version's metadata before any correction by people.
+    """A version's metadata before corrections by people.
 
     Attributes:
-        by_model: False when rules made them.
-        described_as: the file name that the model was given.
+        by_model: False if rules derived it.
+        described_as: the file name given to the model.
     """
 
     by_model: bool = True
@@ -154,13 +154,13 @@ class DescribedFile(DocumentMetadata):
 
 
 class Manifest(Model):
-    """What an ingestion may have written of a version; stored before its first block.
+    """The blocks that an ingestion may have written for a version; stored before the first of them.
 
     Attributes:
-        block_ids: the blocks that belong to the version; while it is being made, those that may.
-        other_ids: blocks to delete when the version is the current one: what its ingestion found in the
-            index, and what it may have written and not used.
-        described: the metadata, so that a repair or a copy asks no model again. None = ask again.
+        block_ids: blocks of the version; during ingestion, its possible blocks.
+        other_ids: blocks to delete when the version becomes current: those found in the index by its
+            ingestion, and possibly written but unused ones.
+        described: the metadata, so that repairs and copies need no model call. None = ask again.
     """
 
     block_ids: tuple[str, ...]
@@ -169,11 +169,11 @@ class Manifest(Model):
 
 
 class Original(Model):
-    """The document of which another one is a copy; `doc_id` None = there is none.
+    """The document that another one is a copy of; `doc_id` None = none.
 
     Attributes:
         folder: of the original's version.
-        corrections: of the original, if its owner is the copy's: they move along if its file is gone.
+        corrections: of the original, if it has the same owner; they are taken over if its file was deleted.
     """
 
     doc_id: str | None = None

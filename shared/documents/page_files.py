@@ -1,7 +1,7 @@
-"""What documents are read from by people: their pieces in order.
+"""Stored reading views of documents: their elements in order.
 
-Files of a version's folder (`versions`). Pictures of pages (shared/ingestion/page_pictures.py) and tables
-that SQL can ask (shared/tables/table_files.py) lie there, too.
+They are files in a version's folder (`versions`), like page pictures (shared/ingestion/page_pictures.py) and
+tables for SQL (shared/tables/table_files.py).
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from shared.platform.names import WORK
 
 
 async def put_reading(blobs: BlobStore, folder: str, source: Path) -> None:
-    """Store the outline and the parts that the parser left in `source`."""
-    for name in (PARTS_FILE, OUTLINE_FILE):  # an outline is never stored without its parts
+    """Store the outline and the parts that the parser wrote to `source`."""
+    for name in (PARTS_FILE, OUTLINE_FILE):  # parts first, so that an outline never exists without them
         content = await asyncio.to_thread((source / name).read_bytes)
         await blobs.write(WORK, folder + name, content)
 
 
 async def get_outline(blobs: BlobStore, folder: str) -> Outline:
-    """Return the outline of a version. NotFoundError if the version is gone."""
+    """Return a version's outline. Raise NotFoundError if the version was deleted."""
     content = await blobs.read(WORK, folder + OUTLINE_FILE)
     return await asyncio.to_thread(Outline.from_stored, content)
 
@@ -32,10 +32,10 @@ async def get_outline(blobs: BlobStore, folder: str) -> Outline:
 async def get_parts(
     blobs: BlobStore, folder: str, parts: Sequence[Part]
 ) -> AsyncIterator[tuple[Element, ...]]:
-    """Read neighbouring parts of a version, one at a time.
+    """Yield consecutive parts of a version.
 
     Raises:
-        NotFoundError, ConflictError: the version is gone.
+        NotFoundError, ConflictError: the version was deleted.
     """
     name = folder + PARTS_FILE
     stored = await blobs.properties(WORK, name)

@@ -1,4 +1,6 @@
-"""A page of a document, and its readable text, as whole HTML pages. Pure. No script; links are our own."""
+"""Complete HTML pages of a document's page or readable text. Pure. They have no script, and only our own
+links.
+"""
 
 import base64
 import hashlib
@@ -30,17 +32,17 @@ BY_MODEL = "Described by a model; the picture itself is the source."
 
 
 class ElementsHtml:
-    """Writes the pieces of one view; the first mark of all gets the anchor."""
+    """Renders the elements of one view; its first mark gets the anchor."""
 
     def __init__(
         self, source_url: str | None = None, *, shows_pages: bool = False, anchor: str = CITED_ID
     ) -> None:
-        """Begin a view.
+        """Start a view.
 
         Args:
-            source_url: where a recording can be seen.
-            shows_pages: a line where a page begins.
-            anchor: what an address calls the first mark.
+            source_url: URL of the recording.
+            shows_pages: whether to draw a line at page starts.
+            anchor: id of the first mark.
         """
         self._anchor_name = anchor
         self._source_url = source_url
@@ -50,7 +52,7 @@ class ElementsHtml:
         self._anchors: set[str] = set()
 
     def written(self, elements: Sequence[ViewedElement]) -> str:
-        """The HTML of all pieces; list items that follow each other are one list."""
+        """Return the HTML of all elements; consecutive list items form one list."""
         parts: list[str] = []
         for key, group in groupby(elements, key=lambda one: (one.kind == "list_item", one.page_number)):
             is_list, page_number = key
@@ -79,7 +81,7 @@ class ElementsHtml:
         return f"<{tag}{self._anchor(element)}>{self._moment(element)}{text}</{tag}>"
 
     def _anchor(self, element: ViewedElement) -> str:
-        """Where the address of a moment leads."""
+        """Return the anchor of the element's moment."""
         if element.start_seconds is None or (name := moment_id(element.start_seconds)) in self._anchors:
             return ""
         self._anchors.add(name)
@@ -105,8 +107,8 @@ class ElementsHtml:
             lines.append(as_text(figure.caption))
         if figure.by_model:
             lines.append(f"<small>{BY_MODEL}</small>")
-        said = "<br>".join(lines)
-        caption = f'<figcaption dir="auto">{said}</figcaption>' if said else ""
+        html = "<br>".join(lines)
+        caption = f'<figcaption dir="auto">{html}</figcaption>' if html else ""
         return f'<figure class="picture">{_image(figure, element.text)}{caption}</figure>'
 
     def _table(self, element: ViewedElement) -> str:
@@ -124,7 +126,7 @@ class ElementsHtml:
         )
 
     def _marked(self, element: ViewedElement, start: int, end: int) -> str:
-        """The characters from `start` to `end`, with the marks that touch them."""
+        """Return the characters from `start` to `end` with overlapping marks."""
         parts: list[str] = []
         position = start
         for mark in _within(element.marks, start, end):
@@ -138,22 +140,24 @@ class ElementsHtml:
 
 
 def after_bullet(element: ViewedElement) -> int:
-    """Where the text of a list item begins: some formats keep the sign before it, and a list has its own."""
-    found = _BULLET.match(element.text) if element.kind == "list_item" else None
-    return found.end() if found else 0
+    """Return where a list item's text starts, because some formats keep the bullet and HTML adds its own."""
+    match = _BULLET.match(element.text) if element.kind == "list_item" else None
+    return match.end() if match else 0
 
 
 def moment_id(seconds: float) -> str:
-    """The anchor of a moment: `t-83`. Fractions are cut off, as in the addresses that lead there."""
+    """Return the anchor of a moment, such as `t-83`, with fractions cut off as in links."""
     return f"t-{max(0, int(seconds))}"
 
 
 def table_rows(markdown: str) -> Iterator[list[tuple[int, int]]]:
-    """The cells of a Markdown table as (start, end) in its text, row by row, without the rule."""
+    """Yield the cells of a Markdown table as (start, end) positions, row by row,
+    without the delimiter row.
+    """
     offset = 0
     for line in markdown.split("\n"):
         if line.startswith("|") and not _RULE.fullmatch(line):
-            borders = [found.start() for found in _PIPE.finditer(line)]
+            borders = [match.start() for match in _PIPE.finditer(line)]
             yield [_stripped(line, left + 1, right, offset) for left, right in pairwise(borders)]
         offset += len(line) + 1
 
@@ -176,7 +180,7 @@ def _image(figure: ViewedFigure, label: str) -> str:
 
 
 def as_text(text: str) -> str:
-    """Text as it may stand in HTML, also between quotes."""
+    """Escape text for HTML, including attributes."""
     return escape(_CONTROL.sub("", text))
 
 
@@ -189,7 +193,7 @@ _FENCE = re.compile(r"`{3,}")
 def readable_markdown(view: ReadableView) -> str:
     """Return a part of the text as Markdown.
 
-    The first part begins with the document's title, and omits a first heading that repeats it.
+    The first part starts with the document's title, without a first heading that repeats it.
     """
     title, elements = view.title or view.filename, view.elements
     parts = []
@@ -206,7 +210,7 @@ def _plain(text: str) -> str:
 
 
 def _joined_lists(parts: Sequence[str], elements: Sequence[ViewedElement]) -> list[str]:
-    """Items of a list without blank lines between them."""
+    """Join list items without blank lines between them."""
     joined: list[str] = list(parts[: len(parts) - len(elements)])
     was_item = False
     for part, element in zip(parts[len(joined) :], elements, strict=True):
@@ -266,11 +270,11 @@ POLICY = (
 TEXT_ID = "cited-text"
 """The anchor of the first marked place in the text, where the picture has marks, too."""
 
-_SEEN_ABOVE = 0.12  # of a page: so much is seen above the passage when an address leads to it
+_SEEN_ABOVE = 0.12  # share of a page visible above the passage when a link leads to it
 
 
 def page_html(view: PageView) -> str:
-    """One page: its picture with the cited passage marked, next to its text."""
+    """Return one page: its picture with the cited passage marked, next to its text."""
     noun = "Page" if view.has_pages else "Part"
     place = f"{noun} {view.page_number} of {view.page_count}"
     path = f"/api/documents/{view.doc_id}/pages"
@@ -282,7 +286,7 @@ def page_html(view: PageView) -> str:
         _link(view.readable_url, "Whole text"),
         *_sources(view),
     ]
-    # An address leads to the passage in the picture, where there is one: it says more than its text.
+    # Links lead to the passage in the picture if there is one, because it shows more than the text.
     anchor = TEXT_ID if _has_boxes(view) else CITED_ID
     text = ElementsHtml(view.source_url, anchor=anchor).written(view.elements)
     if not text:
@@ -296,7 +300,7 @@ def page_html(view: PageView) -> str:
 
 
 def readable_html(view: ReadableView) -> str:
-    """A part of the whole text."""
+    """Return a part of the whole text."""
     path = f"/api/documents/{view.doc_id}/readable"
     is_first = view.previous_cursor is None
     links = [
@@ -357,23 +361,23 @@ def _sources(view: DocumentText) -> list[str]:
 def _cited(cited: CitedPassage | None, view: DocumentText) -> str:
     if cited is None:
         return ""
-    said = '<span class="badge">verbatim in the document</span>' if cited.verified else "from a description"
+    badge = '<span class="badge">verbatim in the document</span>' if cited.verified else "from a description"
     return (
         f'<aside class="cited" aria-label="Cited passage"><p><strong>Cited passage [{cited.n}]</strong> · '
-        f"{said}</p>\n<blockquote>{as_text(cited.quote)}</blockquote>\n{_where(cited, view)}</aside>"
+        f"{badge}</p>\n<blockquote>{as_text(cited.quote)}</blockquote>\n{_where(cited, view)}</aside>"
     )
 
 
 def _where(cited: CitedPassage, view: DocumentText) -> str:
-    """Where to look for it; empty when there is nothing to say."""
+    """Return a hint where to find the passage; empty if there is nothing to say."""
     if isinstance(view, PageView) and _has_boxes(view):
         in_text = any(element.marks for element in view.elements)
         second = f' · <a href="#{TEXT_ID}">in the text</a>' if in_text else ""
         return f'<p>Marked: <a href="#{CITED_ID}">in the picture</a>{second}</p>'
     if cited.is_marked:
         return f'<p>Marked: <a href="#{CITED_ID}">in the text</a></p>'
-    shown = view.page_number if isinstance(view, PageView) and view.has_pages else None
-    if cited.page_number is not None and shown is not None and cited.page_number != shown:
+    page_number = view.page_number if isinstance(view, PageView) and view.has_pages else None
+    if cited.page_number is not None and page_number is not None and cited.page_number != page_number:
         address = f"/api/documents/{view.doc_id}/pages/{cited.page_number}?run={cited.run_id}&n={cited.n}"
         return f'<p>It stands on <a href="{as_text(address)}">page {cited.page_number}</a>.</p>'
     return "<p>It could not be marked here: the document may have changed since it was cited.</p>"

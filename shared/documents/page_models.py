@@ -1,4 +1,4 @@
-"""Documents as people read them: one page with its picture, or the whole text in parts."""
+"""Models of documents as read by people: one page with its picture, or the whole text in parts."""
 
 import re
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def _plain(text: Any) -> Any:
-    """Python reads more as a number than people mean: `1_0`, ` 1`, digits of other scripts."""
+    """Accept only ASCII digits: Python also parses `1_0`, ` 1` and digits of other scripts."""
     if isinstance(text, str) and not _DIGITS.fullmatch(text):
         raise ValueError("takes a whole number in plain digits")
     return text
@@ -23,20 +23,20 @@ Number = Annotated[int, Field(ge=0, le=999_999_999), BeforeValidator(_plain)]
 
 
 class CitationQuery(Model):
-    """Of what a citation leads to. One that is not the caller's own marks nothing."""
+    """Parameters that name a citation. Somebody else's citation marks nothing."""
 
     run: str = Field(default="", max_length=64, description="The run whose answer cites it.")
     n: Number = Field(default=0, description="The citation's number.")
 
 
 class PageQuery(CitationQuery):
-    """Of a page."""
+    """Parameters of a page."""
 
     words: bool = Field(default=False, description="Whether the picture's words come with it, as JSON.")
 
 
 class PictureQuery(Model):
-    """Of a page's picture."""
+    """Parameters of a page's picture."""
 
     width: Number = Field(
         default=0,
@@ -45,7 +45,9 @@ class PictureQuery(Model):
 
 
 class ReadableQuery(CitationQuery):
-    """Of the readable view: by cursor, else by citation, page or moment; else from the beginning."""
+    """Parameters of the readable view: cursor, otherwise citation, page or moment,
+    otherwise the beginning.
+    """
 
     cursor: str = Field(
         default="", pattern=r"^([0-9]{1,7})?$", description="`cursor` or `previous_cursor` of a view."
@@ -55,10 +57,7 @@ class ReadableQuery(CitationQuery):
 
 
 class PageSheet(Model):
-    """A rendered page: the size of its picture, and its words in the order of the page's content.
-
-    `words` is empty for a scan.
-    """
+    """A rendered page: picture size, and words in content order (empty for a scan)."""
 
     width_px: int
     height_px: int
@@ -66,13 +65,13 @@ class PageSheet(Model):
 
 
 class Part(Model):
-    """A run of pieces that views read together.
+    """A range of elements that views load together.
 
     Attributes:
-        start: index of its first piece in the document.
-        first_byte, size_bytes: where its JSON stands in the stored reading.
-        pages: the lowest and the highest page number of its pieces; None without any.
-        first_moment: when the first of its pieces is said, in seconds of the recording.
+        start: index of its first element in the document.
+        first_byte, size_bytes: position of its JSON in the stored reading.
+        pages: lowest and highest page number of its elements; None without any.
+        first_moment: start of its first element in the recording, in seconds.
     """
 
     start: int
@@ -83,7 +82,7 @@ class Part(Model):
 
 
 class Outline(Model):
-    """The parts of one version of a document, kept with them as long as the version lives."""
+    """The parts of one version of a document, stored as long as the version."""
 
     parts: tuple[Part, ...]
     piece_count: int
@@ -91,12 +90,12 @@ class Outline(Model):
 
     @property
     def last_page(self) -> int:
-        """The highest page number of any piece; 0 without any."""
+        """The highest page number of any element; 0 without any."""
         return max((part.pages[1] for part in self.parts if part.pages), default=0)
 
 
 class TextMark(Model):
-    """Characters of a text that are marked: from `start`, up to `end` without it."""
+    """Marked characters of a text, from `start` up to but excluding `end`."""
 
     start: int = Field(description="Where it begins, in characters.")
     end: int = Field(description="Where it ends, in characters.")
@@ -106,10 +105,10 @@ class ViewedFigure(Model):
     """A picture among the text.
 
     Attributes:
-        path: its address in our own API, which wants an identity.
-        image_url: a signed address that needs none, for at least an hour; None where nothing could be signed.
-        caption: None = nobody described it.
-        by_model: a model wrote the caption from the picture: it proves nothing.
+        path: its URL in our API, which requires an identity.
+        image_url: signed for at least an hour; None if signing failed.
+        caption: None without one.
+        by_model: whether a model wrote the caption, which then proves nothing.
     """
 
     path: str
@@ -119,13 +118,13 @@ class ViewedFigure(Model):
 
 
 class ViewedElement(Model):
-    """One piece of a document.
+    """One element of a document.
 
     Attributes:
-        text: plain text; of a table, a Markdown table, header row first.
-        level: 1-6 for headings, else None.
-        marks: where the cited passage stands in `text`.
-        figure: of a figure, its picture; None where there is none.
+        text: plain text; a table is a Markdown table, header row first.
+        level: 1-6 for headings, otherwise None.
+        marks: the cited passage in `text`.
+        figure: the picture of a figure; None without one.
     """
 
     kind: ElementKind = Field(description="What it is.")
@@ -145,8 +144,8 @@ class CitedPassage(Model):
     """The citation that a view was opened with.
 
     Attributes:
-        page_number: where it stands; None = the document has no pages.
-        is_marked: it was found in what is shown, and is marked there.
+        page_number: None for documents without pages.
+        is_marked: whether it was found and marked in this view.
     """
 
     run_id: str = Field(description="The run.")
@@ -161,11 +160,11 @@ class ViewedPicture(Model):
     """The picture of a page.
 
     Attributes:
-        path: its address in our own API, which wants an identity.
-        image_url: a signed address that needs none, for at least an hour; None until the picture was made.
-        width_px, height_px: None until it was made.
-        marks: where the cited passage stands.
-        words: all words in the order of the page's content, if they were asked for; none of a scan.
+        path: its URL in our API, which requires an identity.
+        image_url: signed for at least an hour; None until the picture was rendered.
+        width_px, height_px: None until it was rendered.
+        marks: positions of the cited passage.
+        words: all words in content order, if requested; none for a scan.
     """
 
     path: str
@@ -177,12 +176,12 @@ class ViewedPicture(Model):
 
 
 class DocumentText(Model):
-    """What each view of a document tells.
+    """Common fields of a document's views.
 
     Attributes:
-        source_url: where the document was taken from, if somebody said so.
-        cited: None when no citation was asked for, or the caller has no such citation of this document.
-        content_url: the file.
+        source_url: where the document came from, if known.
+        cited: None if no citation was requested, or the caller has no such citation of this document.
+        content_url: URL of the file.
     """
 
     doc_id: str = Field(description="The document.")
@@ -202,14 +201,14 @@ class DocumentText(Model):
 
 
 class PageView(DocumentText):
-    """Answer of GET /api/documents/{doc_id}/pages/{page}.
+    """Response of GET /api/documents/{doc_id}/pages/{page}.
 
     Attributes:
-        page_number: counted from 1; slide or sheet of a presentation or workbook. A document without pages
-            is cut into parts, which are counted the same way.
-        has_pages: its own pages, not parts of ours.
-        picture: None where the format has no pages to make pictures of.
-        readable_url: the whole text.
+        page_number: counted from 1; slide or sheet of a presentation or workbook. A document without pages is
+            cut into parts, counted the same way.
+        has_pages: whether these are its own pages rather than parts.
+        picture: None for formats without page pictures.
+        readable_url: URL of the whole text.
     """
 
     page_number: int
@@ -220,11 +219,11 @@ class PageView(DocumentText):
 
 
 class ReadableView(DocumentText):
-    """Answer of GET /api/documents/{doc_id}/readable: a part of the document's text.
+    """Response of GET /api/documents/{doc_id}/readable: a part of the document's text.
 
     Attributes:
         cursor: leads to the next part; None at the end.
-        previous_cursor: leads to the part before; None at the beginning.
+        previous_cursor: leads to the previous part; None at the beginning.
     """
 
     page_count: int | None = Field(default=None, description="How many pages it has; null if it has none.")

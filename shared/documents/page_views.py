@@ -1,4 +1,4 @@
-"""Views of a document: which pieces are shown, where the cited passage is marked. Pure."""
+"""Views of a document: which elements are shown, and where the cited passage is marked. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,10 +30,10 @@ _NUMBER = re.compile(r"[0-9]{1,7}", re.ASCII)
 
 
 def page_number_of(text: str) -> int:
-    """The number in an address.
+    """Parse a page number in a URL.
 
     Raises:
-        NotFoundError: no page is called so.
+        NotFoundError: it isn't one.
     """
     if not _NUMBER.fullmatch(text) or int(text) < 1:
         raise NotFoundError(f"There is no page {text[:20]!r}.", "Pages are counted from 1.")
@@ -42,10 +42,10 @@ def page_number_of(text: str) -> int:
 
 @dataclass(frozen=True)
 class Cited:
-    """The citation that a view was opened with, the run that it is of, and the text around it.
+    """The citation that a view was opened with, its run, and the surrounding text.
 
     Attributes:
-        rows: cells of the lines that a result was calculated from, as the sheet writes them.
+        rows: cells of the rows behind a calculated result, as written in the sheet.
     """
 
     run_id: str
@@ -55,17 +55,17 @@ class Cited:
 
     @property
     def query(self) -> str:
-        """How an address names it."""
+        """The citation's parameters in a URL."""
         return f"run={self.run_id}&n={self.citation.n}"
 
 
 @dataclass(frozen=True)
 class Material:
-    """A document with what one of its views is made from.
+    """A document with the data for one of its views.
 
     Attributes:
-        elements: pieces of one or more parts.
-        captions: of the pictures that can be shown, by their key.
+        elements: elements of one or more parts.
+        captions: of the visible pictures, by key.
     """
 
     record: DocumentRecord
@@ -81,10 +81,10 @@ class Material:
 
 
 def shown_parts(outline: Outline, page_number: int) -> range:
-    """Return the parts that the view of a page reads; of a document without pages, one part.
+    """Return the parts that a page's view needs; one part for documents without pages.
 
     Raises:
-        NotFoundError: there is no such page.
+        NotFoundError: the page doesn't exist.
     """
     has_pages = outline.page_count is not None or outline.last_page > 0
     page_count = _page_count(outline) if has_pages else len(outline.parts)
@@ -100,11 +100,11 @@ def _page_count(outline: Outline) -> int:
 def page_view(
     material: Material, page_number: int, picture: ViewedPicture | None = None, sheet: PageSheet | None = None
 ) -> PageView:
-    """Show one page from the parts that `shown_parts` names.
+    """Return one page from the parts named by `shown_parts`.
 
     Args:
-        picture: None where the page has none.
-        sheet: the picture's size and words, once it was made.
+        picture: None if the page has none.
+        sheet: picture size and words, once rendered.
     """
     shown, cited, outline = material.elements, material.cited, material.outline
     if material.has_pages:
@@ -132,9 +132,9 @@ def page_view(
 
 
 def wanted_part(outline: Outline, query: ReadableQuery, places: Sequence[Place]) -> int:
-    """Return the number of the part to read: by cursor, else by citation, page or moment; counted from 0.
+    """Return the index of the part to read: by cursor, otherwise by citation, page or moment.
 
-    `places` are those of the cited passage in the whole document.
+    `places` are the cited passage's positions in the whole document.
     """
     if query.cursor:
         return part_with(outline, int(query.cursor))
@@ -146,7 +146,7 @@ def wanted_part(outline: Outline, query: ReadableQuery, places: Sequence[Place])
 
 
 def readable_view(material: Material, number: int, places: Sequence[Place] = ()) -> ReadableView:
-    """Show a part, whose pieces `material.elements` are, with the places of the cited passage in it."""
+    """Return a part whose elements are in `material`, with the cited passage's positions in it."""
     parts, start = material.outline.parts, material.outline.parts[number].start
     end = start + len(material.elements)
     here = [
@@ -162,21 +162,21 @@ def readable_view(material: Material, number: int, places: Sequence[Place] = ())
 
 
 def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citation) -> list[tuple[int, str]]:
-    """Return index and text of the pieces in which a citation's passage can stand.
+    """Return index and text of the elements that can contain a citation's passage.
 
-    `first_index` is that of `pieces[0]` in the document.
+    `first_index` is the document index of `pieces[0]`.
     """
     numbered = list(enumerate(pieces, first_index))
     if citation.page_number is not None:
         return [(index, one.text) for index, one in numbered if one.page_number == citation.page_number]
     moment = -1.0 if citation.start_seconds is None else citation.start_seconds
     starts = [(at, one.start_seconds) for at, one in enumerate(pieces) if one.start_seconds is not None]
-    begun = [at for at, seconds in starts if seconds <= moment]
-    return [(index, one.text) for index, one in numbered[begun[-1] if begun else 0 :]]
+    started = [at for at, seconds in starts if seconds <= moment]
+    return [(index, one.text) for index, one in numbered[started[-1] if started else 0 :]]
 
 
 def passage_places(texts: Sequence[str], cited: Cited | None) -> list[Place]:
-    """Return where the cited passage, or the cited rows of a table, stand among texts."""
+    """Return the positions of the cited passage, or of the cited rows of a table, among texts."""
     if cited is None:
         return []
     if cited.citation.kind == "table":
@@ -195,8 +195,8 @@ def _text(
     record, cited = material.record, material.cited
     passage = None
     if cited is not None:
-        named = cited.citation.model_dump(include={"n", "quote", "verified", "page_number"})
-        passage = CitedPassage(run_id=cited.run_id, is_marked=is_marked, **named)
+        fields = cited.citation.model_dump(include={"n", "quote", "verified", "page_number"})
+        passage = CitedPassage(run_id=cited.run_id, is_marked=is_marked, **fields)
     return DocumentText(
         doc_id=record.doc_id,
         filename=record.filename,
@@ -218,9 +218,9 @@ def _viewed(
     shown = []
     for index, element in enumerate(elements):
         figure = _figure(element, material)
-        if element.text or figure is not None:  # else a decoration: it has no picture to show
-            known = element.model_dump(exclude={"picture", "cues"})
-            shown.append(ViewedElement(**known, marks=tuple(marks.get(index, ())), figure=figure))
+        if element.text or figure is not None:  # otherwise a decoration without a picture
+            fields = element.model_dump(exclude={"picture", "cues"})
+            shown.append(ViewedElement(**fields, marks=tuple(marks.get(index, ())), figure=figure))
     return tuple(shown)
 
 

@@ -1,6 +1,6 @@
-"""How a document's pieces are cut into parts, which views read one at a time. Pure.
+"""Splits a document's elements into parts, which views load one at a time. Pure.
 
-A view reads the outline and the parts that it shows, so it costs the same however long the document is.
+A view loads the outline and the parts that it shows, so its cost doesn't depend on the document's length.
 """
 
 from bisect import bisect_right
@@ -12,16 +12,16 @@ from shared.documents.models import Element
 from shared.documents.page_models import Outline, Part
 from shared.evidence.models import Citation
 
-PART_CHARS = 20_000  # some ten printed pages: a screen that loads at once (unmeasured)
-PART_PIECES = 1000  # a piece takes about 1 KB in memory, however short it is
+PART_CHARS = 20_000  # about ten printed pages, which load at once (unmeasured)
+PART_PIECES = 1000  # an element needs about 1 KB of memory even if it is short
 OUTLINE_FILE, PARTS_FILE = "outline.json", "reading.json"
 _ELEMENTS = TypeAdapter(tuple[Element, ...])
 
 
 def part_starts(elements: Sequence[Element]) -> list[int]:
-    """Return the index of the first piece of each part; the first is 0.
+    """Return the index of each part's first element; the first is 0.
 
-    A part ends before a page or a heading once it is half full, and between any two pieces when it is full.
+    A part ends before a page or heading once it is half full, and before any element when it is full.
     """
     starts = [0]
     size = 0
@@ -39,7 +39,7 @@ def part_starts(elements: Sequence[Element]) -> list[int]:
 
 
 def encode(elements: Sequence[Element], page_count: int | None) -> tuple[Outline, bytes]:
-    """Return the outline of a document, and its parts one after the other, each as JSON."""
+    """Return the outline of a document, and its parts as concatenated JSON."""
     starts = part_starts(elements)
     parts, content = [], bytearray()
     for start, end in zip(starts, [*starts[1:], len(elements)], strict=True):
@@ -60,17 +60,17 @@ def encode(elements: Sequence[Element], page_count: int | None) -> tuple[Outline
 
 
 def decode(content: bytes) -> tuple[Element, ...]:
-    """Return the pieces of one part. ValueError if its content is damaged."""
+    """Parse the elements of one part. Raise ValueError if its content is damaged."""
     return _ELEMENTS.validate_json(content)
 
 
 def part_with(outline: Outline, index: int) -> int:
-    """Return the number of the part that holds a piece, counted from 0; beyond the end, the last part."""
+    """Return the index of the part with an element; the last part if the element is beyond the end."""
     return bisect_right(outline.parts, index, key=lambda part: part.start) - 1
 
 
 def parts_of_page(outline: Outline, page_number: int) -> range:
-    """Return the span of parts that hold pieces of a page; empty for a page without text."""
+    """Return the range of parts with elements of a page; empty for a page without text."""
     holding = [
         number
         for number, part in enumerate(outline.parts)
@@ -80,23 +80,23 @@ def parts_of_page(outline: Outline, page_number: int) -> range:
 
 
 def part_from_page(outline: Outline, page_number: int) -> int:
-    """Return the part where a page begins, or the next one that has text; 0 without any."""
+    """Return the part where a page begins, or the next one with text; 0 without any."""
     later = (at for at, part in enumerate(outline.parts) if part.pages and part.pages[1] >= page_number)
     return next(later, 0)
 
 
 def part_at_moment(outline: Outline, seconds: float) -> int:
-    """Return the part that is being said at a moment of a recording; 0 where there are no moments."""
-    begun = [
+    """Return the part spoken at a moment of a recording; 0 without moments."""
+    started = [
         number
         for number, part in enumerate(outline.parts)
         if part.first_moment is not None and part.first_moment <= seconds
     ]
-    return begun[-1] if begun else 0
+    return started[-1] if started else 0
 
 
 def parts_to_search(outline: Outline, citation: Citation) -> range:
-    """Return the span of parts in which a citation's passage can stand."""
+    """Return the range of parts that can contain a citation's passage."""
     if citation.page_number is not None:
         return parts_of_page(outline, citation.page_number)
     if citation.start_seconds is not None:

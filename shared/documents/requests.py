@@ -1,4 +1,4 @@
-"""What people send to upload a document, correct its metadata or change who may read it."""
+"""Requests to upload a document, correct its metadata or change its access list."""
 
 from datetime import date, datetime
 from typing import Annotated
@@ -38,12 +38,12 @@ class UploadRequest(Model):
     """The form fields of POST /api/documents, and the body of POST /api/documents/uploads.
 
     Attributes:
-        folder: a path below the uploader's own folder; the same folder and name are the same document.
-        acl: who else may read it; None keeps the present list, and for a new document means nobody.
-        project_id: None keeps what holds already.
-        source_url: where the file was taken from, such as the recording that a transcript is of; moments of
-            answers then lead there. None keeps what is known already.
-        size_bytes: how large the file will be, if that is known.
+        folder: path below the uploader's own folder; the same folder and name mean the same document.
+        acl: additional readers; None keeps the current list, and means nobody for a new document.
+        project_id: None keeps the current project.
+        source_url: where the file came from, such as a transcript's recording; links to moments then lead
+            there. None keeps the current one.
+        size_bytes: the file's size, if known.
     """
 
     filename: str = Field(min_length=1, max_length=1000, description="Name of the file.")
@@ -82,7 +82,7 @@ class UploadTicket(Model):
     """Where to send a large file: one PUT of its content (or staged blocks) to `url`, with `headers`.
 
     Attributes:
-        location: where the document's status is read; it appears there when the file has arrived.
+        location: URL of the document's status, available once the file has arrived.
     """
 
     doc_id: str = Field(description="The document.")
@@ -95,10 +95,10 @@ class UploadTicket(Model):
 
 
 class AccessChange(Model):
-    """Body of PUT /api/documents/{doc_id}/access: the whole list; the owner reads the document in any case.
+    """Body of PUT /api/documents/{doc_id}/access: the complete list; the owner can always read the document.
 
     Attributes:
-        project_id: None leaves the document where it is.
+        project_id: None keeps the current project.
     """
 
     acl: AccessList = Field(
@@ -109,9 +109,9 @@ class AccessChange(Model):
 
 
 class MetadataCorrection(Model):
-    """Body of PATCH /api/documents/{doc_id}: fields that are sent replace what was extracted, for good.
+    """Body of PATCH /api/documents/{doc_id}: given fields permanently replace the extracted ones.
 
-    null empties a field, where a document may be without it.
+    null empties a field that may be empty.
     """
 
     title: MetadataText = Field(default="", description="Title.")

@@ -1,4 +1,4 @@
-"""The clients and stores that `shared.documents` uses, a part of `shared.wiring.Services`."""
+"""The clients and stores used by `shared.documents`, a part of `shared.wiring.Services`."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from shared.platform.settings import Settings
 
 
 class DocumentServices(Protocol):
-    """What documents needs of the outside world."""
+    """The external services that documents need."""
 
     settings: Settings
     documents_index: SearchIndex

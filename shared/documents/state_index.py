@@ -1,8 +1,8 @@
-"""Index rows beside the states of documents: which are unfinished, and which changed when.
+"""Index rows next to the states of documents: unfinished ones, and recent changes.
 
-A query that filters states by anything but their key reads everybody's. These rows hold only keys; the state
-decides. A row is written before the state that needs it, so a crash in between leaves a row too many, never
-one too few. Partitions begin with `~`, which sorts after all ids of documents.
+A query that filters states by anything but their key would read everybody's. These rows contain only keys;
+the state decides. A row is written before the state that needs it, so a crash leaves a row too many, never
+one too few. Partitions start with `~`, which sorts after all document ids.
 """
 
 from collections import OrderedDict
@@ -19,21 +19,21 @@ FIRST_PARTITION = "~"
 _UNFINISHED = "~unfinished"
 _CHANGED = "~changed-"
 _AFTER_CHANGED = "~changed."  # "." follows "-"
-# A row that turned out to be needless is removed only then: its writer may not have written the state yet.
+# Needless rows are deleted only then, because the writer may not have written the state yet.
 _SETTLED = timedelta(minutes=10)
-CHANGES_KEPT = timedelta(days=1)  # a reader that asks for earlier changes reads all states, once
-_MOST_KNOWN = 10_000  # documents; forgetting one costs a needless write
+CHANGES_KEPT = timedelta(days=1)  # a reader of earlier changes reads all states once
+_MOST_KNOWN = 10_000  # documents; a forgotten one costs an unnecessary write
 
 
 class StateIndex:
-    """Index rows of one table of states."""
+    """The index rows of one table of states."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._known: OrderedDict[str, tuple[bool, str]] = OrderedDict()
 
     def note_read(self, state: DocumentState) -> None:
-        """Remember whether the document is unfinished, for the next write of its state."""
+        """Remember whether the document is unfinished, for its next write."""
         _, partition = self._known.get(state.doc_id, (False, ""))
         self._remember(state.doc_id, _is_unfinished(state), partition)
 
@@ -54,31 +54,31 @@ class StateIndex:
         self._remember(state.doc_id, was_unfinished or _is_unfinished(state), partition)
 
     async def after_write(self, state: DocumentState) -> None:
-        """Remove the row of a document that is finished now. A failure leaves a row too many."""
+        """Delete the row of a document that is finished now. A failure leaves a row too many."""
         was_unfinished, partition = self._known.get(state.doc_id, (True, ""))
         if was_unfinished and not _is_unfinished(state):
             await self._remove(state.doc_id)
             self._remember(state.doc_id, False, partition)
 
     async def after_delete(self, state: DocumentState) -> None:
-        """Remove the row of a document whose state is gone. A failure leaves a row too many."""
+        """Delete the row of a document whose state was deleted. A failure leaves a row too many."""
         self._known.pop(state.doc_id, None)
         await self._remove(state.doc_id)
 
     async def unfinished(self) -> AsyncIterator[Mapping[str, Any]]:
-        """Yield a row for each document that may be unfinished."""
+        """Yield a row for each possibly unfinished document."""
         async for row in self._table.query(f"PartitionKey eq '{_UNFINISHED}'"):
             yield row
 
     async def remove_needless(self, row: Mapping[str, Any]) -> None:
-        """Remove the row of a document that turned out to be finished, unless it was written just now."""
+        """Delete the row of a document that proved to be finished, unless it was written recently."""
         written_at: datetime = row.metadata["timestamp"]  # type: ignore[attr-defined]  # the SDK's entity
         if datetime.now(UTC) - written_at < _SETTLED:
             return
         try:
             await self._table.delete(_UNFINISHED, str(row["RowKey"]), revision_of(row))
         except ConflictError:
-            return  # written again meanwhile
+            return  # rewritten meanwhile
 
     async def changed_since(self, moment: datetime) -> list[str]:
         """Return ids of documents whose state may have changed at `moment` or later."""
@@ -87,7 +87,7 @@ class StateIndex:
         return list(dict.fromkeys([str(row["RowKey"]) async for row in self._table.query(condition)]))
 
     async def purge(self, moment: datetime, most: int) -> int:
-        """Remove at most `most` rows of changes before `moment`; returns how many."""
+        """Delete up to `most` rows of changes before `moment`. Return their number."""
         condition = f"PartitionKey ge '{_CHANGED}' and PartitionKey lt '{_partition_of(moment)}'"
         return await self._table.delete_keys(condition, most)
 
@@ -103,7 +103,7 @@ class StateIndex:
         try:
             await self._table.delete(_UNFINISHED, doc_id)
         except GroundworkError:
-            return  # readers see that the state is another one, and remove it later
+            return  # readers notice that the state differs and delete the row later
 
     def _remember(self, doc_id: str, is_unfinished: bool, partition: str) -> None:
         self._known[doc_id] = (is_unfinished, partition)
@@ -117,5 +117,5 @@ def _is_unfinished(state: DocumentState) -> bool:
 
 
 def _partition_of(moment: datetime) -> str:
-    """Return the partition of an instant's ten seconds; names sort as instants do."""
+    """Return the partition of an instant's ten seconds; names sort chronologically."""
     return f"{_CHANGED}{moment.astimezone(UTC):%Y%m%d%H%M%S}"[:-1]

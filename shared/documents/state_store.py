@@ -1,7 +1,7 @@
-"""States of documents in a table: one entity per document, whose etag is the revision of the state.
+"""States of documents in a table: one entity per document, whose etag is the state's revision.
 
-The state is kept as JSON, in as many properties as its length asks for: an access list alone can outgrow one.
-Next to it are the columns that a query or an operator looks at.
+A state is stored as JSON in as many properties as its length requires, since an access list alone can exceed
+one. Further columns serve queries and operators.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -19,15 +19,15 @@ from shared.retrieval.document_rows import DocumentRow, DocumentRows
 ROW_KEY = "document"
 
 
-_AT_ONCE = 16  # states that are read at the same time
-_PAGE = 256  # of index rows, whose states are read together
+_AT_ONCE = 16  # concurrent reads of states
+_PAGE = 256  # index rows per batch of states
 
 
 class DocumentStore(DocumentRows):
-    """The ingestion state of each document; the indexes know a document only once it can be searched.
+    """The ingestion state of each document; the indexes contain only searchable documents.
 
-    The partition is the document, so that they spread over the servers. `StateIndex` keeps the keys of those
-    that lists and feeds ask for.
+    Each document is a partition, so they are spread over servers. `StateIndex` keeps the keys that lists and
+    feeds need.
     """
 
     def __init__(self, table: Table) -> None:
@@ -46,16 +46,16 @@ class DocumentStore(DocumentRows):
         return None if state is None else readers_row(state)
 
     async def create(self, state: DocumentState) -> DocumentState:
-        """Store a new document's state; returns it with its revision. ConflictError if it has one already."""
+        """Store a new document's state and return it with its revision. Raise ConflictError if it exists."""
         await self._index.before_write(state)
         revision = await self._table.insert(entity_of(state))
         return state.model_copy(update={"revision": revision})
 
     async def replace(self, state: DocumentState) -> DocumentState:
-        """Store a state; returns it with its new revision.
+        """Store a state and return it with its new revision.
 
         Raises:
-            ConflictError: it changed, or went, since `state.revision` was read.
+            ConflictError: it changed or was deleted since `state.revision`.
         """
         await self._index.before_write(state)
         revision = await self._table.swap(entity_of(state), _revision(state))
@@ -63,18 +63,20 @@ class DocumentStore(DocumentRows):
         return state.model_copy(update={"revision": revision})
 
     async def delete(self, state: DocumentState) -> None:
-        """Delete a state. Missing ones are ignored. ConflictError when it changed since it was read."""
+        """Delete a state. Missing ones are ignored. Raise ConflictError if it changed since it was read."""
         await self._table.delete(state.doc_id, ROW_KEY, _revision(state))
         await self._index.after_delete(state)
 
     async def all(self, low: str = "", high: str | None = None) -> AsyncIterator[DocumentState]:
-        """Yield states of documents with ids from `low` to below `high` (None = all above), in no order."""
+        """Yield states with ids from `low` up to but excluding `high` (None = all
+        above), in arbitrary order.
+        """
         condition = f"PartitionKey ge '{low}' and PartitionKey lt '{high or FIRST_PARTITION}'"
         async for entity in self._table.query(condition):
             yield state_of(entity)
 
     async def unfinished(self) -> AsyncIterator[DocumentState]:
-        """Yield states of documents that are in work or failed: those that the index does not know."""
+        """Yield states of documents in progress or failed, which the index lacks."""
         rows = [row async for row in self._index.unfinished()]
         for start in range(0, len(rows), _PAGE):
             page = rows[start : start + _PAGE]
@@ -86,7 +88,7 @@ class DocumentStore(DocumentRows):
                     await self._index.remove_needless(row)
 
     async def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
-        """Yield states that were written at `moment` or later, by their own clock (`updated_at`)."""
+        """Yield states written at `moment` or later, by their own clock (`updated_at`)."""
         if datetime.now(UTC) - moment > CHANGES_KEPT:
             async for state in self.all():
                 if state.updated_at >= moment:
@@ -99,7 +101,7 @@ class DocumentStore(DocumentRows):
                     yield changed
 
     async def purge_changes(self, now: datetime, most: int) -> int:
-        """Remove index rows of changes that nobody follows any more; returns how many, at most `most`."""
+        """Delete up to `most` index rows of changes that nobody follows any more. Return their number."""
         return await self._index.purge(now - 2 * CHANGES_KEPT, most)
 
     async def _read(self, doc_id: str) -> DocumentState | None:
@@ -110,7 +112,7 @@ class DocumentStore(DocumentRows):
         return await run_together(*map(self._read, doc_ids), at_once=_AT_ONCE)
 
     async def ensure_table(self) -> None:
-        """Create the table, unless it exists."""
+        """Create the table unless it exists."""
         await self._table.ensure()
 
 
@@ -133,6 +135,6 @@ def entity_of(state: DocumentState) -> Entity:
 
 
 def state_of(entity: Mapping[str, Any]) -> DocumentState:
-    """The state that a row holds, with its revision."""
+    """Parse a row's state, with its revision."""
     state = DocumentState.from_stored(joined_text(entity))
     return state.model_copy(update={"revision": revision_of(entity)})
