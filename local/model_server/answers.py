@@ -42,6 +42,10 @@ PICTURE_LIKENESS = 0.25  # cosine of question and caption; unmeasured
 _SHOWN = re.compile(r"<documents[^>]*>(.*?)</documents>", re.DOTALL)
 _GAP = re.compile(r"<gap\b[^>]*/>")
 _HIDDEN = frozenset({"title", "filename", "page_count", "language", "version", "tags"})
+_MISSING = {
+    True: "Die Dokumente beantworten das nicht: {}.",
+    False: "The documents don't answer this: {}.",
+}
 _NEXT_STEP = {
     True: "Nennen Sie das Dokument oder das Thema genauer, oder ergänzen Sie ein Dokument dazu.",
     False: "Name the document or the topic more exactly, or add a document that covers it.",
@@ -209,4 +213,5 @@ def _figure(answer: str, material: Material, shown: list[Document]) -> str:
 def _gap(question: str) -> str:
     """Return the tag saying that the documents don't contain the answer."""
     next_step = _NEXT_STEP[detect_language(question) == "de"]
-    return f'<gap missing="{attribute(question.strip().rstrip("?"))}" next_step="{attribute(next_step)}"/>'
+    missing = _MISSING[detect_language(question) == "de"].format(question.strip().rstrip("?"))
+    return f'<gap missing="{attribute(missing)}" next_step="{attribute(next_step)}"/>'

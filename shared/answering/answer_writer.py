@@ -1,6 +1,5 @@
 """Writer of answers: clean text and proved citations, in the order in which the model wrote them."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from shared.answering.answer_stream import AnswerStream
@@ -25,13 +24,11 @@ class AnswerRules:
     Attributes:
         needs_proof: statements without any citation are marked.
         may_look: gaps are searched for before they are shown. The text after the first is dropped.
-        not_searched: gaps whose search failed, so that the documents may fill them.
     """
 
     words: Messages = ENGLISH
     needs_proof: bool = True
     may_look: bool = False
-    not_searched: Collection[str] = ()
     numbers: NumberCheck = field(default_factory=NumberCheck)
 
 
@@ -107,8 +104,12 @@ class AnswerWriter:
         if text:
             self._close(*notes)
 
-    def show_gap(self, gap: Gap) -> None:
-        """Show what the documents don't contain, and mark a text before it that has no proof."""
+    def show_gap(self, gap: Gap, text: str = "") -> None:
+        """Show what the documents don't contain, and mark a text before it that has no proof.
+
+        Args:
+            text: the words of a gap that the model didn't write.
+        """
         self.draft.settle()
         if not self.gaps:
             self.is_partial = self.has_citations
@@ -116,16 +117,10 @@ class AnswerWriter:
         if self.is_partial:
             self.draft.show_figures()
         self.draft.figures.drop()
-        words, earlier = self.rules.words, [known.missing for known in self.gaps]
-        if gap.missing in self.rules.not_searched:
-            said = words.gap_not_searched.format(gap.missing.rstrip(". "))
-        else:
-            frame = words.no_rest if self.is_partial or earlier else words.no_answer
-            if any(m not in self.rules.not_searched for m in earlier):
-                frame = words.no_more
-            said = words.with_missing(frame, gap.missing or words.asked)
-            said += f"\n\n{words.next_step.format(gap.next_step)}" if gap.next_step else ""
-        self.draft.add_paragraph(said)
+        words = self.rules.words
+        self.draft.add_paragraph(text or gap.missing or words.no_answer.format(words.asked))
+        if gap.next_step and not text:
+            self.draft.add_paragraph(gap.next_step)
         self.gaps.append(gap)
         self.draft.starts_paragraph, self._judged_chars = True, len(self.draft.text)
 

@@ -49,6 +49,9 @@ _REFUSAL_HINTS: Mapping[ReasonCode, str] = {
     "TARGET_NOT_READABLE": "Use ids of documents that a search or a list returned.",
     "CONFIDENT_FACT_LOOKUP": "Answer from the passage that was found.",
 }
+_ADVISED: frozenset[ReasonCode] = frozenset(
+    ("INTENT_DOC_SUMMARY", "INTENT_COMPARE_DOCS", "INTENT_EVIDENCE_TRACE", "FULL_DOCUMENT_REQUIRED")
+)
 _UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}  # beside the fields of contracts.md
 _MOST_KNOWN = 50  # passages read in one request
 _TRIES = 3  # if slots are that scarce, the answer is written without sub-agents
@@ -118,9 +121,10 @@ def _installed(services: SubagentServices) -> tuple[ProfileName, ...]:
 
 
 def _advice(decided: DelegationPolicyOutput) -> str:
-    if decided.decision != "delegate":
+    """Return advice if more must be read than a few searches show. Otherwise the model needs none."""
+    reasons = " ".join(REASON_WORDS[code] for code in decided.reason_codes if code in _ADVISED)
+    if decided.decision != "delegate" or not reasons:
         return ""
-    reasons = " ".join(REASON_WORDS[code] for code in decided.reason_codes)
     return f"{reasons} If a few searches don't settle it, delegate to {decided.selected_profile}."
 
 

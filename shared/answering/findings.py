@@ -14,7 +14,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from shared.answering.profiles import BackedClaim, Claim, Contrast, Proof, SectionSummary, Side, WebClaim
+from shared.answering.profiles import BackedClaim, Claim, Contrast, Proof, SectionSummary, WebClaim
 from shared.answering.subagent_models import Finding, FoundProof
 from shared.evidence.alignment import Alignment, Block, align, normalise
 from shared.evidence.metadata_proof import prove_metadata
@@ -48,6 +48,7 @@ MAX_TEXT_CHARS = 600
 _MAX_UNCERTAINTY = 10
 _MAX_LABEL_CHARS = 120
 _TWO = 2  # documents that a similarity or a conflict needs
+_UNPROVED = "(not proved)"  # a statement whose quotation no document contains
 
 
 @dataclass
@@ -190,20 +191,20 @@ def _backed(_: str, item: BackedClaim, material: Material) -> Read:
 def _contrast(part: str, item: Contrast, material: Material) -> Read:
     proved = [(side, material.prove(side.doc_id, side.quote)) for side in item.sides if side.quote.strip()]
     proofs = tuple(proof for _, proof in proved if proof is not None)
-    held = [side for side, proof in proved if proof is not None]
-    silent = [side for side in item.sides if not side.quote.strip()]
-    dropped = len(proved) - len(proofs)
-    if not proofs:
-        return None, dropped
-    kind = _kind_of_contrast(part, len({proof.doc_id for proof in proofs}), len(held) + len(silent))
-    sides: list[Side] = held if kind == "claim" else [side for side in item.sides if side in (*held, *silent)]
-    text = "; ".join(f"{material.filename(side.doc_id)}: {one_line(side.statement)}" for side in sides)
+    unproved = [side for side, proof in proved if proof is None]
+    dropped = len(unproved)
+    kind = _kind_of_contrast(part, len({proof.doc_id for proof in proofs}), len(item.sides))
+    text = "; ".join(
+        f"{material.filename(side.doc_id)}: {one_line(side.statement)}"
+        + (f" {_UNPROVED}" if side in unproved else "")
+        for side in item.sides
+    )
     dimension = one_line(item.dimension, _MAX_LABEL_CHARS)
     return Finding(kind=kind, text=one_line(text), dimension=dimension, proofs=proofs), dropped
 
 
 def _kind_of_contrast(part: str, proved_documents: int, sides: int) -> Any:
-    """What is left of a contrast once its quotations were proved: of a conflict each side must be."""
+    """Return the kind of a contrast. Only proofs from two documents make a conflict."""
     if part == "conflicts" and proved_documents >= _TWO:
         return "conflict"
     return "difference" if sides >= _TWO else "claim"

@@ -18,6 +18,7 @@ from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.language_models.models import Message
 from shared.platform.prompts import element, load
+from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.event_log import EventLog
@@ -77,7 +78,7 @@ async def look_up(
                 for item in calls
             )
         ),
-        run_together(*(_search(gap, services, request, time, limit_s) for gap in turn.gaps)),
+        run_together(*(_search(gap, services, question, time, limit_s) for gap in turn.gaps)),
     )
     told: list[RunEvent] = [one.event for one in called]
     told += [
@@ -156,6 +157,7 @@ def _results(
         new += fresh
         documents = documents_with_blocks(fresh, records) if fresh else NOTHING_NEW
         parts = [documents, *(element("not_searched", missing) for missing in not_searched)]
+        parts += [load("answering", "not_searched")] if not_searched else []
         messages.append(Message(role="user", text="\n".join([*parts, load("answering", "continue")])))
     named = {hit.doc_id for hit in new}.union(record.doc_id for one in called for record in one.found.records)
     return TurnResults(
@@ -179,14 +181,27 @@ def _bound(
     return bound_tool(name, services, request.user, caller_limits(request), found, outside=outside)
 
 
+def _limits(question: TurnQuestion) -> Filters:
+    """Return the limits of a search for a gap: the caller's, and the documents that the question names."""
+    limits = caller_limits(question.request)
+    if question.collected.evidence.narrowed and question.stored.doc_ids:
+        limits["doc_id"] = question.stored.doc_ids
+    return limits
+
+
 async def _search(
-    gap: Gap, services: AnsweringServices, request: RunRequest, time: StepTime, limit_s: float
+    gap: Gap,
+    services: AnsweringServices,
+    question: TurnQuestion,
+    time: StepTime,
+    limit_s: float,
 ) -> list[Hit] | None:
-    """The best blocks for what is missing; None when the search failed."""
+    """Return the best blocks for a gap, or None if the search failed."""
+    request, limits = question.request, _limits(question)
     blocks = StepSearches(services).blocks(request, time)
     try:
         async with asyncio.timeout(limit_s):
-            hits = await blocks.search([gap.missing], 2 * _GAP_BLOCKS, caller_limits(request))
+            hits = await blocks.search([gap.missing], 2 * _GAP_BLOCKS, limits)
             return [hit for hit in hits if not hit.is_heading()][:_GAP_BLOCKS]
     except (TimeoutError, GroundworkError) as failed:
         code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code

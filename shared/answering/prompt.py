@@ -13,7 +13,6 @@ from shared.evidence.document_prompt import (
     documents_with_summaries,
     unreadable,
 )
-from shared.evidence.messages import messages_in
 from shared.platform.language_models.models import Message
 from shared.platform.prompts import element, load, render
 from shared.runs.agents import AgentDefinition
@@ -56,8 +55,6 @@ def first_messages(
             # A plan that completes "auf Deutsch bitte" or "as a table" may lose just these words.
             element("as_asked", request.question) if question != request.question else "",
             element("query_type", plan.query_type) if has_documents else "",
-            # Sentences of ours around a gap exist in two languages; others must not be mixed with them.
-            load("answering", "whole_gaps") if messages_in(plan.language).model_writes_gaps else "",
             element("today", request.today.isoformat()),
             *asker,
             documents_xml(evidence) if has_documents else "",

@@ -233,7 +233,6 @@ class TurnAttempt:
                 needs_proof=not question.request.proof_is_optional
                 and question.stored.plan.query_type not in DOCUMENT_QUESTIONS,
                 may_look=self._may_look,
-                not_searched=frozenset(missing for found in results for missing in found.not_searched),
                 numbers=self._number_check(),
             ),
         )
@@ -261,7 +260,8 @@ class TurnAttempt:
             ModelFailedError: the model failed, was late, or said nothing.
         """
         turns, results = self._before.turns, self._before.results
-        nothing_new = bool(turns) and not turns[-1].calls and not results[-1].hits
+        # A search that failed proves nothing, so the model words that gap again.
+        nothing_new = bool(turns) and not (turns[-1].calls or results[-1].hits or results[-1].not_searched)
         # An agent may have other tools than documents, and instructions for that case; so may the web help.
         may_help = self._question.request.agent or set(WEB_TOOLS) & set(self._question.tools)
         if nothing_new:
@@ -269,7 +269,9 @@ class TurnAttempt:
             await writer.feed(from_first_gap(turns[-1].said))
             return await self._finished(writer, ModelTurn())
         if self._question.is_empty and not turns and not may_help:
-            writer.show_gap(nothing_found(self._question.words, self._question.collected.evidence))
+            words = self._question.words
+            gap = nothing_found(words, self._question.collected.evidence)
+            writer.show_gap(gap, words.abstention(gap.missing, gap.next_step))
             return await self._finished(writer, ModelTurn())
         if not self._time.left.may_write:
             raise ModelFailedError(CallTimeoutError("The time for this question is up."))
@@ -390,7 +392,7 @@ class TurnAttempt:
             language=self._question.stored.plan.language,
             citations=tuple(writer.book.citations),
             abstained=not writer.is_answer,
-            missing="; ".join(gap.missing for gap in writer.gaps),
+            missing=" ".join(gap.missing for gap in writer.gaps),
             next_step=gap.next_step if gap else "",
             unsupported_claims=writer.unsupported_claims,
             truncated=truncated,
@@ -400,8 +402,8 @@ class TurnAttempt:
         )
 
     def _not_searched(self, writer: AnswerWriter) -> tuple[str, ...]:
-        missing = [gap.missing for gap in writer.gaps if gap.missing in writer.rules.not_searched]
-        return tuple(self._question.words.gap_not_searched.format(text.rstrip(". ")) for text in missing)
+        has_failed = bool(writer.gaps) and any(found.not_searched for found in self._before.results)
+        return (self._question.words.gap_not_searched,) if has_failed else ()
 
     async def _without_model(self, writer: AnswerWriter, failed: GroundworkError) -> Turn:
         """What stands when the model failed: its whole sentences if they prove something, else quotations.

@@ -43,7 +43,7 @@ def answer_without_model(
     text = quote_passages(question, book, words) or list_documents(evidence.records, words)
     gap = None if text else nothing_found(words, evidence)
     if gap is not None:
-        text = f"{words.no_answer.format(gap.missing)}\n\n{words.next_step.format(gap.next_step)}"
+        text = words.abstention(gap.missing, gap.next_step)
     return RunAnswer(
         run_id=book.run_id,
         text=f"{text}\n\n{words.note.format(note)}",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from shared.answering.artifacts import Child, children_of, delegations_of
 from shared.answering.policy_models import REASON_WORDS, FallbackPlan
 from shared.answering.subagent_models import Delegation, SubagentState, WarningCode
+from shared.evidence import messages
 from shared.evidence.messages import is_german, messages_in
 from shared.evidence.reader_text import readable_line
 from shared.platform.blobs import BlobStore
@@ -122,7 +123,7 @@ def subagent_words(language: str) -> SubagentWords:
     """Return our sentences in a language by its ISO 639-1 code; English for any but German."""
     if is_german(language):
         return GERMAN
-    return OTHER_LANGUAGE if messages_in(language).model_writes_gaps else ENGLISH
+    return ENGLISH if messages_in(language) is messages.ENGLISH else OTHER_LANGUAGE
 
 
 def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) -> str:

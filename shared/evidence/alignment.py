@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from shared.evidence.words import Border, Joint, Word, block_words, quoted_words, shown_form
 
@@ -129,7 +129,45 @@ def align(quote: str, block: Block) -> Alignment | None:
             runs = _Search(reading, block).runs() or _row_runs(reading, block)
             if runs:
                 return _alignment(runs, block)
-    return None
+    respaced = _respaced(quoted_words(shown), block)
+    return align(respaced, block) if respaced not in ("", shown) else None
+
+
+def _respaced(quoted: Sequence[Word], block: Block) -> str:
+    """Return the block's own words if the quotation differs only in white space between letters, or "".
+
+    Text from PDF files splits words ("data base") and joins them ("page3"). Digits are never joined.
+    """
+    letters = _letters(quoted)
+    if len(letters) < _MIN_PROOF_CHARS:
+        return ""
+    own = _letters(block.words)
+    start = own.find(letters)
+    if start < 0:
+        return ""
+    ends = list(accumulate(_letter_counts(block.words), initial=0))
+    if start not in ends or start + len(letters) not in ends:
+        return ""
+    first, last = ends.index(start), ends.index(start + len(letters)) - 1
+    inner = block.words[first + 1 : last + 1]
+    own_text = block.text[block.words[first].start : block.words[last].end]
+    if "|" in own_text or any(word.border == Border.PARAGRAPH for word in inner):
+        return ""  # cells and paragraphs have rules of their own
+    return own_text
+
+
+def _letters(words: Sequence[Word]) -> str:
+    return "".join(_with_gap(words, place) for place in range(len(words)))
+
+
+def _letter_counts(words: Sequence[Word]) -> list[int]:
+    return [len(_with_gap(words, place)) for place in range(len(words))]
+
+
+def _with_gap(words: Sequence[Word], place: int) -> str:
+    """Return a word, followed by a blank if joining it with the next would make another number."""
+    word, following = words[place].key, words[place + 1].key if place + 1 < len(words) else ""
+    return f"{word} " if word[-1:].isdigit() and following[:1].isdigit() else word
 
 
 def normalise(text: str) -> str:

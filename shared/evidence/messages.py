@@ -1,7 +1,6 @@
-"""Fixed sentences of an answer in English and German. Pure.
+"""Fixed sentences in English and German: answers without a model, and remarks on an answer. Pure.
 
-In any other language there are none: the model writes gaps as whole sentences, and signs replace our remarks.
-Text that is written without a model is in English.
+In any other language, signs replace the remarks, and text without a model is in English.
 """
 
 from dataclasses import dataclass, replace
@@ -16,8 +15,6 @@ class Messages:
     withheld: str
     withdrawn: str
     no_answer: str
-    no_rest: str
-    no_more: str
     gap_not_searched: str
     asked: str
     next_step: str
@@ -45,21 +42,16 @@ class Messages:
     passages: str
     documents: str
 
-    @property
-    def model_writes_gaps(self) -> bool:
-        """Whether the model writes a gap as a whole sentence, without our frame around it."""
-        return self.no_more == "{}"
-
-    def with_missing(self, frame: str, missing: str) -> str:
-        """Insert what is missing into a frame, or return the model's own sentence."""
-        return frame.format(missing if self.model_writes_gaps else missing.rstrip(". "))
+    def abstention(self, missing: str, next_step: str) -> str:
+        """Return the text of an abstention that no model wrote."""
+        text = self.no_answer.format(missing)
+        return f"{text}\n\n{self.next_step.format(next_step)}" if next_step else text
 
     @property
     def without_search(self) -> "Messages":
         """Return variants for an answer without a search, which make no claim about the documents."""
         step = self.not_searched_step
-        no_answer = "{}" if self.model_writes_gaps else "{}."
-        return replace(self, no_answer=no_answer, nothing_found=self.not_searched, nothing_found_step=step)
+        return replace(self, no_answer="{}.", nothing_found=self.not_searched, nothing_found_step=step)
 
 
 ENGLISH = Messages(
@@ -68,9 +60,7 @@ ENGLISH = Messages(
     withheld="*(A sentence was left out because the calculation does not give its numbers.)*",
     withdrawn="You no longer have access to the tables that this answer was calculated from.",
     no_answer="The documents don't answer this. What's missing: {}.",
-    no_rest="The documents don't answer the rest. What's missing: {}.",
-    no_more="Also missing: {}.",
-    gap_not_searched="The search for this failed, so it may still be in the documents: {}.",
+    gap_not_searched="The search for this failed, so it may still be in the documents.",
     asked="what the question asks for",
     next_step="Next step: {}",
     cut="The answer was cut off because it was too long.",
@@ -106,9 +96,7 @@ GERMAN = Messages(
     withheld="*(Ein Satz wurde weggelassen, weil die Berechnung seine Zahlen nicht ergibt.)*",
     withdrawn="Sie haben keinen Zugriff mehr auf die Tabellen, aus denen diese Antwort berechnet wurde.",
     no_answer="Die Dokumente beantworten das nicht. Es fehlt: {}.",
-    no_rest="Den Rest beantworten die Dokumente nicht. Es fehlt: {}.",
-    no_more="Außerdem fehlt: {}.",
-    gap_not_searched="Die Suche danach ist fehlgeschlagen; vielleicht steht es doch in den Dokumenten: {}.",
+    gap_not_searched="Die Suche danach ist fehlgeschlagen; vielleicht steht es doch in den Dokumenten.",
     asked="wonach gefragt ist",
     next_step="Nächster Schritt: {}",
     cut="Die Antwort wurde gekürzt, weil sie zu lang war.",
@@ -140,23 +128,7 @@ GERMAN = Messages(
 )
 
 
-OTHER_LANGUAGE = replace(
-    ENGLISH,
-    unsupported=" *(?)*",
-    unproved="*(?: {})*",
-    withheld="*(…)*",
-    no_answer="{}",
-    no_rest="{}",
-    no_more="{}",
-    asked="The documents don't answer this.",
-    next_step="{}",
-    nothing_found=ENGLISH.no_answer.format(ENGLISH.nothing_found),
-    none_with=ENGLISH.no_answer.format(ENGLISH.none_with),
-    no_such_document=ENGLISH.no_answer.format(ENGLISH.no_such_document),
-    unreadable=ENGLISH.no_answer.replace("{}", ENGLISH.unreadable),
-    not_searched=f"{ENGLISH.not_searched}.",
-    note="*(…)*",
-)
+OTHER_LANGUAGE = replace(ENGLISH, unsupported=" *(?)*", unproved="*(?: {})*", withheld="*(…)*", note="*(…)*")
 _WITH_SENTENCES = {"": ENGLISH, "und": ENGLISH, "en": ENGLISH, "de": GERMAN}
 
 

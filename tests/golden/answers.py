@@ -38,7 +38,7 @@ async def small_talk(stage: Stage) -> None:
 @scenario(inline=True)
 async def abstention(stage: Stage) -> None:
     """Ask for something that no document states."""
-    gap = '<answer><gap missing="the weight of the pump" next_step="Ask its manufacturer."/>'
+    gap = '<answer><gap missing="No document states its weight." next_step="Ask its manufacturer."/>'
     stage.model.script(plan=[plan(standalone_question="How heavy is the pump?")], answer=[gap])
     await stage.ask("How heavy is the pump?")
 
@@ -46,7 +46,7 @@ async def abstention(stage: Stage) -> None:
 @scenario(inline=True)
 async def partial_answer(stage: Stage) -> None:
     """Ask for two things of which one is documented."""
-    text = f'{PROVED} <gap missing="the weight" next_step="Ask its manufacturer."/>'
+    text = f'{PROVED} <gap missing="No document states the weight." next_step="Ask its manufacturer."/>'
     stage.model.script(plan=[plan()], answer=[text])
     await stage.ask("At what pressure does the pump run, and how heavy is it?")
 
@@ -138,7 +138,7 @@ async def german(stage: Stage) -> None:
     """Ask in German; part of the answer is missing."""
     text = (
         '<answer>Sie läuft mit 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/> '
-        '<gap missing="das Gewicht" next_step="Fragen Sie den Hersteller."/>'
+        '<gap missing="Die Dokumente nennen das Gewicht nicht." next_step="Fragen Sie den Hersteller."/>'
     )
     stage.model.script(plan=[plan(language="de")], answer=[text])
     await stage.ask("Mit welchem Druck läuft die Pumpe, und wie schwer ist sie?")
@@ -147,7 +147,7 @@ async def german(stage: Stage) -> None:
 @scenario(inline=True)
 async def french(stage: Stage) -> None:
     """Ask in French for something that no document states."""
-    gap = '<answer><gap missing="le poids de la pompe" next_step="Demandez au fabricant."/>'
+    gap = '<answer><gap missing="Aucun document n’indique le poids." next_step="Demandez au fabricant."/>'
     stage.model.script(plan=[plan(language="fr")], answer=[gap])
     await stage.ask("Combien pèse la pompe ?")
 
@@ -185,6 +185,6 @@ async def named_documents(stage: Stage) -> None:
 @scenario(inline=True)
 async def unknown_document(stage: Stage) -> None:
     """Ask about a document that there is not."""
-    gap = '<answer><gap missing="the handbook" next_step="Upload it."/>'
+    gap = '<answer><gap missing="No such handbook is among the documents." next_step="Upload it."/>'
     stage.model.script(plan=[plan(document_references=["handbook of 1987"])], answer=[gap])
     await stage.ask("What does the handbook of 1987 say?")

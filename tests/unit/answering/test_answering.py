@@ -37,6 +37,7 @@ from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services, fake_settings
 from tests.scripts import next_action, observe, start
+from tests.unit.answering.late_passages import LateReports
 from tests.world import ANNA, BEN, Model, add_record, ask, corpus_services, plan
 
 
@@ -331,11 +332,10 @@ async def test_a_gap_is_searched_for_and_the_answer_goes_on() -> None:
     rest = '<answer>Revenue was 53. <cite doc_id="report-2024" quote="Revenue was 53 million euros."/>'
     replies = iter([first, rest])
     model = ScriptedChatModel(
-        answer=lambda prompt: (
-            plan(document_references=("manual",)) if prompt.name == "plan" else next(replies)
-        )
+        answer=lambda prompt: plan(search_queries=()) if prompt.name == "plan" else next(replies)
     )
-    view, seen = await ask(await corpus_services(chat_model=model))
+    services = await corpus_services(chat_model=model, content_index=LateReports("block_id"))
+    view, seen = await ask(services)
     assert view.answer is not None
     assert text_of(view) == (
         "It runs at 15 bar. (Source: manual.pdf, S. 1)[1] \n\n"
@@ -345,12 +345,21 @@ async def test_a_gap_is_searched_for_and_the_answer_goes_on() -> None:
     assert (view.answer.abstained, view.answer.missing) == (False, "")
 
 
+async def test_the_search_for_a_gap_stays_within_the_documents_that_the_question_names() -> None:
+    gap = '<answer><gap missing="No document states the revenue of 2024." next_step="Ask."/>'
+    model = ScriptedChatModel(plan(document_references=("manual",)), gap)
+    services = await corpus_services(chat_model=model)
+    view, _ = await ask(services, question="What revenue does the manual state?")
+    assert text_of(view) == "No document states the revenue of 2024.\n\nAsk."
+    assert [prompt.name for prompt in model.prompts] == ["plan", "answer"]
+
+
 async def test_a_gap_about_which_nothing_new_is_found_costs_no_further_call() -> None:
     model = ScriptedChatModel(plan(), '<answer><gap missing="the weight" next_step="Ask Ann."/>')
     view, seen = await ask(await corpus_services(chat_model=model))
     assert view.answer is not None
     assert (view.answer.abstained, view.answer.missing) == (True, "the weight")
-    assert text_of(view).startswith("The documents don't answer this. What's missing: the weight.")
+    assert text_of(view).startswith("the weight")
     assert [prompt.name for prompt in model.prompts] == ["plan", "answer"]
     assert len([event for event in seen if event.name == "TOOL_STARTED"]) == 2
 
@@ -362,8 +371,7 @@ async def test_what_was_written_behind_a_gap_is_shown_when_nothing_new_is_found(
     )
     view, seen = await ask(await corpus_services(chat_model=ScriptedChatModel(plan(), said)))
     assert text_of(view) == (
-        "The documents don't answer this. What's missing: the weight.\n\nNext step: Ask Ann.\n\n"
-        "The pressure is 15 bar. (Source: manual.pdf, S. 1)[1]\n\nAlso missing: the height."
+        "the weight\n\nAsk Ann.\n\nThe pressure is 15 bar. (Source: manual.pdf, S. 1)[1]\n\nthe height"
     )
     assert "".join(event.data["text"] for event in seen if event.name == "TOKEN") == text_of(view)
 
@@ -375,12 +383,16 @@ async def test_a_gap_that_could_not_be_searched_for_is_not_said_to_be_missing() 
                 raise DependencyError("The search service is out of reach.")
             return await super().search(request)
 
-    model = ScriptedChatModel(plan(), '<answer><gap missing="the weight" next_step="Ask Ann."/>')
+    first = '<answer><gap missing="No document states the weight." next_step="Ask Ann."/>'
+    again = '<answer><gap missing="The weight could not be searched for." next_step="Ask again."/>'
+    model = ScriptedChatModel(plan(), first, again)
     services = await corpus_services(chat_model=model, content_index=Failing("block_id"))
     view, seen = await ask(services)
     assert view.answer is not None
-    said = "The search for this failed, so it may still be in the documents: the weight."
-    assert (text_of(view), view.answer.warnings) == (said, (said,))
+    assert text_of(view) == "The weight could not be searched for.\n\nAsk again."
+    assert "<not_searched>No document states the weight.</not_searched>" in model.conversations[-1][-1].text
+    said = "The search for this failed, so it may still be in the documents."
+    assert view.answer.warnings == (said,)
     assert [event.data["text"] for event in seen if event.data.get("state") == "warning"] == [said]
 
 

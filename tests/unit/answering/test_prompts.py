@@ -109,7 +109,7 @@ async def test_the_example_without_an_answer_names_the_gap_and_what_is_near() ->
     writer = await written(EXAMPLES["No answer"])
     assert not writer.is_answer
     assert writer.draft.text.startswith(
-        "The documents don't answer this. What's missing: the weight of the press.\n\nNext step:"
+        "The documents don't state the weight of the press.\n\nAsk for the data sheet"
     )
     assert writer.draft.text.endswith("[1]\n")
     assert writer.unsupported_claims == 0

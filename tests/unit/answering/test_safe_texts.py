@@ -3,6 +3,7 @@
 import pytest
 
 from tests.fakes.models import ScriptedChatModel
+from tests.unit.answering.late_passages import LateReports
 from tests.unit.answering.test_answering import text_of
 from tests.unit.evidence.reader_text_corpus import live_parts
 from tests.world import ask, corpus_services, plan
@@ -18,10 +19,8 @@ async def test_code_that_one_turn_leaves_open_hides_no_link_of_the_next(opening:
     first = f'<answer>{cited}{opening} <gap missing="the revenue of 2024" next_step="Ask."/>'
     replies = iter([first, f"<answer>{opening.strip()[:3]}\n{LINK}\n\n{LINK}"])
     model = ScriptedChatModel(
-        answer=lambda prompt: (
-            plan(document_references=("manual",)) if prompt.name == "plan" else next(replies)
-        )
+        answer=lambda prompt: plan(search_queries=()) if prompt.name == "plan" else next(replies)
     )
-    view, _ = await ask(await corpus_services(chat_model=model))
+    view, _ = await ask(await corpus_services(chat_model=model, content_index=LateReports("block_id")))
     assert "Sign in" in text_of(view)
     assert live_parts(text_of(view)) == []

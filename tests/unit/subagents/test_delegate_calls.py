@@ -124,14 +124,14 @@ async def test_a_page_may_be_long() -> None:
     assert made.delegation.decided.binding
 
 
-async def test_advice_names_reasons_and_profile_and_starts_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_evidence_that_fits_poorly_is_no_advice_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     made: DelegationOutcome = await decided(
         delegation_request(asked={"deep": False}), services_with(UntouchedControl())
     )
     assert (made.starts, made.delegation, made.defer_s) == ((), None, None)
     assert made.event.data["decision"] == "delegate"
-    assert "fits the question poorly" in made.advice
-    assert "evidence_builder" in made.advice
+    assert "LOW_RETRIEVAL_CONFIDENCE" in made.event.data["reason_codes"]
+    assert made.advice == ""
 
 
 async def test_what_children_bring_is_the_result_of_the_call() -> None:

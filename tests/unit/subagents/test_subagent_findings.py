@@ -107,14 +107,23 @@ def test_a_side_that_says_nothing_is_a_side() -> None:
     assert proved(ComparatorReport, differences=[contrast]).findings[0].kind == "difference"
 
 
-def test_a_contrast_whose_other_side_is_made_up_is_a_claim() -> None:
+def test_a_bad_quotation_is_dropped_and_its_finding_kept() -> None:
     contrast = {
         "dimension": "p",
         "sides": [side("old", "230 bar", OLD), side("new", "9 bar", "It is 9 bar.")],
     }
     result = proved(ComparatorReport, differences=[contrast], conflicts=[contrast])
-    assert [found.kind for found in result.findings] == ["claim"]
-    assert "9 bar" not in result.findings[0].text
+    assert result.dropped == 2
+    assert {found.kind for found in result.findings} == {"difference"}
+    (finding,) = result.findings
+    assert finding.text == "old.pdf: 230 bar; new.pdf: 9 bar (not proved)"
+    assert [proof.quote for proof in finding.proofs] == [OLD]
+
+
+def test_a_contrast_without_any_proof_is_kept_as_not_proved() -> None:
+    contrast = {"dimension": "p", "sides": [side("old", "9 bar", "It is 9 bar."), side("new", "not stated")]}
+    (finding,) = proved(ComparatorReport, differences=[contrast]).findings
+    assert (finding.text, finding.proofs) == ("old.pdf: 9 bar (not proved); new.pdf: not stated", ())
 
 
 def test_a_conflict_needs_a_proof_on_two_sides() -> None:
