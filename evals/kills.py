@@ -1,8 +1,9 @@
-"""What a kill costs: `python -m evals.kills --rounds 20 --out report.json`.
+"""Cost of kills: `python -m evals.kills --rounds 20 --out report.json`.
 
-Asks at a slow model's pace, on a stack whose host fails as the real one does, and kills the worker, or the
-host with it, while there is work. Reports for each question whether it was answered, completely and once, and
-how long after the kill. The host restarts before each round: its third dead worker would end it.
+Asks questions at a slow model's pace, on a stack whose host fails like the real one, and kills the worker, or
+the host with it, while work is in progress. Reports for each question whether it was answered completely and
+once, and how long after the kill. The host restarts before each round, because a third dead worker would end
+it.
 
 Each round is saved next to the report until the end, so an interrupted measurement resumes.
 """
@@ -39,13 +40,13 @@ from samples.acl import ANNA
 
 READERS = 5
 PACE = "ttft=1200,tps=15,only=answer+sub_agent"
-GIVE_UP_S = 420.0  # a host with default timeouts gives its work back after five minutes
+GIVE_UP_S = 420.0  # a host with default timeouts releases its work after five minutes
 RUNTIME = "/runtime/webhooks/durabletask/instances"
 # As in Azure; the visibility timeouts are those of host.json.
 SETTINGS = {
     "LOCAL_HOST_LEASE_S": "30",  # as in Azure
     "LOCAL_WORKER_RESTART_S": "2",
-    "WHOLE_DOCUMENTS_TOKENS": "0",  # else a comparison of short documents starts no children
+    "WHOLE_DOCUMENTS_TOKENS": "0",  # otherwise comparisons of short documents start no children
 }
 QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
@@ -69,11 +70,11 @@ DOCUMENT_COUNT = 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """One question, or one document, that was in work when a process was killed.
+    """A question or document that was in progress when a process was killed.
 
     Attributes:
-        is_whole: an answer without a word about what is missing.
-        doubled: events that a reader was sent twice, or ends after the first.
+        is_whole: whether the answer has no note about missing content.
+        doubled: number of events sent twice to a reader, or of ends after the first.
         recovered_s: from the kill to the answer.
     """
 
@@ -87,7 +88,7 @@ Round = Callable[["Scene"], list[Outcome]]
 
 
 class Scene:
-    """One stack, its reader, and the kills."""
+    """One stack, its reader and the kills."""
 
     def __init__(self, stack: LocalStack, seed: int | str) -> None:
         self.stack = stack
@@ -95,12 +96,12 @@ class Scene:
         self.caller = Caller(lambda: stack.ports.http, stack.token(ANNA))
 
     def kill_worker(self) -> float:
-        """Kill it; when."""
+        """Kill the worker and return the time."""
         self.stack.kill_worker()
         return time.monotonic()
 
     def kill_host(self) -> float:
-        """Kill host and worker, and start them again as a platform does; when they died."""
+        """Kill host and worker, restart them like a platform, and return when they died."""
         self.stack.kill_host()
         killed = time.monotonic()
         self.stack.start_host()
@@ -110,7 +111,7 @@ class Scene:
         time.sleep(self.chance.uniform(least_s, most_s))
 
     def outcome(self, followed: Followed, killed: float) -> Outcome:
-        """What became of a run that was killed at that moment."""
+        """Return the outcome of a run that was interrupted at `killed`."""
         again = self.caller.replay(followed.run_id)
         last = followed.last
         answer: dict[str, Any] = last.data["answer"] if last is not None and last.name == "complete" else {}
@@ -126,7 +127,7 @@ class Scene:
 
 
 def shown_text(events: Sequence[StreamEvent]) -> str:
-    """The answer as a reader puts it together: text of a restarted or discarded step is dropped."""
+    """Return the answer as assembled by a reader, without text of restarted or discarded steps."""
     texts: list[tuple[int, str]] = []
     for event in events:
         step = int(event.data.get("step") or 0)
@@ -144,10 +145,10 @@ def asked_while(
     state: str = "accepted",
     agents: Sequence[str | None] = (),
 ) -> list[Outcome]:
-    """Ask all at once, strike when each has reached `state`; returns those that were running then.
+    """Ask all questions, strike when each has reached `state`, and return those running then.
 
     Args:
-        agents: for each question the one that is asked; empty = none is.
+        agents: the agent for each question; empty = none.
     """
     waiting = threading.Semaphore(0)
 
@@ -166,7 +167,7 @@ def asked_while(
 
 
 def kill_worker(scene: Scene) -> list[Outcome]:
-    """Five readers; the worker dies."""
+    """Kill the worker under five readers."""
 
     def strike() -> float:
         scene.wait(0.5, 5)
@@ -176,7 +177,7 @@ def kill_worker(scene: Scene) -> list[Outcome]:
 
 
 def kill_host(scene: Scene) -> list[Outcome]:
-    """Five readers; host and worker die."""
+    """Kill host and worker under five readers."""
 
     def strike() -> float:
         scene.wait(0.5, 5)
@@ -186,7 +187,7 @@ def kill_host(scene: Scene) -> list[Outcome]:
 
 
 def kill_twice(scene: Scene) -> list[Outcome]:
-    """Five readers; the worker dies, and the next one, too."""
+    """Kill the worker and its successor under five readers."""
 
     def strike() -> float:
         scene.wait(1, 4)
@@ -198,7 +199,7 @@ def kill_twice(scene: Scene) -> list[Outcome]:
 
 
 def kill_children(scene: Scene) -> list[Outcome]:
-    """Two readers of comparisons; the worker dies while sub-agents are at work."""
+    """Kill the worker while sub-agents work for two readers of comparisons."""
 
     def strike() -> float:
         scene.wait(0.5, 4)
@@ -208,7 +209,7 @@ def kill_children(scene: Scene) -> list[Outcome]:
 
 
 def kill_agents(scene: Scene) -> list[Outcome]:
-    """A question to each of the sample agents; the worker dies, or the host with it."""
+    """Kill the worker, or also the host, during a question to each sample agent."""
 
     def strike() -> float:
         scene.wait(0.5, 4)
@@ -218,12 +219,14 @@ def kill_agents(scene: Scene) -> list[Outcome]:
 
 
 def kill_nothing(scene: Scene) -> list[Outcome]:
-    """Readers of all of them, and no kill: how many answers are whole at this pace, and how soon."""
+    """Kill nothing, to measure completeness and speed at this pace."""
     return asked_while(scene, (*QUESTIONS[:3], *COMPARISONS), time.monotonic)
 
 
 def kill_unread(scene: Scene) -> list[Outcome]:
-    """Five questions whose readers do not come back; nothing asks the app before they have ended."""
+    """Kill the worker during five questions whose readers don't return, and send no
+    request until they end.
+    """
     run_ids = [begin(scene, one) for one in QUESTIONS]
     scene.wait(1, 6)
     struck = [one for one in run_ids if state_of(scene, one) != "Completed"]
@@ -238,7 +241,7 @@ def kill_unread(scene: Scene) -> list[Outcome]:
 
 
 def kill_asked(scene: Scene) -> list[Outcome]:
-    """A run asks its reader something; the worker dies; the reader answers."""
+    """Kill the worker while a run waits for its clarification, then answer it."""
     run_id = begin(scene, AMBIGUOUS)
     until(lambda: status_of(scene, run_id) == "waiting", 60)
     killed = scene.kill_worker()
@@ -250,7 +253,7 @@ def kill_asked(scene: Scene) -> list[Outcome]:
 
 
 def kill_ingestion(scene: Scene) -> list[Outcome]:
-    """New documents; the worker dies while they are read. A question here is a document."""
+    """Kill the worker during ingestion; a question here is a document."""
     mark = f"kill-{scene.chance.getrandbits(32):08x}"
     names = {f"{mark}-{number}.md" for number in range(DOCUMENT_COUNT)}
     with BlobServiceClient.from_connection_string(scene.stack.storage_connection_string) as service:
@@ -294,7 +297,7 @@ def begin(scene: Scene, question: str) -> str:
 
 
 def called(scene: Scene, method: str, path: str, body: object = None) -> tuple[int, Any]:
-    """Status and JSON; 0 where there was no answer, or none with a body."""
+    """Return status and JSON; 0 without a response or body."""
     try:
         return scene.caller.call(method, path, body)
     except (OSError, http.client.HTTPException, ValueError):
@@ -307,7 +310,7 @@ def status_of(scene: Scene, run_id: str) -> str:
 
 
 def state_of(scene: Scene, run_id: str) -> str:
-    """Of a run's orchestration, asked of the host: the app hears nothing of it."""
+    """Return the status of a run's orchestration from the host, without involving the app."""
     address = f"{scene.stack.base_url}{RUNTIME}/{run_id}"
     try:
         answer = httpx.get(address, headers=scene.stack.host_headers, timeout=60)
@@ -317,7 +320,7 @@ def state_of(scene: Scene, run_id: str) -> str:
 
 
 def ended_by_itself(scene: Scene, run_id: str) -> float | None:
-    """When an orchestration was seen completed; None = it was not in time."""
+    """Return when an orchestration was seen completed; None if not in time."""
     return time.monotonic() if until(lambda: state_of(scene, run_id) == "Completed", GIVE_UP_S / 2) else None
 
 
@@ -333,7 +336,7 @@ def long_document(name: str) -> str:
 
 
 def until(condition: Callable[[], bool], patience_s: float) -> bool:
-    """Whether it came to be."""
+    """Wait for a condition and return whether it became true."""
     deadline = time.monotonic() + patience_s
     while not (met := condition()) and time.monotonic() < deadline:
         time.sleep(0.25)
@@ -341,7 +344,7 @@ def until(condition: Callable[[], bool], patience_s: float) -> bool:
 
 
 def summary(outcomes: Sequence[Outcome], rounds: int) -> dict[str, Any]:
-    """The figures of one kind; times in seconds."""
+    """Return the figures of one kind; times in seconds."""
     times = sorted(one.recovered_s for one in outcomes if one.recovered_s is not None and one.is_complete)
     cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else times * 19
     complete = sum(one.is_complete for one in outcomes)
@@ -360,7 +363,7 @@ def summary(outcomes: Sequence[Outcome], rounds: int) -> dict[str, Any]:
 def measure(
     stack: LocalStack, kinds: Sequence[str], rounds: int, seed: int, out: Path, *, pace: str = PACE
 ) -> dict[str, Any]:
-    """Every kind, so many rounds each; those that were measured before are not measured again."""
+    """Run the given number of rounds of each kind, skipping those already measured."""
     known = rounds_beside(out)
     done: dict[str, list[list[Outcome]]] = {kind: [] for kind in kinds}
     if known.exists():
@@ -385,14 +388,14 @@ def measure(
 
 
 def rounds_beside(out: Path) -> Path:
-    """Where the outcomes of each round are kept until the report is whole."""
+    """Return the file that stores the outcomes of rounds until the report is complete."""
     return out.with_name(f"{out.name}.rounds")
 
 
 def main() -> int:
-    """Measure and write. Exit code 1 when something was lost, or came twice."""
+    """Measure and write the report. Return 1 if anything was lost or doubled."""
     arguments = _arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the stack is ended in order
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stop the stack in order
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-kills-", ignore_cleanup_errors=True) as folder,

@@ -1,8 +1,7 @@
-"""`python -m evals.pdf_text --data FOLDER --sets a,b --out report.json`: how well PDF files are read.
+"""`python -m evals.pdf_text --data FOLDER --sets a,b --out report.json`: quality of PDF parsing.
 
-Compares the parser's elements with the file as PDFium alone gives it, without any code of the app's parser.
-`make eval-pdf` calls it: docs/internals/measuring.md. Exit code 1 when a target is missed, 2 when a set
-cannot be read.
+Compares the parser's elements with PDFium's own text of the file, without using the app's parser. Called by
+`make eval-pdf`; see docs/internals/measuring.md. Exit code 1 if a target is missed, 2 if a set can't be read.
 """
 
 import argparse
@@ -23,8 +22,8 @@ from evals.evaluation.question_set import read_set
 from shared.documents.models import ParsedDocument
 from shared.ingestion.parsers.pdf import parse_pdf
 
-# Written before tables without ruling lines were read. "tabled" counts only for filings: other documents have
-# charts, whose rows of numbers belong in no table.
+# Set before tables without ruling lines were parsed. "tabled" applies only to filings: other documents have
+# charts, whose number rows aren't tables.
 TARGETS = {"tabled": 0.85, "lost": 0.005, "numbers_added": 0.0, "similarity": 0.941}
 
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
@@ -33,8 +32,8 @@ _SAME_ROW = 0.4  # of a word's height
 _TOKEN = re.compile(r"\d(?:[\d.,]*\d)?|[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _MARKED = re.compile(r"(?:[\ufffe\x02]|(?<=[^\W\d_])-)\s*(?=[^\W\d_])")
-_EDGE_ROWS = 3  # at the top and at the bottom of a page, in which running lines stand
-_FOOTER_SHARE = 0.25  # of the pages hold a footer that looks like a row of numbers
+_EDGE_ROWS = 3  # at the top and bottom of a page, where running lines are
+_FOOTER_SHARE = 0.25  # share of pages with a footer that looks like a number row
 _MIN_REPEATS = 3  # pages with the same line at the edge: a running header or footer
 _BARE = re.compile(r"<!--.*?-->|[\s|#*\-_`\\]", re.DOTALL)
 _BARE_NUMBER = re.compile(r"(?:(?:page|p\.)\s*)?[-–— ]*(?:\d{1,4}|[ivxl]{1,6})[-–— ]*\Z", re.IGNORECASE)
@@ -45,11 +44,12 @@ class Reading:
     """Counts of one document.
 
     Attributes:
-        rows, tabled: rows of numbers, and those of which all words are in one row of a table.
-        words, lost: words outside running lines, and those that the elements lack.
-        numbers_added: numbers in the elements that their page does not hold, or not as often.
-        running, running_kept: running headers, footers and page numbers, and those that are in the elements.
-        tables: pages with their number of tables.
+        rows, tabled: number rows, and those whose words are all in one table row.
+        words, lost: words outside running lines, and those missing from the elements.
+        numbers_added: numbers in the elements that their page lacks or has less often.
+        running, running_kept: running headers, footers and page numbers, and those that remain in the
+            elements.
+        tables: number of tables by page.
         cpu_s, plain_cpu_s: of the parser, and of PDFium's plain text, in the same run.
     """
 
@@ -141,7 +141,7 @@ def summary(readings: Iterable[Reading]) -> dict[str, float]:
 
 
 def measured(path: Path) -> Reading:
-    """Read one file with the parser and without it, and compare."""
+    """Parse one file, read it with PDFium, and compare."""
     begun = time.process_time()
     parsed = parse_pdf(path)
     parsing_s = time.process_time() - begun
@@ -211,7 +211,7 @@ def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
 
 
 def tokens(text: str) -> Counter[str]:
-    """Return the words and numbers of a text; hyphens within words part nothing."""
+    """Return the words and numbers of a text; hyphenated words stay whole."""
     return Counter(_TOKEN.findall(_MARKED.sub("", text)))
 
 
@@ -242,8 +242,8 @@ def _compare(
         lost = known - edge - whole
         reading.words += (known - edge).total()
         reading.lost += lost.total()
-        # A header's cell that covers several columns stands in each of them; a table that continues on the
-        # next page has the header of the page before.
+        # A header cell that spans columns is repeated in each of them; a table continued on the
+        # next page has the previous page's header.
         first = tokens(headings[number][0]) if headings[number] else Counter()
         before = tokens(headings[number - 1][-1]) if headings[number - 1] else Counter()
         continued = first if first == before else Counter[str]()
@@ -266,7 +266,7 @@ def _compare(
 
 
 def _without_repeats(table: str) -> str:
-    """A Markdown table whose merged cells, which stand in each row that they span, are there once."""
+    """Remove the repetitions of merged cells, which occur in each row or column that they span."""
     rows = [row.split(" | ") for row in table.splitlines()]
     above: Sequence[Sequence[str]] = [[], *rows[:-1]]
     return "\n".join(
@@ -276,7 +276,7 @@ def _without_repeats(table: str) -> str:
 
 
 def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]) -> Iterator[str]:
-    """Count the rows of numbers, and yield those that no row of a table holds whole."""
+    """Count the number rows, and yield those that no table row contains completely."""
     counters = [tokens(row) for row in tables]
     for row in rows:
         if is_number_row(row):
@@ -289,7 +289,7 @@ def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[
 
 
 def reference_similarity(reference: Path) -> float:
-    """Return the similarity of a document to its reference, without Markdown's signs and blanks."""
+    """Return the similarity of a document to its reference, ignoring Markdown syntax and blanks."""
     source = reference.parent.parent / "docs" / reference.name.removesuffix(".md")
     text = "\n".join(element.text for element in parse_pdf(source).elements)
     return similarity(_BARE.sub("", text), _BARE.sub("", reference.read_text(encoding="utf-8")))

@@ -1,8 +1,7 @@
-"""`python -m evals.steps --data SET --out report.json`: what several steps show to the model.
+"""`python -m evals.steps --data SET --out report.json`: evidence shown to the model for multi-step questions.
 
-A question is perfect if all the passages that it needs were among those that the model was shown, in any of
-its calls. `make eval-steps` calls it: docs/internals/measuring.md. Exit code 2 when the set cannot be read
-or the stack does not start.
+A question is perfect if all passages it needs were shown to the model in any of its calls. Called by `make
+eval-steps`; see docs/internals/measuring.md. Exit code 2 if the set can't be read or the stack doesn't start.
 """
 
 import argparse
@@ -26,11 +25,11 @@ from local.run_all.stack_settings import StackError
 AT_ONCE = 4
 INGEST_AT_ONCE = 16
 INGEST_TIMEOUT_S = 3600.0
-_PIECE_CHARS = 100  # a passage of two blocks may be shown in part
+_PIECE_CHARS = 100  # a passage of two blocks may be shown partially
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command line and return the exit code."""
     arguments = _arguments()
     folder = arguments.runs or arguments.out.with_suffix(".runs")
     try:
@@ -50,7 +49,7 @@ def main() -> int:
 
 
 def chosen(questions: Sequence[Question], count: int, seed: int) -> list[Question]:
-    """As many of the questions, the same ones for the same seed."""
+    """Return `count` of the questions, the same ones for the same seed."""
     some = random.Random(seed).sample(questions, min(count, len(questions)))
     return sorted(some, key=lambda question: question.query_id)
 
@@ -70,7 +69,7 @@ def _ask(
 def conclude(
     whole: QuestionSet, questions: Sequence[Question], runs: Sequence[RecordedRun]
 ) -> dict[str, object]:
-    """The report. A question that failed counts as any other."""
+    """Return the report. Failed questions count like all others."""
     pieces = {source.key: _pieces(source.text or "") for source in whole.sources}
     needed = {one.query_id: {name for name, _ in one.grades} for one in questions}
     seen = [_Seen(run, pieces) for run in runs]
@@ -92,26 +91,26 @@ def conclude(
 
 
 class _Seen:
-    """A run, and the passages that its model was shown."""
+    """A run and the passages shown to its model."""
 
     def __init__(self, run: RecordedRun, pieces: Mapping[str, Sequence[str]]) -> None:
         self.run = run
         text = "\n".join(call.text for call in run.calls)
         folded = _folded(text)
-        # Its name alone may stand in a list of documents, and a short text in another passage.
+        # Its name alone may occur in a list of documents, and a short text in another passage.
         named = [name for name in pieces if name in text]
         self.shown = {name for name in named if any(part in folded for part in pieces[name])}
 
 
 def _pieces(text: str) -> list[str]:
-    """The passage without its title, cut so that each piece stands in one block, or in the next."""
+    """Split the passage, without its title, into pieces that each fit into one block or the next."""
     folded = _folded(text.partition("\n")[2])
     cut = [folded[at : at + _PIECE_CHARS] for at in range(0, len(folded), _PIECE_CHARS)]
     return [piece for piece in cut if len(piece) == _PIECE_CHARS] or [folded]
 
 
 def _folded(text: str) -> str:
-    """Letters and digits alone: prompts escape some signs, and break lines."""
+    """Keep only letters and digits: prompts escape some characters and wrap lines."""
     return re.sub(r"[\W_]+", "", unescape(text)).casefold()
 
 

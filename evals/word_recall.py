@@ -1,4 +1,4 @@
-"""Word recall: how much of a reference text an extraction holds. Pure; knows Markdown, not the project."""
+"""Word recall: the share of a reference text found by an extraction. Pure; independent of the project."""
 
 import html
 import re
@@ -13,11 +13,11 @@ _WORD = re.compile(r"\w+")
 
 
 def word_recall(reference_markdown: str, text: str) -> float:
-    """Share of the reference's words that are in `text`, each as often as it occurs there; 0 to 1.
+    """Return the share (0-1) of the reference's words in `text`, counting repetitions.
 
-    Words are runs of letters and digits in lower case; an underscore parts them. Markdown's signs, link
-    targets, comments and HTML entities are no words. Order does not count. A reference without words is
-    held by any text.
+    Words are runs of letters and digits in lower case, separated by anything else, including underscores.
+    Markdown syntax, link targets, comments and HTML entities don't count. Order is ignored. The recall of an
+    empty reference is 1.
     """
     wanted = _words(_visible(reference_markdown))
     if not wanted:
