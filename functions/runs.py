@@ -19,7 +19,7 @@ from functions.http.requests import (
 )
 from functions.http.responses import event_stream, json_response
 from shared.answering import run_end
-from shared.answering.artifacts import child_ids
+from shared.answering.children import child_ids
 from shared.answering.cited_pages import check_readable
 from shared.answering.control import release
 from shared.answering.runs import view_run
@@ -133,11 +133,11 @@ async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable
     run = await run_end.cancel_run(run.run_id, services)
     await _terminate(client, run.run_id, run.run_id)
     # Ending an orchestration ends none of its children. They come second: nobody starts another one now.
-    children = await child_ids(services.blobs, run.run_id)
+    children = await child_ids(services.run_log, services.blobs, run.run_id)
     for child_id in children:
         await _terminate(client, child_id, run.run_id)
     await release(services.subagent_control, children)
-    await record_ended_run(client, run.run_id, services.blobs, services.runs)
+    await record_ended_run(client, run.run_id, services)
     return json_response(await view_run(run, services, user))
 
 

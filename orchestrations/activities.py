@@ -82,7 +82,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     is_last = isinstance(step_input.action, CommitAnswer | ReportFailure)
     if link is not None and is_last and isinstance(result.observation, RunClosed):
         services = wiring.get_services()
-        await record_end(step_input.run_id, link, services.blobs, services.runs)
+        await record_end(step_input.run_id, link, services, services.runs)
     return result.model_dump(mode="json")
 
 

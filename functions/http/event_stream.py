@@ -16,19 +16,15 @@ import azure.durable_functions as df
 from shared.answering.revival import revive_run
 from shared.answering.trace import record_end
 from shared.platform import tracing
-from shared.platform.blobs import BlobStore
 from shared.platform.errors import CallerError, NotFoundError
 from shared.platform.instances import Instances
 from shared.platform.tracing import TraceLink
 from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
 from shared.runs.run_log import LogTail, RunLog, next_piece
-from shared.runs.run_store import RunStore
 from shared.wiring import Services
 
 
-async def record_ended_run(
-    client: df.DurableOrchestrationClient, run_id: str, blobs: BlobStore, runs: RunStore
-) -> None:
+async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
     """Record the spans of a run that was cancelled, or whose orchestration died. Never raises."""
     if not tracing.is_on():
         return
@@ -38,7 +34,7 @@ async def record_ended_run(
         given = status.input_ if status else None
         link = (json.loads(given) if isinstance(given, str) else given or {}).get("trace")
         if link is not None:
-            await record_end(run_id, TraceLink.from_payload(link), blobs, runs)
+            await record_end(run_id, TraceLink.from_payload(link), services, services.runs)
     except Exception:  # noqa: BLE001  # the client raises nothing more precise; a trace is not worth an error
         return
 
@@ -192,6 +188,6 @@ def closer(client: df.DurableOrchestrationClient, run_id: str, services: Service
 
     async def close_if_dead() -> None:
         if await revive_run(run_id, Instances(client), services) == "closed":
-            await record_ended_run(client, run_id, services.blobs, services.runs)
+            await record_ended_run(client, run_id, services)
 
     return close_if_dead

@@ -247,9 +247,19 @@ class ControlStore:
         return state.model_copy(update={"revision": revision})
 
 
-async def read_control(settings: Settings, store: ControlStore) -> ControlView:
-    """How busy sub-agents are, and whether any may start. GroundworkError when the store fails or is slow."""
+async def read_control(settings: Settings, store: ControlStore, without: str | None = None) -> ControlView:
+    """Return how busy sub-agents are, and whether any may start.
+
+    Args:
+        without: prefix of the ids of sub-agents that don't count; None = all count.
+
+    Raises:
+        GroundworkError: the store failed or was slow.
+    """
     state = await _within(_ASK_LIMIT_S, store.read())
+    if without is not None:
+        ids = [lease.child_id for lease in state.leases if lease.child_id.startswith(without)]
+        state = released(state, ids)
     return view(state, settings.subagents, datetime.now(UTC))
 
 

@@ -2,18 +2,17 @@
 
 First the policy is asked as if no other sub-agent were at work, which costs nothing. Only if it would
 delegate, it is asked again with the state of the control table. Slots are taken by compare-and-swap: if that
-fails, the policy decides again. The decision is stored before the children start, and the first one counts.
+fails, the policy decides again. The step that delegates keeps the decision with its completion, so that its
+children start only once it counts.
 
 A doc_reader reads one document in depth, so several documents are shared out over several of them; every
 other profile works on all of its documents at once, alone.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from shared.answering.artifacts import find_delegation, put_delegation, replace_delegation
 from shared.answering.budget import CRASH_GRACE, Spent
 from shared.answering.control import ControlView, grant, read_control
 from shared.answering.metrics import note_decision
@@ -37,10 +36,10 @@ from shared.answering.profiles import PROFILES, with_smaller
 from shared.answering.services import SubagentServices
 from shared.answering.subagent_models import Delegation, SubagentStart, SubagentTask
 from shared.platform.concurrency import run_in_background
-from shared.platform.errors import GroundworkError
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.runs.events import DelegationStatus, TimedEvent
+from shared.runs.journal import Journal
 from shared.runs.models import ProfileName, ReasonCode
 from shared.tools.base import ToolResult
 
@@ -63,8 +62,8 @@ class DelegationOutcome:
 
     Attributes:
         event: of readers: it tells the decision and its reasons.
-        delegation, starts, until: of a decision to delegate: what is stored, the children to start, and the
-            instant at which sub-agents still running are ended. None and empty for any other.
+        delegation, starts, until: of a decision to delegate: what the step keeps, the children to start, and
+            the instant at which sub-agents still running are ended. None and empty for any other.
         defer_s: for a deferred decision on the question itself: seconds until it is repeated.
         advice: for the prompt, of a `delegate` that is not binding; empty = none.
         refusal: the result of a call of `delegate` that started nobody, as the model reads it.
@@ -81,19 +80,18 @@ class DelegationOutcome:
 
 async def decide_delegation(
     delegation_request: DelegationRequest,
-    run_id: str,
+    journal: Journal,
     services: SubagentServices,
 ) -> DelegationOutcome:
-    """Decide, store, log, and give the event for readers.
+    """Decide, log, and return the outcome with the event for readers.
 
-    Never raises for a policy that fails: contracts.md, section 4: any error is a no_delegate.
-
-    Before the first turn the question itself is judged, and in a turn that ends with a call of `delegate` the
-    call, by the same gates and budgets. A decision is stored under its step: a step that runs twice starts
-    the same children once, and one call of a turn can be carried out.
+    Any error of the policy is a `no_delegate`. Before the first turn the question itself is judged, and in a
+    turn that ends with a call of `delegate` the call, by the same gates and budgets. The children of a step
+    have the same ids however often it is attempted.
     """
+    run_id = journal.run_id
     try:
-        decided, delegation = await _Decision(delegation_request, run_id, services).run()
+        decided, delegation = await _Decision(delegation_request, journal, services).run()
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
         get_logger().warning("delegation.failed", run_id=run_id, error_type=type(failed).__name__)
         decided, delegation = policy_failed(), None
@@ -145,45 +143,24 @@ class _Decision:
     """One decision with what it is made from."""
 
     asked: DelegationRequest
-    run_id: str
+    journal: Journal
     services: SubagentServices
 
     async def run(self) -> tuple[DelegationPolicyOutput, Delegation | None]:
-        run_id, step = self.run_id, self.asked.step
-        if self.asked.repeated:
-            known = await find_delegation(self.services.blobs, run_id, step)
-            if known is not None:
-                return known.decided, await self._renewed(known)
         return await self._decide(
-            *await spent_before(self.asked, self.services.blobs),
+            *await spent_before(self.asked, self.journal),
             await may_read_targets(self.asked, self.services),
         )
-
-    async def _renewed(self, known: Delegation) -> Delegation:
-        """Give the children time and slots again: a step that is repeated may have lost both in a crash."""
-        now, settings = datetime.now(UTC), self.services.settings
-        left_ms = budget_of(self.asked, settings, Spent(), now).remaining_latency_ms
-        left_ms -= settings.subagents.reserve_latency_ms
-        tasks = []
-        for task in known.tasks:
-            latency_ms = min(task.budget.max_child_latency_ms, left_ms)
-            deadline = max(task.deadline, now + timedelta(milliseconds=latency_ms))
-            tasks.append(task.model_copy(update={"deadline": deadline}))
-        with suppress(GroundworkError):
-            await grant(settings, self.services.subagent_control, _deadlines(tasks), now)
-        renewed = known.model_copy(update={"tasks": tuple(tasks)})
-        await replace_delegation(self.services.blobs, self.run_id, renewed)
-        return renewed
 
     async def _decide(
         self, started: int, spent: Spent, readable: bool
     ) -> tuple[DelegationPolicyOutput, Delegation | None]:
         """Delegate if the policy says so, and still does with what the table of sub-agents says.
 
-        A slot that is taken for the first attempt at a step is that of the second one, too: both give their
-        children the same ids.
+        Slots taken by an earlier attempt at the step are free for this one: the children have the same ids.
         """
         control, limits = self.services.subagent_control, self.services.settings.subagents
+        own = _ids(self.asked)
         installed = _installed(self.services)
         facts = SubagentFacts(
             installed_profiles=installed,
@@ -202,7 +179,7 @@ class _Decision:
         for _ in range(_TRIES):
             if decided.decision != "delegate" or not decided.binding:
                 return decided, None
-            decided, tasks = self._ask(facts, spent, await read_control(self.services.settings, control))
+            decided, tasks = self._ask(facts, spent, await read_control(self.services.settings, control, own))
             now = datetime.now(UTC)
             if tasks and await grant(self.services.settings, control, _deadlines(tasks), now):
                 asked = self.asked
@@ -214,8 +191,7 @@ class _Decision:
                     asker=asked.stored.asker,
                     language=asked.stored.plan.language,
                 )
-                kept = await put_delegation(self.services.blobs, self.run_id, delegation)
-                return kept.decided, kept
+                return decided, delegation
         # Others were quicker each time: whatever is free is gone before it can be taken.
         return self._ask(facts, spent, ControlView(active=limits.max_active))[0], None
 
@@ -235,6 +211,11 @@ class _Decision:
         )
         decided = decide(policy_input, facts, settings)
         return decided, tasks_of(self.asked, decided, room, settings, now)
+
+
+def _ids(asked: DelegationRequest) -> str:
+    """Return the prefix of the ids of the children that a step starts."""
+    return f"{asked.request.run_id}:s{asked.step:03d}c"
 
 
 def _deadlines(tasks: Sequence[SubagentTask]) -> dict[str, datetime]:
@@ -267,7 +248,7 @@ def tasks_of(
     request = delegation_request.request
     return tuple(
         SubagentTask(
-            child_id=f"{request.run_id}:s{delegation_request.step:03d}c{index}",
+            child_id=f"{_ids(delegation_request)}{index}",
             run_id=request.run_id,
             step=delegation_request.step,
             index=index,

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from shared.answering.artifacts import Child
+from shared.answering.children import Child
 from shared.answering.control import ControlStore, ControlView, read_control, succeeded
 from shared.answering.policy_models import Decision, DelegationPolicyOutput
 from shared.answering.subagent_models import Delegation

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.answering.artifacts import children_of, delegations_of
 from shared.answering.budget import Spent
+from shared.answering.children import children_of, delegations_of
 from shared.answering.control import ControlView
 from shared.answering.policy_models import (
     ConversationState,
@@ -22,7 +22,6 @@ from shared.answering.policy_models import (
     SystemHealth,
 )
 from shared.answering.services import SubagentServices
-from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
 from shared.platform.settings import Settings
@@ -34,6 +33,7 @@ from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.fusion import score_spread, top_score
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan
+from shared.runs.journal import Journal
 from shared.runs.models import RunRequest
 from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
@@ -50,7 +50,6 @@ class DelegationRequest:
     Attributes:
         series: further documents of the series that evidence for a comparison is from.
         step: that writes it, or delegates first.
-        repeated: an earlier attempt at that step began, and may have decided.
         tokens: that the run has used so far, earlier sub-agents included; 0 = nobody counted.
         began: when the run's time began, if a person's wait or a crash set it back; None = when it was asked.
         call: the model's call of the tool `delegate` that is judged; None = the question itself is.
@@ -63,7 +62,6 @@ class DelegationRequest:
     evidence: Evidence
     series: tuple[str, ...] = ()
     step: int = 0
-    repeated: bool = False
     tokens: int = 0
     began: datetime | None = None
     call: DelegateParameters | None = None
@@ -284,18 +282,16 @@ async def rest_of_series(
     )
 
 
-async def spent_before(delegation_request: DelegationRequest, blobs: BlobStore) -> tuple[int, Spent]:
-    """How many sub-agents earlier steps have started, and what they used; before the first turn none.
+async def spent_before(delegation_request: DelegationRequest, journal: Journal) -> tuple[int, Spent]:
+    """Return how many sub-agents earlier steps started, and what they used; none before the first turn.
 
-    Of one that stored nothing nobody knows what it used: its whole budget counts.
+    The whole budget counts for one that kept nothing, because it may have used it.
     """
     if delegation_request.call is None:
         return 0, Spent()
     async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
-        delegations = await delegations_of(blobs, delegation_request.request.run_id)
-        children = await children_of(
-            blobs, [past for past in delegations if past.step != delegation_request.step]
-        )
+        delegations = await delegations_of(journal)
+        children = await children_of(journal, delegations)
     used = [
         (state.tokens, state.cost_usd)
         if (state := child.state).started_at

@@ -23,7 +23,6 @@ from shared.answering.subagent_context import TurnContext
 from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
 from shared.retrieval.models import DocumentRecord, Hit
-from shared.runs.event_log import StaleAttemptError
 from shared.tools.models import WebHit
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ class _Report:
         count = len(self._context.state.findings)
         if count > self._kept_count and now - self._kept_at >= _KEEP_EVERY_S:
             self._kept_at, self._kept_count = now, count
-            await self._keep()
+            await self._context.keep_findings(self.usage)
 
     def _read(self) -> None:
         said = read_partial("".join(self._text))
@@ -167,21 +166,6 @@ class _Report:
             findings=without_repeats((*self._findings, *proved.findings)),
             uncertainty=tuple(dict.fromkeys((*self._uncertainty, *proved.uncertainty))),
         )
-
-    async def _keep(self) -> None:
-        """Store what there is, with what it has cost by now."""
-        context = self._context
-        before = context.spent
-        context.book(self.usage)
-        try:
-            await context.keep()
-        except StaleAttemptError:
-            raise
-        except GroundworkError:
-            return  # it is stored again in a moment
-        finally:
-            context.change(tokens=before.tokens, cost_usd=before.cost_usd)
-        await context.tell_phase("artifact")
 
 
 def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:

@@ -1,7 +1,7 @@
 """Turns what sub-agents brought into what the main agent writes from. Succeeds whatever a child did.
 
-A child is judged by what it stored, not by how it ended: what stands in the state of one that was cut off at
-the deadline counts; one that stored nothing leaves a warning.
+A child is judged by what it kept in the journal, not by how it ended: the state of one that was cut off at
+the deadline counts, and one that kept nothing leaves a warning.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from html import escape
 from urllib.parse import quote, urlsplit
 
-from shared.answering.artifacts import Child, children_of, find_delegation
+from shared.answering.children import Child, children_of, find_delegation
 from shared.answering.control import settle
 from shared.answering.metrics import note_ends
 from shared.answering.passages import by_document, in_turns
@@ -25,6 +25,7 @@ from shared.platform.prompts import element
 from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.models import Hit, ReadableDocuments
 from shared.runs.evidence import Evidence
+from shared.runs.journal import Journal
 from shared.runs.models import ChildStatus, SubagentView
 
 _MOST_FINDINGS = 24  # and no more characters than these: some 1,100 tokens of the main agent's prompt
@@ -86,17 +87,17 @@ class Collected(Model):
 
 
 async def collect(
-    run_id: str, delegation_step: int, evidence: Evidence, services: SubagentServices
+    journal: Journal, delegation_step: int, evidence: Evidence, services: SubagentServices
 ) -> Collected:
-    """Merge what the children of a step stored into the evidence, and give their slots back.
+    """Merge what the children of a step have found into the evidence, and give their slots back.
 
     Args:
         evidence: the main agent's own.
     """
-    delegation = await find_delegation(services.blobs, run_id, delegation_step)
+    delegation = await find_delegation(journal, delegation_step)
     if delegation is None:
         return Collected(evidence=evidence)
-    children = await children_of(services.blobs, [delegation])
+    children = await children_of(journal, [delegation])
     words = subagent_words(delegation.language)
     now = datetime.now(UTC)
     ended = [(child, final_status(child, now)) for child in children]

@@ -5,7 +5,7 @@ A run's answer and record stay as long as its thread, so a thread can be read ho
 
 from datetime import datetime, timedelta
 
-from shared.answering.artifacts import child_ids
+from shared.answering.children import child_ids
 from shared.answering.services import AnsweringServices
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_erase
@@ -49,7 +49,7 @@ async def resume_erasures(threads: ThreadStore, queues: TaskQueues) -> int:
 async def _purge(
     record: RunRecord, blobs: BlobStore, run_log: RunLog, runs: RunStore, forget: StopRun
 ) -> None:
-    children = await child_ids(blobs, record.run_id)
+    children = await child_ids(run_log, blobs, record.run_id)
     await run_together(
         *(forget(instance_id) for instance_id in (record.run_id, *children)),
         run_log.delete(record.run_id),

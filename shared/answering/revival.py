@@ -8,7 +8,7 @@ begins again with the run; tokens and cost do not.
 from datetime import UTC, datetime
 from typing import Literal
 
-from shared.answering.artifacts import child_ids
+from shared.answering.children import child_ids
 from shared.answering.clarification import event_name
 from shared.answering.runs import close_dead_run
 from shared.answering.services import AnsweringServices
@@ -75,7 +75,7 @@ async def _restart(
 ) -> None:
     run_id = record.run_id
     # A run that begins again starts its sub-agents again: two executions of one must not both write.
-    for child_id in await child_ids(services.blobs, run_id):
+    for child_id in await child_ids(services.run_log, services.blobs, run_id):
         await instances.stop(child_id)
     if not await _say_resumed(run_id, now, services.run_log):
         return

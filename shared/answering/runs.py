@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 
 from shared.access.limits import hold, slot_of_run
@@ -22,8 +22,9 @@ from shared.platform.settings import Settings
 from shared.platform.telemetry import note_fields
 from shared.runs.agents import Channel
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_log
-from shared.runs.events import AcceptedStatus, DelegationStatus, RunEvent, events_of, latest_todo
+from shared.runs.events import AcceptedStatus, RunEvent, latest_todo
 from shared.runs.fresh_urls import refresh_answer, refresh_views, without_unreadable
+from shared.runs.journal import Journal
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, RunAnswer, RunRecord, RunRequest, RunView, SubagentView
 from shared.runs.run_files import RunFiles, committed_answer
@@ -130,12 +131,12 @@ async def view_run(
     they work, too.
     """
     answer: RunAnswer | None = None
-    events: list[RunEvent] = []
+    journal = Journal(services.run_log, services.blobs, record.run_id)
     if record.status == "completed":
         answer = await committed_answer(record.run_id, services.blobs)
         answer = await refresh_answer(answer, reader, services) if reader else answer
     if record.has_log and not (answer and record.todo):
-        events = events_of(await services.run_log.read(record.run_id))
+        await journal.read()
     return RunView(
         run_id=record.run_id,
         thread_id=record.thread_id,
@@ -145,9 +146,9 @@ async def view_run(
         finished_at=record.finished_at,
         error=record.error,
         error_type=record.error_type,
-        todo=record.todo or latest_todo(events),
+        todo=record.todo or latest_todo(journal.events),
         answer=answer,
-        sub_agents=answer.sub_agents if answer else await _sub_agents(record, events, services, reader),
+        sub_agents=answer.sub_agents if answer else await _sub_agents(record, journal, services, reader),
         clarification=await pending_clarification(record, services.run_log),
         feedback=record.feedback,
         events_url=f"/api/runs/{record.run_id}/events",
@@ -233,10 +234,8 @@ def _accepted(request: RunRequest, settings: Settings) -> RunEvent:
 
 
 async def _sub_agents(
-    record: RunRecord, events: Sequence[RunEvent], services: AnsweringServices, reader: UserContext | None
+    record: RunRecord, journal: Journal, services: AnsweringServices, reader: UserContext | None
 ) -> tuple[SubagentView, ...]:
-    """Those that the run has set to work, as far as they are now; most runs have none, and cost no look."""
-    if not any(isinstance(event, DelegationStatus) and event.decision == "delegate" for event in events):
-        return ()
-    views = await live_views(record, services.blobs)
+    """Return the run's sub-agents as its journal shows them now."""
+    views = await live_views(record, journal)
     return await refresh_views(views, reader, services) if reader else without_unreadable(views, ())

@@ -109,6 +109,10 @@ class StepContext:
         )
         return self._event_log
 
+    async def opened(self) -> EventLog:
+        """Return this attempt's writer. Its mark is written first, if it isn't yet."""
+        return self._event_log or await self.open()
+
     async def keep(self, value: Stored, part: str, of: int | None = None) -> Stored:
         """Keep a value with the step's next events; return the one that counts, the first.
 
@@ -139,14 +143,14 @@ class StepContext:
             StaleAttemptError: another attempt has taken over.
             RunClosedError: the run has ended.
         """
-        event_log = self._event_log or await self.open()
+        event_log = await self.opened()
         result = StepResult(observation=observed, tokens=self.meter.used)
         await event_log.write(*events, DoneLine(result=result.model_dump(mode="json")))
         return observed
 
     async def show(self, answer: RunAnswer) -> None:
         """Have readers get exactly an answer's text with the next events, if they have anything else."""
-        event_log = self._event_log or await self.open()
+        event_log = await self.opened()
         known = [*self.journal.events, *event_log.written, *event_log.staged]
         if events := correction(known, answer, self.action.step):
             await self.shown.record(citation.doc_id for citation in answer.citations)

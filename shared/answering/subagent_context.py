@@ -1,7 +1,7 @@
-"""The context of one turn of a sub-agent: its task, its state, its remaining budget, its events.
+"""The context of one turn of a sub-agent: its task, state, remaining budget, and lines in the journal.
 
-Events show readers tools, turns and counts, never what was read or found. A log that cannot be reached costs
-no turn; a run that has ended ends the sub-agent.
+Events show readers tools, turns and counts, never what was read or found. An event that can't be written is
+lost, and costs no turn. A run that has ended, or continued, ends the sub-agent.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,20 +10,29 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from shared.answering.artifacts import ChildStore
 from shared.answering.budget import CRASH_GRACE, Prices, Spent
+from shared.answering.children import FINDINGS, STATE
 from shared.answering.passages import task_message
 from shared.answering.profiles import PROFILES, SCOPES, Profile
 from shared.answering.services import SubagentServices
-from shared.answering.subagent_models import SubagentState, SubagentTask, TurnInput, WarningCode
+from shared.answering.subagent_models import (
+    ReportedFindings,
+    SubagentState,
+    SubagentTask,
+    TurnInput,
+    TurnResult,
+    WarningCode,
+)
 from shared.platform.errors import GroundworkError, NotFoundError
 from shared.platform.language_models.models import ModelUsage
+from shared.platform.models import Model
 from shared.platform.prompts import load, render
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentRecord, Hit
-from shared.runs.event_log import EventLog, RunClosedError, join_event_log
-from shared.runs.events import RunEvent, SubagentStatus, ToolResultEvent, ToolStartedEvent
+from shared.runs.event_log import EventLog, RunClosedError, StaleAttemptError, open_child_log
+from shared.runs.events import DoneLine, RunEvent, SubagentStatus, ToolResultEvent, ToolStartedEvent
+from shared.runs.journal import Journal
 from shared.runs.models import RunRequest, ToolUse
 from shared.runs.step_time import child_losses
 from shared.tools.base import Found, Tool
@@ -50,15 +59,15 @@ class TurnContext:
     """One turn's work.
 
     Attributes:
-        state: what was read from the store, or how a sub-agent begins; replaced as it continues, and stored
-            by `keep`.
+        state: as an earlier turn left it, or initial; replaced as the turn works, and kept by `keep`.
+        lost_s: by which the deadline is later, because a worker died.
     """
 
     services: SubagentServices
     turn: TurnInput
     task: SubagentTask
     request: RunRequest
-    store: ChildStore
+    journal: Journal
     state: SubagentState
     lost_s: float = 0.0
     _event_log: EventLog | None = None
@@ -173,33 +182,70 @@ class TurnContext:
         """Replace fields of the state."""
         self.state = self.state.model_copy(update=values)
 
-    async def keep(self) -> None:
-        """Store the state as it is. StaleAttemptError: another attempt at this turn was quicker."""
-        await self.store.put_state(self.state)
-
-    async def open_log(self) -> None:
-        """Join the run's log, and read from it how much time was lost with a worker.
+    async def open(self, *phases: Phase) -> None:
+        """Begin this attempt in the journal, with its first events.
 
         Raises:
-            RunClosedError: the run has ended, or was erased.
+            RunClosedError: the run has ended or continued, or was erased.
+            StaleAttemptError: another attempt has begun.
         """
         turn = self.turn
-        with self._telling():
-            self._event_log, events = await join_event_log(
-                self.services.run_log, turn.run_id, turn.step, turn.index, turn.profile
-            )
-            begins = self._phase("turn").model_copy(
-                update={"step": turn.step, "child": turn.index, "at": datetime.now(UTC)}
-            )
-            lost = child_losses((*events, begins)).get((turn.step, turn.index), timedelta())
-            self.lost_s = min(lost, CRASH_GRACE).total_seconds()
+        place = (turn.step, turn.index, turn.profile)
+        known = (self.journal.events, self.journal.offset)
+        first = [self._phase(phase) for phase in phases]
+        with _unless_erased():
+            self._event_log = await open_child_log(self.services.run_log, turn.run_id, place, first, known)
 
-    async def tell_phase(
-        self, phase: Phase, *, error_type: str | None = None, status: str | None = None
-    ) -> None:
-        """A `status` with counts."""
-        event = self._phase(phase)
-        await self._tell(event.model_copy(update={"error_type": error_type, "status": status}))
+    def note_losses(self) -> None:
+        """Move the deadline by the time that was lost with a worker."""
+        turn = self.turn
+        begins = self._phase("turn").model_copy(
+            update={"step": turn.step, "child": turn.index, "at": datetime.now(UTC)}
+        )
+        lost = child_losses((*self.journal.events, begins)).get((turn.step, turn.index), timedelta())
+        self.lost_s = min(lost, CRASH_GRACE).total_seconds()
+
+    async def keep(self) -> None:
+        """Keep the state as it is.
+
+        Raises:
+            RunClosedError: the run has ended or continued, or was erased.
+            StaleAttemptError: another attempt has begun.
+        """
+        await self._write(self.state, STATE)
+
+    async def keep_findings(self, usage: ModelUsage) -> None:
+        """Keep the findings so far, with the cost of the call that reports them, and say so to readers."""
+        spent = self.spent.plus(usage, self.prices)
+        findings = ReportedFindings(
+            findings=self.state.findings,
+            uncertainty=self.state.uncertainty,
+            tokens=spent.tokens,
+            cost_usd=spent.cost_usd,
+        )
+        with self._telling():
+            await self._write(findings, FINDINGS, self._phase("artifact"))
+
+    async def complete(self, result: TurnResult, *events: RunEvent) -> None:
+        """Complete this try of the turn, in one append with its state and last events.
+
+        Raises:
+            RunClosedError: the run has ended or continued, or was erased.
+            StaleAttemptError: another attempt has begun.
+        """
+        done = DoneLine(result=result.model_dump(mode="json"), turn=self.turn.turn, tries=self.turn.attempt)
+        await self._write(self.state, STATE, *events, done)
+
+    async def _write(self, value: Model, part: str, *events: RunEvent) -> None:
+        if self._event_log is None:
+            raise AssertionError("a turn keeps something before it has begun")
+        line = await self.journal.value_line(self.turn.step, value, part)
+        with _unless_erased():
+            await self._event_log.write(line, *events)
+
+    def end(self, phase: Phase, *, error_type: str | None = None, status: str | None = None) -> RunEvent:
+        """Return the `status` that ends a turn."""
+        return self._phase(phase).model_copy(update={"error_type": error_type, "status": status})
 
     def _phase(self, phase: Phase) -> SubagentStatus:
         state = self.state
@@ -230,18 +276,30 @@ class TurnContext:
         )
 
     async def _tell(self, event: RunEvent) -> None:
-        """RunClosedError: the run has ended. No other failure of the log is raised."""
+        """Write an event; a failure of the storage loses it.
+
+        Raises:
+            RunClosedError: the run has ended or continued, or was erased.
+            StaleAttemptError: another attempt has begun.
+        """
         if self._event_log is not None:
-            with self._telling():
+            with self._telling(), _unless_erased():
                 await self._event_log.write(event)
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
         try:
             yield
-        except RunClosedError:
+        except (RunClosedError, StaleAttemptError):
             raise
-        except NotFoundError:
-            raise RunClosedError("The log of the run is gone.") from None
         except GroundworkError as failed:
             get_logger().warning("sub_agent.event_lost", run_id=self.turn.run_id, error_type=failed.code)
+
+
+@contextmanager
+def _unless_erased() -> Iterator[None]:
+    """Treat the missing journal of an erased run as one that has ended."""
+    try:
+        yield
+    except NotFoundError:
+        raise RunClosedError("The journal of the run is gone.") from None

@@ -49,7 +49,7 @@ class SubagentPlace(Model):
 
 
 class SubagentTask(SubagentPlace):
-    """What one sub-agent is to do: all that it learns of the conversation. Stored with its delegation.
+    """What one sub-agent is to do: all that it learns of the conversation. Kept with its delegation.
 
     Attributes:
         question: the task in words.
@@ -73,7 +73,7 @@ class SubagentTask(SubagentPlace):
 
 
 class Delegation(Model):
-    """A decision to delegate, and what it set going. Stored among the run's files, under its step.
+    """A decision to delegate, with its tasks. The deciding step keeps it with its completion.
 
     Attributes:
         asker: as whom its sub-agents search, if the run has waited; None = the person who asked.
@@ -187,13 +187,24 @@ class FoundProof(Model):
     title: str = ""
 
 
-class SubagentState(Model):
-    """What a sub-agent has said and brought so far: overwritten as it works, read by its parent at any time.
+class ReportedFindings(Model):
+    """The part of a sub-agent's state that changes while its report is streamed.
 
     Attributes:
-        turns_ended: turns whose result is in it.
-        last_result, last_attempt: of the newest turn that came to a result, be it a failure.
-        attempt_id: of the attempt at a turn that wrote it; each has another, also one after a crash.
+        tokens, cost_usd: used by the sub-agent so far, the report included.
+    """
+
+    findings: tuple[Finding, ...]
+    uncertainty: tuple[str, ...]
+    tokens: Count
+    cost_usd: float
+
+
+class SubagentState(Model):
+    """What a sub-agent has said and found so far. Its turns keep it in the journal; the last one counts.
+
+    Attributes:
+        turns_ended: completed turns whose result is in it.
         started_at, ended_at: None = not yet.
         hits, records: passages that it found, with the asker's rights, and their documents.
         uncertainty: what it could not settle, in sentences.
@@ -209,9 +220,6 @@ class SubagentState(Model):
     profile: ProfileName
     status: ChildStatus = "running"
     turns_ended: Count = 0
-    last_result: TurnResult | None = None
-    last_attempt: Count = 0
-    attempt_id: str = ""
     started_at: datetime | None = None
     ended_at: datetime | None = None
     tokens: Count = 0

@@ -1,17 +1,16 @@
 """One turn of a sub-agent: make the calls of the turn before, then let the model call tools, or report.
 
-It ends before the deadline, whatever the model does. A turn whose result is stored is not taken again; of two
-attempts at once the first to store counts, and the other one gives its result. A run that has ended ends its
-sub-agents at their next turn, or at their next event. Expected failures are results; only defects are raised.
+It ends before the deadline, whatever the model does. A turn whose completion is in the journal is not taken
+again. Of two attempts at once the later one counts, and the other one returns its result. A run that has
+ended or continued ends its sub-agents at their next turn, or at their next event. Expected failures are
+results; only defects are raised.
 """
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 
 from shared.answering import control
-from shared.answering.artifacts import ChildStore, find_delegation
 from shared.answering.budget import (
     CHARS_PER_TOKEN,
     MARGIN_S,
@@ -21,6 +20,7 @@ from shared.answering.budget import (
     tool_limit_s,
     work_limit_s,
 )
+from shared.answering.children import completed_turn, find_delegation, find_state, turn_results
 from shared.answering.opening import open_task
 from shared.answering.passages import fitting_pages, web_results
 from shared.answering.report_stream import write_report
@@ -40,9 +40,10 @@ from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.event_log import RunClosedError, StaleAttemptError
+from shared.runs.events import RunEvent
+from shared.runs.journal import Journal
 from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import ToolUse
-from shared.runs.run_files import RunFiles
 from shared.tools.base import Found
 from shared.tools.execution import Called, carry_out, described, rendered
 from shared.tools.models import WebHit
@@ -215,19 +216,18 @@ def _result_room(context: TurnContext) -> int:
 
 
 async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
-    """Take a turn, or give the result of one that was taken already."""
-    store = ChildStore(services.blobs, turn)
+    """Take a turn, or return the result of one that is complete."""
+    journal = Journal(services.run_log, services.blobs, turn.run_id)
     try:
-        state = await store.state()
-        known = _known_result(state, turn)
+        await journal.read()
+        known = completed_turn(journal, turn)
         if known is not None:
             return known
-        context = await _turn_context(turn, services, store, state)
+        context = await _turn_context(turn, services, journal)
     except (RunClosedError, NotFoundError):
         return _STOPPED
     except GroundworkError as failed:
-        get_logger().warning("sub_agent.start_failed", run_id=turn.run_id, error_type=failed.code)
-        return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",), tokens=0)
+        return _not_begun(turn, failed)
     is_first = context.state.started_at is None
     beginning = (
         asyncio.create_task(control.begin(services.subagent_control, turn.child_id)) if is_first else None
@@ -244,47 +244,50 @@ async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
             beginning.cancel()
 
 
-def _known_result(state: SubagentState | None, turn: TurnInput) -> TurnResult | None:
-    """What this very attempt, or a later one, brought; None when it has not come to its end."""
-    if state is None or state.last_result is None:
-        return None
-    if state.turns_ended >= turn.turn:
-        return state.last_result
-    is_ours = state.turns_ended == turn.turn - 1 and state.last_result.status == "failed"
-    return state.last_result if is_ours and state.last_attempt >= turn.attempt else None
+def _not_begun(turn: TurnInput, failed: GroundworkError) -> TurnResult:
+    get_logger().warning("sub_agent.start_failed", run_id=turn.run_id, error_type=failed.code)
+    return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",), tokens=0)
 
 
-async def _turn_context(
-    turn: TurnInput, services: SubagentServices, store: ChildStore, state: SubagentState | None
-) -> TurnContext:
-    """What the turn works at. RunClosedError, NotFoundError: the run has ended, or was erased."""
-    delegation = await find_delegation(services.blobs, turn.run_id, turn.step)
+async def _turn_context(turn: TurnInput, services: SubagentServices, journal: Journal) -> TurnContext:
+    """Return what the turn works with.
+
+    Raises:
+        NotFoundError: the run was erased, or has no such task.
+    """
+    delegation = await find_delegation(journal, turn.step)
     tasks = delegation.tasks if delegation else ()
     task = next((task for task in tasks if task.child_id == turn.child_id), None)
     if delegation is None or task is None:
         raise NotFoundError("There is no such task.")
-    request = await RunFiles(services.blobs, turn.run_id).request()
+    request = (await journal.files.request()).with_rights_of(delegation.asker)
+    state = await find_state(journal, turn.step, turn.index)
     state = state or SubagentState(child_id=turn.child_id, profile=turn.profile)
-    request = request.with_rights_of(delegation.asker)
     if request.agent is not None and request.agent.model:
         services = services.using(chat_model=services.chat_model_named(request.agent.model))
     # The task's own budget limits its calls; the meter only charges them to the person who asked.
     charge = charge_to(request.user.user_id, services.user_limits)
     metered = MeteredChatModel(services.chat_model, TokenMeter(), charge=charge)
     services = services.using(chat_model=metered)
-    context = TurnContext(services, turn, task, request, store, state)
-    await context.open_log()
+    context = TurnContext(services, turn, task, request, journal, state)
+    context.note_losses()
     return context
 
 
 async def _taken(context: TurnContext, *, is_first: bool) -> TurnResult:
-    """One attempt at one turn, stored."""
+    """Make one attempt at one turn, and complete it."""
     warned = _note_attempt(context)
+    try:
+        await context.open(*(("started", "turn") if is_first else ("turn",)))
+    except (RunClosedError, StaleAttemptError):
+        raise
+    except GroundworkError as failed:
+        return _not_begun(context.turn, failed)
     status: TurnStatus = "failed"
     error: GroundworkError | None = None
     try:
         async with asyncio.timeout(max(context.remaining_s - MARGIN_S, 0.0)):
-            status = await _work(context, is_first=is_first)
+            status = await _work(context)
     except TimeoutError:
         context.warn("TIME_OUT")
         status = "partial"
@@ -310,7 +313,9 @@ async def _taken(context: TurnContext, *, is_first: bool) -> TurnResult:
 def _note_attempt(context: TurnContext) -> tuple[WarningCode, ...]:
     """Begin the attempt in the state; the warnings of earlier ones."""
     turn, state = context.turn, context.state
-    before, warned = state.last_result, state.warnings
+    warned = state.warnings
+    results = turn_results(context.journal, turn.step, turn.index)
+    before = results[-1][1] if results else None
     if turn.attempt and (before is None or before.status != "failed"):
         context.warn("CRASHED")
     elif turn.attempt and before and turn.profile == state.profile and not turn.closing:
@@ -328,10 +333,7 @@ def _note_attempt(context: TurnContext) -> tuple[WarningCode, ...]:
     return warned
 
 
-async def _work(context: TurnContext, *, is_first: bool) -> TurnStatus:
-    if is_first:
-        await context.tell_phase("started")
-    await context.tell_phase("turn")
+async def _work(context: TurnContext) -> TurnStatus:
     if not context.state.is_opened:
         try:
             await open_task(context)
@@ -353,38 +355,42 @@ async def _stored(context: TurnContext, result: TurnResult, error: GroundworkErr
     context.change(
         status=status if is_over else "running",
         turns_ended=context.state.turns_ended if result.status == "failed" else turn.turn,
-        last_result=result,
-        last_attempt=turn.attempt,
         ended_at=datetime.now(UTC) if is_over else None,
     )
     _log(turn, result)
+    events: tuple[RunEvent, ...] = ()
+    if result.status == "failed":
+        events = (context.end("failed", error_type=error.code if error else None),)
+    elif is_over:
+        events = (context.end("ended", status=context.state.status),)
     try:
         async with asyncio.timeout(max(context.remaining_s - _STORE_S, _STORE_S)):
-            await context.keep()
-            if result.status == "failed":
-                await context.tell_phase("failed", error_type=error.code if error else None)
-            elif is_over:
-                await context.tell_phase("ended", status=context.state.status)
+            await context.complete(result, *events)
     except (TimeoutError, GroundworkError) as failed:
         if isinstance(failed, RunClosedError | StaleAttemptError):
             raise
-        # The report stands as far as it was stored; the next turn needs what this one found.
+        # The findings kept so far count; the next turn needs what this one found.
         if not is_over:
             return result.model_copy(update={"status": "failed", "retryable": True})
     return result
 
 
 async def _result_of_other(context: TurnContext) -> TurnResult:
-    """What the attempt brings that was quicker: it is waited for as long as it may take."""
+    """Wait for the completion of the attempt that took over, within this turn's time; return its result."""
+    journal = context.journal
     while context.remaining_s > _STORE_S:
         await asyncio.sleep(_OTHER_POLL_S)
-        with suppress(GroundworkError):
-            state = await context.store.state()
-            if state is None:
-                return _STOPPED  # it was written before: the run was erased, and nobody writes it again
-            known = _known_result(state, context.turn)
-            if known is not None:
-                return known
+        try:
+            await journal.read()
+        except NotFoundError:
+            return _STOPPED  # the run was erased
+        except GroundworkError:
+            continue
+        known = completed_turn(journal, context.turn)
+        if known is not None:
+            return known
+        if journal.is_closed:
+            return _STOPPED
     return _STOPPED
 
 

@@ -6,26 +6,32 @@ trace is not worth an answer.
 
 from datetime import UTC, datetime
 
-from shared.answering.artifacts import Child, children_of, delegations_of
+from shared.answering.children import Child, children_of, delegations_of
+from shared.answering.services import SubagentServices
 from shared.answering.subagent_models import Delegation
 from shared.answering.views import final_status
 from shared.platform import tracing
-from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger, pseudonym
 from shared.platform.tracing import TraceLink, link_below
+from shared.runs.journal import read_journal
 from shared.runs.models import RunRecord
 from shared.runs.run_store import RunStore
 
 
-async def record_end(run_id: str, link: TraceLink, blobs: BlobStore, runs: RunStore) -> None:
-    """Record the spans of a run that has ended. `link`: its orchestration's place in a trace."""
+async def record_end(run_id: str, link: TraceLink, services: SubagentServices, runs: RunStore) -> None:
+    """Record the spans of a run that has ended.
+
+    Args:
+        link: its orchestration's place in a trace.
+    """
     if not tracing.is_on():
         return
     try:
         record = await runs.get(run_id)
-        delegations = await delegations_of(blobs, run_id)
-        children = await children_of(blobs, delegations)
+        journal = await read_journal(services.run_log, services.blobs, run_id)
+        delegations = await delegations_of(journal)
+        children = await children_of(journal, delegations)
     except GroundworkError as failed:
         get_logger().warning("trace.incomplete", run_id=run_id, error_type=failed.code)
         return

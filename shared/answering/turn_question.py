@@ -38,7 +38,7 @@ async def collected_once(context: StepContext, step: int, evidence: Evidence) ->
     kept = await context.journal.find(step, Collected, "collected")
     if kept is not None:
         return kept
-    collected = await collect(context.run_id, step, evidence, context.services)
+    collected = await collect(context.journal, step, evidence, context.services)
     return await context.keep(collected, "collected", of=step)
 
 

@@ -4,6 +4,7 @@ Before the first turn the delegation policy decides whether sub-agents work on t
 with a question to the person, or with work for sub-agents: both are stored before the loop continues.
 """
 
+from shared.answering.children import DELEGATION
 from shared.answering.clarification_steps import (
     ask_user,
     expires_at,
@@ -73,7 +74,7 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
     is_first = not action.delegation_step and not action.earlier and taken is None
     if is_first and Delegate.name in tools and not found.tables:
         decided = await _delegation(context, question, time)
-        if (chosen := _waits_for(decided)) is not None:
+        if (chosen := await _waits_for(context, decided)) is not None:
             return await context.complete(chosen, decided.event)
         first.append(decided.event)
         advice = "" if found.is_whole else decided.advice  # a sub-agent would read the same once more
@@ -86,7 +87,7 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
     events: list[RunEvent] = []
     if (call := delegation_of(taken)) is not None and not taken.asks_consent:
         decided = await _delegation(context, question, time, call)
-        if (chosen := _waits_for(decided, by_model=True)) is not None:
+        if (chosen := await _waits_for(context, decided, by_model=True)) is not None:
             return await context.complete(chosen, decided.event)
         events.append(decided.event)
         refusal = HeldResult(text=observation(decided.refusal or {}, MAX_REFUSAL_CHARS))
@@ -161,20 +162,21 @@ async def _delegation(
         question.stored,
         question.shown,
         step=context.action.step,
-        repeated=context.is_repeated,
         tokens=context.tokens,
         began=time.began,
         call=call,
         web_allowed=question.web_consent is True,
     )
-    return await decide_delegation(asked, context.run_id, context.services)
+    return await decide_delegation(asked, context.journal, context.services)
 
 
-def _waits_for(
-    decided: DelegationOutcome, *, by_model: bool = False
+async def _waits_for(
+    context: StepContext, decided: DelegationOutcome, *, by_model: bool = False
 ) -> SubagentsChosen | DelegationDeferred | None:
-    """What comes before the model's next turn; None if nothing does, or a refusal that it reads."""
-    if decided.starts and decided.until is not None:
+    """Return what comes before the model's next turn, or None if nothing does. A delegation is kept."""
+    if decided.delegation is not None and decided.until is not None:
+        await context.opened()  # a value kept before the mark would outlive this attempt
+        await context.keep(decided.delegation, DELEGATION)
         return SubagentsChosen(children=decided.starts, until=decided.until, by_model=by_model)
     return None if decided.defer_s is None else DelegationDeferred(delay_s=decided.defer_s)
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.answering.artifacts import Child, children_of, delegations_of
+from shared.answering.children import Child, children_of, delegations_of
 from shared.answering.policy_models import REASON_WORDS, FallbackPlan
 from shared.answering.subagent_models import Delegation, SubagentState, WarningCode
 from shared.evidence import messages
 from shared.evidence.messages import is_german, messages_in
 from shared.evidence.reader_text import readable_line
-from shared.platform.blobs import BlobStore
+from shared.runs.journal import Journal
 from shared.runs.models import ChildStatus, ProfileName, RunRecord, SubagentView
 
 _MOST_UNCERTAIN = 8  # sentences, each no longer than these: a glance, no report
@@ -143,13 +143,13 @@ def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) 
     return f"{words.badges[state.profile]}: {' '.join(told)}"
 
 
-async def live_views(record: RunRecord, blobs: BlobStore) -> tuple[SubagentView, ...]:
-    """All sub-agents of a run as they are now, whatever became of the run."""
+async def live_views(record: RunRecord, journal: Journal) -> tuple[SubagentView, ...]:
+    """Return all sub-agents of a run as its journal shows them, also after its end."""
     now = datetime.now(UTC)
     status_of = live_status if record.finished_at is None else final_status
-    delegations = await delegations_of(blobs, record.run_id)
+    delegations = await delegations_of(journal)
     by_step = {delegation.step: delegation for delegation in delegations}
-    children = await children_of(blobs, delegations)
+    children = await children_of(journal, delegations)
     return tuple(view_of(by_step[child.task.step], child, status_of(child, now)) for child in children)
 
 

@@ -58,7 +58,7 @@ _WORKING_S = 300.0  # per message; the platform ends a function, with its worker
 _AT_ONCE = 8  # runs erased concurrently (unmeasured; each takes about ten calls)
 _EARLY_S = 5.0  # tolerance for clock skew between queue and app
 _RUNS = "runs/"  # as RunFiles names its blobs
-_CHILDREN = "children.json"  # as answering/artifacts.py does
+_CHILDREN = "children.json"  # as answering/children.py does
 _SESSIONS = "sessions/"  # as answering/agent.py does
 
 

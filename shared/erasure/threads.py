@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from shared.access.limits import release
-from shared.answering.artifacts import child_ids, remember_ids
+from shared.answering.children import child_ids, remember_ids
 from shared.conversations.branches import is_shown_elsewhere, relatives_of
 from shared.conversations.models import EraseTask, Thread, ThreadTurn
 from shared.conversations.thread_store import ThreadStore
@@ -85,7 +85,7 @@ async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is
     """
     await stop(run_id)
     # Then its sub-agents: an ended run starts no more.
-    children = await child_ids(services.blobs, run_id)
+    children = await child_ids(services.run_log, services.blobs, run_id)
     await run_together(*(stop(child_id) for child_id in children))
     record = await services.runs.get(run_id)
     # The record first: a later commit finds none and deletes its own answer.

@@ -3,8 +3,9 @@
 Every line carries its step. A second attempt at a step first appends a `restarted` status: readers drop the
 tokens and citations of that step that they have. An attempt that finds the mark of a later attempt, or the
 step's completion, behind its own lines stops for good: two attempts never mix, and nothing of a step follows
-its completion. A sub-agent's events carry its index and profile besides the step that started it, and begin
-no attempt at that step. Nothing follows a run's last event.
+its completion. A sub-agent's lines carry its index and profile besides the step that started it. Its attempts
+are marked by internal lines, and the mark of a later step of the run closes it. Nothing follows a run's last
+event.
 """
 
 import uuid
@@ -12,7 +13,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from shared.platform.errors import ConflictError
-from shared.runs.events import DoneLine, RunEvent, StepStatus, TimedEvent, TokenEvent, events_of, is_terminal
+from shared.runs.events import (
+    AttemptLine,
+    DoneLine,
+    RunEvent,
+    StepStatus,
+    TimedEvent,
+    TokenEvent,
+    events_of,
+    is_terminal,
+)
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ProfileName
 from shared.runs.run_log import RunLog
@@ -33,9 +43,17 @@ class RunClosedError(ConflictError):
 KnownLines = tuple[Sequence[RunEvent], int]
 """All lines of a journal that were read, and the offset where they end."""
 
+ChildPlace = tuple[int, int, ProfileName]
+"""A sub-agent: the step that started it, its index, and the profile in force."""
+
 
 class EventLog:
-    """The events of one attempt at a step, or of a sub-agent: from `open_event_log`, or `join_event_log`."""
+    """The lines of one attempt at a step or a sub-agent's turn, from `open_event_log` or `open_child_log`.
+
+    Attributes:
+        attempt: tells the attempt from every other.
+        first_token_at: when readers first had text of this attempt.
+    """
 
     def __init__(
         self,
@@ -47,16 +65,21 @@ class EventLog:
         child: int | None = None,
         profile: ProfileName | None = None,
     ) -> None:
-        """`child`, `profile`: the sub-agent that writes; None = this is an attempt at the step itself."""
+        """Write from `offset` on.
+
+        Args:
+            child, profile: the sub-agent that writes; None if this is an attempt at the step itself.
+        """
         self._log = log
         self._run_id = run_id
         self._step = step
         self._offset = offset
         self._child = child
         self._profile = profile
+        self.attempt = uuid.uuid4().hex[:8]
         self.staged: list[RunEvent] = []
         self._stopped: ConflictError | None = None
-        self.first_token_at: datetime | None = None  # when readers first had text of this attempt
+        self.first_token_at: datetime | None = None
         self.written: list[RunEvent] = []
 
     def stage(self, *events: RunEvent) -> None:
@@ -112,15 +135,21 @@ class EventLog:
         is_ours = list(added.lines[: len(batch)]) == [event.to_line() for event in batch]
         others = events_of(added)[len(batch) if is_ours else 0 :]
         try:
-            _refuse_closed(others)
-            if self._child is None and any(
-                isinstance(event, StepStatus | DoneLine) and event.step == self._step for event in others
-            ):
+            _refuse_closed(others, self._step, self._child)
+            if any(map(self._is_taken_over, others)):
                 raise StaleAttemptError("A later attempt at this step has taken over.")
         except ConflictError as stopped:
             self._stopped = stopped
             raise
         return is_ours
+
+    def _is_taken_over(self, other: RunEvent) -> bool:
+        """Whether a line of another writer begins a later attempt at this step, or completes it."""
+        if (other.step, other.child) != (self._step, self._child):
+            return False
+        if isinstance(other, AttemptLine):  # our own, if the reply to its append was lost
+            return other.attempt != self.attempt
+        return isinstance(other, StepStatus | DoneLine)
 
 
 async def open_event_log(
@@ -142,25 +171,32 @@ async def open_event_log(
     _refuse_closed(events)
     event_log = EventLog(log, run_id, step, offset)
     is_repeated = any(event.step == step for event in events)
-    attempt = uuid.uuid4().hex[:8]
+    attempt = event_log.attempt
     state = "restarted" if is_repeated else "started"
     mark = StepStatus.model_validate({"state": state, "attempt": attempt, "at": datetime.now(UTC)})
     await event_log.write(mark, *then)
     return event_log
 
 
-async def join_event_log(
-    log: RunLog, run_id: str, step: int, child: int, profile: ProfileName
-) -> tuple[EventLog, tuple[RunEvent, ...]]:
-    """Go on in the log of a run for a sub-agent that one of its steps set to work; what it holds so far.
+async def open_child_log(
+    log: RunLog, run_id: str, child: ChildPlace, then: Sequence[RunEvent], known: KnownLines
+) -> EventLog:
+    """Begin an attempt at a sub-agent's turn: mark it in the journal of its run.
+
+    Args:
+        then: the attempt's first events, sent with the mark in one append.
+        known: the journal as it was read before.
 
     Raises:
-        RunClosedError: the run has ended.
+        RunClosedError: the run has ended, or continued without the sub-agent.
+        StaleAttemptError: another attempt has begun meanwhile.
     """
-    written = await log.read(run_id)
-    events = events_of(written)
-    _refuse_closed(events)
-    return EventLog(log, run_id, step, written.next_offset, child=child, profile=profile), tuple(events)
+    events, offset = known
+    step, index, profile = child
+    _refuse_closed(events, step, index)
+    event_log = EventLog(log, run_id, step, offset, child=index, profile=profile)
+    await event_log.write(AttemptLine(attempt=event_log.attempt), *then)
+    return event_log
 
 
 def is_closed(written: LogSlice) -> bool:
@@ -168,6 +204,9 @@ def is_closed(written: LogSlice) -> bool:
     return any(map(is_terminal, events_of(written)))
 
 
-def _refuse_closed(events: Sequence[RunEvent]) -> None:
+def _refuse_closed(events: Sequence[RunEvent], step: int = 0, child: int | None = None) -> None:
+    """Raise if nothing may follow these lines. The mark of a later step closes a sub-agent of `step`."""
     if any(map(is_terminal, events)):
         raise RunClosedError("The run has ended.")
+    if child is not None and any(isinstance(event, StepStatus) and event.step > step for event in events):
+        raise RunClosedError("The run has continued without this sub-agent.")

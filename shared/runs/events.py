@@ -299,16 +299,27 @@ class ValueLine(RunEvent):
     path: Omittable[str] = None
 
 
+class AttemptLine(RunEvent):
+    """Internal: an attempt at a sub-agent's turn begins; `attempt` tells it from every other."""
+
+    name = "attempt"
+
+    attempt: str
+
+
 class DoneLine(RunEvent):
-    """Internal: a step is complete. No line of the step follows.
+    """Internal: a step, or a try of a sub-agent's turn, is complete. No line of it follows.
 
     Attributes:
         result: what the step returned, as JSON.
+        turn, tries: of a sub-agent: the turn, and its failed tries before this one.
     """
 
     name = "done"
 
     result: dict[str, Any]
+    turn: Omittable[int] = None
+    tries: Omittable[int] = None
 
 
 class ReplyLine(RunEvent):
@@ -377,6 +388,7 @@ _EVENTS: dict[str, type[RunEvent]] = {
         CompleteEvent,
         ErrorEvent,
         ValueLine,
+        AttemptLine,
         DoneLine,
         ReplyLine,
         ReservedLine,

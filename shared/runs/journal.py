@@ -70,7 +70,12 @@ class Journal:
 
     def completion(self, step: int) -> DoneLine | None:
         """Return the completion of a step, or None if it is not complete."""
-        return next((line for line in self.events if isinstance(line, DoneLine) and line.step == step), None)
+        done = (line for line in self.events if isinstance(line, DoneLine) and line.child is None)
+        return next((line for line in done if line.step == step), None)
+
+    def lines_of_child(self, step: int, child: int) -> list[RunEvent]:
+        """Return the lines of a sub-agent that a step started."""
+        return [event for event in self.events if (event.step, event.child) == (step, child)]
 
     def reserved(self, step: int) -> int:
         """Return the tokens that earlier attempts at a step reserved for calls and may have used."""
@@ -113,14 +118,16 @@ class Journal:
 
         The part can be found from now on; the caller appends the line.
         """
-        content = value.model_dump(mode="json")
-        if len(value.model_dump_json()) <= INLINE_BYTES:
-            line = ValueLine(of=step, part=part, inline=content)
-        else:
-            line = ValueLine(of=step, part=part, path=await self.files.write_value(value))
+        line = await self.value_line(step, value, part)
         self._staged.append(line)
         self._unwritten.append(line)
         return line
+
+    async def value_line(self, step: int, value: Model, part: str) -> ValueLine:
+        """Return the line that keeps a value. A large value is written to its blob first."""
+        if len(value.model_dump_json()) <= INLINE_BYTES:
+            return ValueLine(of=step, part=part, inline=value.model_dump(mode="json"))
+        return ValueLine(of=step, part=part, path=await self.files.write_value(value))
 
     def take_staged(self) -> list[ValueLine]:
         """Return the staged lines that nobody has taken for an append."""

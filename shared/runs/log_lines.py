@@ -16,7 +16,7 @@ EventName = Literal[
     "CITATION",
     "STATUS",
 ]
-InternalName = Literal["value", "done", "reply", "reserved"]
+InternalName = Literal["value", "attempt", "done", "reply", "reserved"]
 """Names of the lines that readers don't get."""
 
 TERMINAL_EVENTS: frozenset[EventName] = frozenset({"COMPLETE", "ERROR"})

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from shared.access.security_filter import security_filter
-from shared.answering.artifacts import state_path
 from shared.answering.passages import task_message
 from shared.platform.names import WORK
 from shared.retrieval.models import Hit
@@ -13,9 +12,10 @@ from shared.tools.models import WebHit
 from shared.wiring import Services
 from tests.contract.injection.hostile_document import PASSAGES
 from tests.fakes.blob_store import InMemoryBlobStore
+from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.stored_child import RUN, SECRET, STEP, calls, evidence, proof, stored_child
+from tests.unit.subagents.stored_child import RUN, SECRET, calls, evidence, proof, stored_child
 from tests.world import ANNA
 
 pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]
@@ -88,10 +88,9 @@ def test_a_passage_stays_in_its_element(passage: dict[str, str]) -> None:
 
 
 def stored(services: Services) -> str:
-    """All that the sub-agent has stored."""
-    blobs = services.blobs
+    """All lines and values of the run."""
+    blobs, log = services.blobs, services.run_log
     assert isinstance(blobs, InMemoryBlobStore)
-    prefix = state_path(RUN, STEP, 0).removesuffix(".json")
-    return "".join(
-        blob.content.decode() for name, blob in blobs.containers[WORK].items() if name.startswith(prefix)
-    )
+    assert isinstance(log, InMemoryRunLog)
+    values = [blob.content.decode() for name, blob in blobs.containers[WORK].items()]
+    return "".join([*(event.to_line() for event in log.lines(RUN)), *values])

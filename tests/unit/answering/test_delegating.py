@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from shared.answering.artifacts import find_delegation, state_path
 from shared.answering.effects import perform
 from shared.answering.inline import RunChildren
 from shared.answering.runs import begin_run
@@ -26,7 +25,6 @@ from shared.answering.steps import (
 from shared.answering.subagent_models import Finding, FoundProof, SubagentEnd, SubagentStart, SubagentState
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import ModelTurn, ToolCall
-from shared.platform.names import WORK
 from shared.platform.telemetry import LOGGER_NAME
 from shared.retrieval.models import Hit
 from shared.runs.events import RunEvent
@@ -38,6 +36,7 @@ from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.scripts import delay_s, next_action, observe, start
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS
+from tests.unit.subagents.lines import keep_state, stored_delegation
 from tests.world import ANNA, Model, corpus_services, plan
 from tests.world import ask as run_question
 
@@ -96,8 +95,7 @@ def finding(text: str, status: ChildStatus = "done", page: str = "") -> RunChild
                     ),
                 ),
             )
-            path = state_path(one.run_id, one.step, one.index)
-            await services.blobs.write(WORK, path, state.model_dump_json().encode())
+            await keep_state(services, one.run_id, one.step, state, one.index)
         return tuple(SubagentEnd(child_id=one.child_id, status=status) for one in starts)
 
     return run
@@ -237,7 +235,7 @@ async def test_a_decision_that_was_stored_is_the_same_when_the_activity_runs_aga
     again = await performed(replace(services, settings=without), run_id, state)
     assert isinstance(again, SubagentsChosen)
     assert [child.child_id for child in again.children] == [child.child_id for child in first.children]
-    assert await find_delegation(services.blobs, run_id, next_action(state).step) is not None  # type: ignore[union-attr]
+    assert await stored_delegation(services, run_id, next_action(state).step) is not None  # type: ignore[union-attr]
 
 
 async def test_a_deferred_decision_writes_no_answer_and_comes_again() -> None:

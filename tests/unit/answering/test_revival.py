@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.answering.artifacts import remember_ids
+from shared.answering.children import remember_ids
 from shared.answering.revival import revive_instance, revive_run
 from shared.answering.runs import begin_run
 from shared.platform.instances import Instances

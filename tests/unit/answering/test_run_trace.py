@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-from shared.answering.artifacts import put_delegation
 from shared.answering.inline import run_to_end
 from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.answering.run_end import cancel_run
@@ -19,6 +18,7 @@ from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores import InMemoryRunStore
 from tests.tracing_fixture import Recorded, recorded, start_recording
 from tests.unit.answering.test_delegating import finding
+from tests.unit.subagents.lines import keep_delegation
 from tests.world import ANNA, corpus_services
 
 __all__ = ["recorded", "start_recording"]
@@ -56,7 +56,7 @@ async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_
     assert below is not None
     with tracing.span("take_sub_agent_turn", parent=below.own):
         pass
-    await record_end(run_id, link, services.blobs, services.runs)
+    await record_end(run_id, link, services, services.runs)
     assert recorded.parent_of("answer_question") == "request"
     (child,) = (name for name in recorded.names if name.startswith("run_sub_agent "))
     assert recorded.parent_of(child) == "answer_question"
@@ -81,7 +81,7 @@ async def test_a_run_that_died_is_a_failed_span(recorded: Recorded) -> None:
         request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
         link = link_of(request.run_id)
     await close_dead_run(request.run_id, "The run was stopped.", services)
-    await record_end(request.run_id, link, services.blobs, services.runs)
+    await record_end(request.run_id, link, services, services.runs)
     assert recorded.attributes("answer_question")["error.type"] == "InternalError"
     assert not recorded.one("answer_question").status.is_ok
 
@@ -106,8 +106,8 @@ async def test_a_run_that_was_cancelled_is_none_that_failed(recorded: Recorded) 
     decided = DelegationPolicyOutput(decision="delegate", reason_codes=("INTENT_COMPARE_DOCS",))
     now = datetime.now(UTC)
     delegation = Delegation(step=3, decided=decided, tasks=(task,), decided_at=now, language="en")
-    await put_delegation(services.blobs, request.run_id, delegation)
-    await record_end(request.run_id, link, services.blobs, services.runs)
+    await keep_delegation(services, request.run_id, delegation)
+    await record_end(request.run_id, link, services, services.runs)
     for name in ("answer_question", "run_sub_agent comparator"):
         assert recorded.attributes(name)["groundwork.status"] == "cancelled"
         assert "error.type" not in recorded.attributes(name)
@@ -117,7 +117,7 @@ async def test_what_cannot_be_read_costs_the_trace_and_nothing_else(recorded: Re
     with tracing.root("request", "server"):
         link = link_of("run-1")
     services = fake_services(runs=UnreachableRuns())
-    await record_end("run-1", link, services.blobs, services.runs)
+    await record_end("run-1", link, services, services.runs)
     assert recorded.names == ["request"]
 
 
@@ -125,4 +125,4 @@ async def test_without_a_receiver_nothing_is_read() -> None:
     link = link_below("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "r", datetime.now(UTC))
     assert link is not None
     services = fake_services(runs=UnreachableRuns())
-    await record_end("run-1", link, services.blobs, services.runs)
+    await record_end("run-1", link, services, services.runs)

@@ -8,7 +8,6 @@ import pytest
 
 from functions import reconciliation as reconciliation_timer
 from shared.access.models import UserContext
-from shared.answering.artifacts import put_delegation
 from shared.answering.runs import begin_run
 from shared.answering.subagent_models import Delegation
 from shared.ingestion import reconciliation
@@ -21,6 +20,7 @@ from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
 from tests.unit.subagents.delegation_requests import decided, summary
+from tests.unit.subagents.lines import keep_delegation
 
 ANNA = UserContext(user_id="anna")
 
@@ -48,7 +48,7 @@ async def delegated(services: Services) -> tuple[str, Delegation]:
         for task in made.tasks
     )
     stored = made.model_copy(update={"tasks": tasks})
-    return request.run_id, await put_delegation(services.blobs, request.run_id, stored)
+    return request.run_id, await keep_delegation(services, request.run_id, stored)
 
 
 @pytest.mark.parametrize("fails", [False, True])

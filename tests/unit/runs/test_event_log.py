@@ -6,12 +6,25 @@ from datetime import datetime
 
 import pytest
 
-from shared.runs.event_log import RunClosedError, StaleAttemptError, join_event_log, open_event_log
-from shared.runs.events import RunEvent, SubagentStatus, TokenEvent
+from shared.runs.event_log import (
+    EventLog,
+    RunClosedError,
+    StaleAttemptError,
+    open_child_log,
+    open_event_log,
+)
+from shared.runs.events import RunEvent, SubagentStatus, TokenEvent, events_of
 from shared.runs.memory_run_log import MemoryRunLog
 from tests.fakes.run_log import run_event
 
 STARTED = SubagentStatus(phase="started", turn=0, passages=0, findings=0, proved=0)
+
+
+async def child_log(log: MemoryRunLog, index: int) -> EventLog:
+    """Begin an attempt of a sub-agent that step 3 started."""
+    read = await log.read("r")
+    known = (events_of(read), read.next_offset)
+    return await open_child_log(log, "r", (3, index, "comparator"), (), known)
 
 
 async def written(log: MemoryRunLog) -> list[tuple[str, int, str | None]]:
@@ -84,12 +97,12 @@ async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> No
     log = MemoryRunLog()
     await log.create("r")
     step = await open_event_log(log, "r", 3)
-    one, _ = await join_event_log(log, "r", 3, 0, "comparator")
-    other, _ = await join_event_log(log, "r", 3, 1, "doc_reader")
+    one = await child_log(log, 0)
+    other = await child_log(log, 1)
     await one.write(STARTED)
     await other.write(run_event("TOOL_STARTED"))
     await step.write(run_event("THOUGHT"))  # nobody has taken the step over
-    events = [json.loads(line)["data"] for line in (await log.read("r")).lines]
+    events = [json.loads(line)["data"] for line in (await log.read("r")).public]
     assert datetime.fromisoformat(events[1].pop("at")).tzinfo is not None
     assert events[1] == {
         "step": 3,
@@ -108,22 +121,43 @@ async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> No
 async def test_a_later_attempt_at_the_step_does_not_silence_its_sub_agents() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    child, _ = await join_event_log(log, "r", 3, 0, "comparator")
+    child = await child_log(log, 0)
     await open_event_log(log, "r", 3)
     await child.write(STARTED)
-    assert len(await written(log)) == 2
+    assert [name for name, *_ in await written(log)] == ["attempt", "STATUS", "STATUS"]
+
+
+async def test_the_mark_of_a_later_step_closes_sub_agents() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    child = await child_log(log, 0)
+    await open_event_log(log, "r", 5)
+    with pytest.raises(RunClosedError):
+        await child.write(STARTED)
+    with pytest.raises(RunClosedError):
+        await child_log(log, 0)
+
+
+async def test_a_later_attempt_of_a_sub_agent_stops_the_one_before_and_no_other() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    late, other = await child_log(log, 0), await child_log(log, 1)
+    await (await child_log(log, 0)).write(STARTED)
+    await other.write(STARTED)
+    with pytest.raises(StaleAttemptError):
+        await late.write(STARTED)
 
 
 async def test_nothing_of_a_sub_agent_follows_the_end_of_the_run() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    child, _ = await join_event_log(log, "r", 3, 0, "comparator")
+    child = await child_log(log, 0)
     await log.append("r", [run_event("ERROR")])
     with pytest.raises(RunClosedError):
         await child.write(STARTED)
     with pytest.raises(RunClosedError):
-        await join_event_log(log, "r", 3, 1, "comparator")
-    assert len(await written_names(log)) == 1
+        await child_log(log, 1)
+    assert await written_names(log) == ["attempt", "ERROR"]
 
 
 async def written_names(log: MemoryRunLog) -> list[str]:

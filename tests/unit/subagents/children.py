@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from shared.answering.artifacts import state_path
 from shared.answering.policy_input import DelegationRequest
 from shared.answering.results import Collected, collect
 from shared.answering.subagent_models import Delegation, Finding, FoundProof, SubagentState
-from shared.platform.names import WORK
 from shared.retrieval.models import Hit
 from shared.runs.run_files import RunFiles
 from shared.wiring import Services
 from tests.unit.subagents.delegation_requests import RUN, STEP, decided, record, request
+from tests.unit.subagents.lines import journal_of, keep_delegation, keep_state
 
 Kind = Literal["section", "claim", "similarity", "difference", "conflict", "web"]
 
@@ -51,7 +50,7 @@ async def delegated(given: DelegationRequest, services: Services) -> Delegation:
 
 
 async def leaves(services: Services, left: SubagentState, index: int = 0) -> None:
-    await services.blobs.write(WORK, state_path(RUN, STEP, index), left.model_dump_json().encode())
+    await keep_state(services, RUN, STEP, left, index)
 
 
 async def past_its_time(services: Services, delegation: Delegation) -> None:
@@ -59,9 +58,11 @@ async def past_its_time(services: Services, delegation: Delegation) -> None:
     over = datetime.now(UTC) - timedelta(seconds=1)
     tasks = tuple(task.model_copy(update={"deadline": over}) for task in delegation.tasks)
     late = delegation.model_copy(update={"tasks": tasks})
-    path = f"runs/{RUN}/{STEP:03d}-delegation.json"
-    await services.blobs.write(WORK, path, late.model_dump_json().encode())
+    journal = await journal_of(services, RUN)
+    await services.run_log.delete(RUN)
+    await keep_delegation(services, RUN, late)
+    await services.run_log.append(RUN, [line for line in journal.events if line.child is not None])
 
 
 async def collected(given: DelegationRequest, services: Services) -> Collected:
-    return await collect(RUN, STEP, given.evidence, services)
+    return await collect(await journal_of(services, RUN), STEP, given.evidence, services)

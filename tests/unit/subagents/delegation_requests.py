@@ -11,6 +11,7 @@ from shared.runs.models import RunRequest
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore
+from tests.unit.subagents.lines import journal_of, keep_delegation
 from tests.world import ANNA, add_record, plan
 
 RUN = "run-1"
@@ -105,5 +106,12 @@ async def library(services: Services, *doc_ids: str) -> Services:
     return services
 
 
-async def decided(given: DelegationRequest, services: Services) -> DelegationOutcome:
-    return await decide_delegation(given, given.request.run_id, services)
+async def decided(
+    given: DelegationRequest, services: Services, *, completed: bool = True
+) -> DelegationOutcome:
+    """Decide, and keep what was delegated if the step is completed."""
+    run_id = given.request.run_id
+    made = await decide_delegation(given, await journal_of(services, run_id), services)
+    if completed and made.delegation is not None:
+        await keep_delegation(services, run_id, made.delegation)
+    return made

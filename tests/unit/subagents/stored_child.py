@@ -1,12 +1,11 @@
 """A sub-agent with its task stored, over two manuals that Anna may read and one that she may not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.access.models import UserContext
-from shared.answering.artifacts import find_delegation, find_state, put_delegation, replace_delegation
 from shared.answering.inline import run_child
 from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.answering.profiles import BackedClaim, Claim, DocReaderReport, EvidenceReport, Proof
@@ -27,6 +26,7 @@ from shared.runs.run_files import RunFiles
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services
+from tests.unit.subagents.lines import keep_delegation, stored_delegation, stored_state
 from tests.world import ANNA, add_document
 
 RUN = "run-1"
@@ -92,15 +92,16 @@ class StoredChild:
         return await run_child(self.start, self.services)
 
     async def state(self) -> SubagentState:
-        found = await find_state(self.services.blobs, RUN, STEP, self.task.index)
+        found = await stored_state(self.services, RUN, STEP, self.task.index)
         assert found is not None
         return found
 
     async def opened(self, task: SubagentTask) -> list[str]:
         """Ids of the passages that the task begins with, stored in place of the world's."""
-        delegation = await find_delegation(self.services.blobs, RUN, STEP)
+        delegation = await stored_delegation(self.services, RUN, STEP)
         assert delegation is not None
-        await replace_delegation(self.services.blobs, RUN, delegation.model_copy(update={"tasks": (task,)}))
+        await self.services.run_log.delete(RUN)
+        await keep_delegation(self.services, RUN, delegation.model_copy(update={"tasks": (task,)}))
         await self.take(closing=True)
         return [hit.block_id for hit in (await self.state()).hits]
 
@@ -166,8 +167,19 @@ async def stored_child(
     delegation = Delegation(
         step=STEP, decided=decided, tasks=(task,), decided_at=now, asker=asker, language="en"
     )
-    await put_delegation(world.blobs, RUN, delegation)
+    await keep_delegation(world, RUN, delegation)
     return StoredChild(world, task)
+
+
+async def second_child(first: StoredChild, chat_model: Any) -> StoredChild:
+    """A second child of the same step, with a model of its own."""
+    task = first.task.model_copy(update={"child_id": f"{RUN}:s{STEP:03d}c1", "index": 1})
+    delegation = await stored_delegation(first.services, RUN, STEP)
+    assert delegation is not None
+    await first.services.run_log.delete(RUN)
+    both = delegation.model_copy(update={"tasks": (first.task, task)})
+    await keep_delegation(first.services, RUN, both)
+    return StoredChild(replace(first.services, chat_model=chat_model), task)
 
 
 async def fill(services: Services, pages: int) -> None:

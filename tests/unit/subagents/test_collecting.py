@@ -2,12 +2,12 @@
 
 import pytest
 
-from shared.answering.artifacts import state_path
+from shared.answering.children import STATE
 from shared.answering.control import ControlState, read_control
 from shared.answering.results import collect, tokens_of
 from shared.answering.subagent_models import WarningCode
 from shared.platform.errors import DependencyError
-from shared.platform.names import WORK
+from shared.runs.events import ValueLine
 from shared.runs.evidence import Evidence
 from shared.runs.models import ChildStatus
 from tests.fakes.services import fake_services, fake_settings
@@ -22,6 +22,7 @@ from tests.unit.subagents.delegation_requests import (
     record,
     summary,
 )
+from tests.unit.subagents.lines import journal_of
 
 
 async def test_what_findings_prove_comes_first_and_is_told_as_notes() -> None:
@@ -153,7 +154,8 @@ async def test_warnings_speak_the_language_of_the_answer() -> None:
 async def test_a_state_that_cannot_be_read_is_worth_a_warning_and_no_answer() -> None:
     services, given = fake_services(settings=fake_settings()), comparison("a", "b")
     await delegated(given, services)
-    await services.blobs.write(WORK, state_path(RUN, STEP, 0), b'{"child_id": 7, "spoiled": ')
+    spoiled = ValueLine(step=STEP, child=0, of=STEP, part=STATE, inline={"child_id": 7})
+    await services.run_log.append(RUN, [spoiled])
     brought = await collected(given, services)
     assert brought.evidence.hits == given.evidence.hits
     assert brought.warnings[0] == "Comparator: It failed. It had found nothing by then."
@@ -222,7 +224,7 @@ async def test_the_web_is_shown_apart_and_is_no_evidence() -> None:
 
 async def test_a_step_that_did_not_delegate_has_nothing_to_collect() -> None:
     services, own = fake_services(), Evidence(hits=(hit("a"),))
-    brought = await collect(RUN, 9, own, services)
+    brought = await collect(await journal_of(services, RUN), 9, own, services)
     assert (brought.evidence, brought.views, brought.warnings) == (own, (), ())
 
 

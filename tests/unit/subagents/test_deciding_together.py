@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from shared.answering.artifacts import child_ids, find_delegation, replace_delegation, state_path
 from shared.answering.budget import CRASH_GRACE
+from shared.answering.children import child_ids
 from shared.answering.control import MIN_OUTCOMES, ControlState, Lease, read_control, settle
 from shared.answering.policy_input import DelegationRequest
 from shared.answering.subagent_models import SubagentEnd, SubagentState
-from shared.platform.names import WORK
 from shared.tools.delegate import DelegateParameters
 from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.unit.subagents.delegation_requests import (
@@ -25,6 +24,7 @@ from tests.unit.subagents.delegation_requests import (
     services_with,
     summary,
 )
+from tests.unit.subagents.lines import keep_state
 
 
 class UntouchedControl(InMemoryControlStore):
@@ -149,37 +149,34 @@ async def test_ten_questions_at_once_take_no_more_slots_than_there_are() -> None
     assert refused == [["ACTIVE_LIMIT_REACHED"]] * 6
 
 
-async def test_a_step_that_runs_twice_decides_once() -> None:
-    services = services_with()
-    first = await decided(delegation_request(), services)
-    again = await decided(delegation_request(asked_s_ago=20, repeated=True), services)
-    assert again.delegation == first.delegation
-    assert again.starts == first.starts
+async def test_a_step_that_runs_again_after_a_crash_has_the_slots_of_its_first_attempt() -> None:
+    services = services_with(subagents_max_active=1)
+    first = await decided(delegation_request(), services, completed=False)
+    again = await decided(delegation_request(), services)
+    assert [start.child_id for start in again.starts] == [start.child_id for start in first.starts]
     assert (await read_control(services.settings, services.subagent_control)).waiting == 1
+    other = await decided(delegation_request(asked={"run_id": "run-2"}), services)
+    assert other.event.data["reason_codes"] == ["ACTIVE_LIMIT_REACHED"]
 
 
 async def test_children_of_a_step_that_was_lost_in_a_crash_have_their_time_again() -> None:
     services = services_with()
-    first = (await decided(delegation_request(), services)).delegation
-    assert first is not None
-    a_minute_ago = tuple(
-        task.model_copy(update={"deadline": task.deadline - timedelta(minutes=1)}) for task in first.tasks
-    )
-    await replace_delegation(services.blobs, RUN, first.model_copy(update={"tasks": a_minute_ago}))
-    again = await decided(delegation_request(asked_s_ago=60, resumed_s_ago=0, repeated=True), services)
-    assert again.delegation == await find_delegation(services.blobs, RUN, STEP)
-    assert [start.child_id for start in again.starts] == [task.child_id for task in first.tasks]
-    assert all(start.deadline >= task.deadline for start, task in zip(again.starts, first.tasks, strict=True))
-    assert again.until == max(start.deadline for start in again.starts) + CRASH_GRACE
+    await decided(delegation_request(asked_s_ago=60), services, completed=False)
+    again = await decided(delegation_request(asked_s_ago=60, resumed_s_ago=0), services)
+    assert again.delegation is not None
+    whole = timedelta(milliseconds=again.delegation.tasks[0].budget.max_child_latency_ms)
+    (start,) = again.starts
+    assert start.deadline - datetime.now(UTC) > whole - timedelta(seconds=5)
+    assert again.until == start.deadline + CRASH_GRACE
 
 
-async def test_of_two_attempts_at_once_the_first_to_store_counts() -> None:
+async def test_two_attempts_at_once_start_the_same_children_in_the_same_slots() -> None:
     services = services_with()
     first, second = await asyncio.gather(
-        decided(delegation_request(), services), decided(delegation_request(asked_s_ago=1), services)
+        decided(delegation_request(), services, completed=False),
+        decided(delegation_request(asked_s_ago=1), services, completed=False),
     )
-    stored = await find_delegation(services.blobs, RUN, STEP)
-    assert first.delegation == second.delegation == stored
+    assert [start.child_id for start in first.starts] == [start.child_id for start in second.starts]
     assert (await read_control(services.settings, services.subagent_control)).waiting == 1
 
 
@@ -195,7 +192,7 @@ async def test_a_second_attempt_counts_what_the_first_one_used() -> None:
             started_at=datetime.now(UTC),
             tokens=1_000,
         )
-        await services.blobs.write(WORK, state_path(RUN, STEP, task.index), state.model_dump_json().encode())
+        await keep_state(services, RUN, STEP, state, task.index)
     limit = await decided(again(), services)
     assert limit.event.data["reason_codes"] == ["REQUEST_LIMIT_REACHED"]
 
@@ -208,12 +205,15 @@ async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> Non
     state = SubagentState(
         child_id=child_id, profile="comparator", started_at=datetime.now(UTC), tokens=5_000, cost_usd=0.06
     )
-    await services.blobs.write(WORK, state_path(RUN, STEP, 0), state.model_dump_json().encode())
+    await keep_state(services, RUN, STEP, state)
     made = await decided(again(), services)
     assert made.delegation is not None
     (task,) = made.delegation.tasks
     assert task.budget.max_child_cost_usd == pytest.approx(0.02)
-    assert set(await child_ids(services.blobs, RUN)) == {first.tasks[0].child_id, task.child_id}
+    assert set(await child_ids(services.run_log, services.blobs, RUN)) == {
+        first.tasks[0].child_id,
+        task.child_id,
+    }
 
 
 async def test_of_a_sub_agent_that_left_nothing_the_whole_budget_counts() -> None:

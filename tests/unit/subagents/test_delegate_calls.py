@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from shared.answering.artifacts import find_delegation, put_delegation
 from shared.answering.delegation import DelegationOutcome
 from shared.answering.policy_input import DelegationRequest
 from shared.answering.results import call_result, collect
@@ -24,6 +23,7 @@ from tests.unit.subagents.delegation_requests import (
     record,
     services_with,
 )
+from tests.unit.subagents.lines import journal_of, stored_delegation
 from tests.unit.subagents.test_deciding_together import UntouchedControl
 from tests.world import corpus_services
 
@@ -55,7 +55,7 @@ async def test_a_call_starts_the_sub_agent_that_the_model_asked_for() -> None:
     assert made.event.data["reason_codes"] == ["MODEL_REQUESTED"]
     assert [one.child_id for one in made.starts] == [f"{RUN}:s{STEP:03d}c0"]
     assert made.refusal is None
-    assert await find_delegation(services.blobs, RUN, STEP) == made.delegation
+    assert await stored_delegation(services, RUN, STEP) == made.delegation
 
 
 async def test_several_documents_are_shared_out_over_readers() -> None:
@@ -67,9 +67,10 @@ async def test_several_documents_are_shared_out_over_readers() -> None:
 
 async def test_a_turn_that_runs_twice_starts_the_same_ones_once() -> None:
     services = services_with()
-    first = await decided(call(), services)
-    again = await decided(replace(call(profile="comparator"), repeated=True), services)
+    first = await decided(call(), services, completed=False)
+    again = await decided(call(), services)
     started = [(one.child_id, one.profiles) for one in first.starts]
+    assert started
     assert [(one.child_id, one.profiles) for one in again.starts] == started
 
 
@@ -140,8 +141,7 @@ async def test_what_children_bring_is_the_result_of_the_call() -> None:
     assert made.delegation is not None
     given = call()
     await RunFiles(services.blobs, RUN).put_request(given.request)
-    await put_delegation(services.blobs, RUN, made.delegation)
-    collected = await collect(RUN, STEP, given.evidence, services)
+    collected = await collect(await journal_of(services, RUN), STEP, given.evidence, services)
     told = call_result(collected, {one.block_id for one in given.evidence.hits})
     assert "Evidence finder" in told
     assert "<documents>" not in told  # nothing that was shown before

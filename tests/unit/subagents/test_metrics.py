@@ -9,7 +9,7 @@ import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from shared.answering import metrics
-from shared.answering.artifacts import Child
+from shared.answering.children import Child
 from shared.answering.control import ControlState
 from shared.answering.metrics import (
     ChildRecord,

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.answering.artifacts import state_path
 from shared.answering.retention import purge_old_runs
 from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, view_run
@@ -28,6 +27,7 @@ from tests.fakes.services import fake_settings
 from tests.unit.answering.pictures import add_pictures
 from tests.unit.subagents.children import claim, state
 from tests.unit.subagents.delegation_requests import STEP, comparison, decided, hit
+from tests.unit.subagents.lines import keep_state
 from tests.world import ANNA, BEN, corpus_services, remove_row
 
 
@@ -43,7 +43,7 @@ async def delegating(services: Services) -> RunRequest:
 
 
 async def leaves(services: Services, run_id: str, left: SubagentState) -> None:
-    await services.blobs.write(WORK, state_path(run_id, STEP, 0), left.model_dump_json().encode())
+    await keep_state(services, run_id, STEP, left)
 
 
 async def blobs_of(services: Services, run_id: str) -> dict[str, bytes]:

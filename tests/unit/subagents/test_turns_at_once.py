@@ -1,18 +1,28 @@
-"""Two attempts at one turn at once, as a host comes back that was thought dead: the first to store counts."""
+"""Two attempts at one turn at once, as a host comes back that was thought dead: the later one counts."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from pydantic import BaseModel
 
-from shared.answering.subagent_models import SubagentState
-from shared.platform.errors import CallTimeoutError
+from shared.platform.errors import CallTimeoutError, ConflictError
 from shared.platform.language_models.models import CallLimits, ModelTurn, ModelUsage, Prompt
-from tests.fakes.blob_store import InMemoryBlobStore
+from shared.runs.event_log import open_event_log
+from shared.runs.events import AttemptLine, DoneLine, RunEvent, StepStatus
+from tests.fakes.run_log import InMemoryRunLog
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.stored_child import GOOD, READY, SEARCH, THREE, StoredChild, stored_child
+from tests.unit.subagents.stored_child import (
+    GOOD,
+    READY,
+    RUN,
+    SEARCH,
+    STEP,
+    THREE,
+    StoredChild,
+    second_child,
+    stored_child,
+)
 
 if TYPE_CHECKING:
     from shared.answering.subagent_models import TurnResult
@@ -49,20 +59,27 @@ async def held_up(world: StoredChild, model: GatedModel) -> "asyncio.Task[TurnRe
     return late
 
 
+def lines(world: StoredChild) -> list[RunEvent]:
+    log = world.services.run_log
+    assert isinstance(log, InMemoryRunLog)
+    return log.lines(RUN)
+
+
 async def test_an_attempt_that_comes_back_late_takes_nothing_of_later_turns_away() -> None:
     model = GatedModel(SEARCH, READY, THREE, READY, GOOD)
     world = await stored_child(model)
     late = await held_up(world, model)
-    assert (await world.take()).status == "go_on"
+    first = await world.take()
+    assert first.status == "go_on"
     ended = await world.take(2)
     assert (ended.status, ended.findings) == ("done", 3)
-    state = await world.state()
+    before = lines(world)
     model.gate.set()
-    assert await late == ended
-    assert await world.state() == state
+    assert await late == first
+    assert lines(world) == before
 
 
-async def test_of_two_that_report_at_once_the_first_to_store_counts_and_both_say_the_same() -> None:
+async def test_of_two_that_report_at_once_the_later_one_counts_and_both_return_its_result() -> None:
     model = GatedModel(THREE, GOOD)
     world = await stored_child(model)
     late = asyncio.create_task(world.take(closing=True))
@@ -72,9 +89,10 @@ async def test_of_two_that_report_at_once_the_first_to_store_counts_and_both_say
     assert await late == first
     assert (first.status, first.findings) == ("done", 3)
     assert len((await world.state()).findings) == 3
+    assert sum(isinstance(line, DoneLine) for line in lines(world)) == 1
 
 
-async def test_of_two_that_find_the_first_passages_at_once_one_alone_asks_the_model() -> None:
+async def test_of_two_that_begin_at_once_one_alone_asks_the_model() -> None:
     model = GatedModel(READY, GOOD)
     model.gate.set()
     world = await stored_child(model)
@@ -84,64 +102,104 @@ async def test_of_two_that_find_the_first_passages_at_once_one_alone_asks_the_mo
     assert len(model.conversations) == 1
 
 
-async def test_an_attempt_is_not_taken_for_another_when_the_answer_to_its_own_write_was_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Forgetful(InMemoryBlobStore):
-        """Does the second write, and says nothing of it."""
+class Forgetful(InMemoryRunLog):
+    """Writes a child's lines twice over: the reply to each append is lost, and the transport repeats it."""
 
-        writes = 0
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        end = await super().append(run_id, events, at_offset=at_offset)
+        if any(event.child is not None for event in events) and at_offset is not None:
+            raise ConflictError("The log of this run grew meanwhile.")
+        return end
 
-        async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
-            written = await super().write_version(container, name, content, etag=etag)
-            self.writes += 1
-            if self.writes == 2:
+
+async def test_an_attempt_is_not_taken_for_another_when_the_replies_to_its_appends_are_lost() -> None:
+    world = await stored_child(CountedModel(SEARCH, READY, THREE), run_log=Forgetful())
+    ended = await world.run()
+    assert (ended.status, ended.turns) == ("done", 2)
+    assert sum(isinstance(line, DoneLine) for line in lines(world)) == 2
+    assert (await world.state()).turns_ended == 2
+
+
+async def test_an_attempt_goes_on_after_an_append_of_unknown_outcome() -> None:
+    class Late(InMemoryRunLog):
+        """Writes the first tool event, and says nothing of it."""
+
+        is_lost = False
+
+        async def append(
+            self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None
+        ) -> int:
+            end = await super().append(run_id, events, at_offset=at_offset)
+            if not self.is_lost and any(event.name == "TOOL_STARTED" for event in events):
+                self.is_lost = True
                 raise CallTimeoutError("No answer came.")
-            return written
+            return end
 
-    monkeypatch.setattr("shared.answering.report_stream._READ_EVERY_S", 0.0)
-    monkeypatch.setattr("shared.answering.report_stream._KEEP_EVERY_S", 0.0)
-    blobs = Forgetful()
-    world = await stored_child(CountedModel(READY, THREE), blobs=blobs)
+    world = await stored_child(CountedModel(READY, THREE), run_log=Late())
     result = await world.take()
     assert (result.status, result.findings) == ("done", 3)
-    assert blobs.writes >= 3
-    assert (await world.state()).turns_ended == 1
 
 
 async def test_whoever_waits_for_another_attempt_waits_no_longer_than_its_time() -> None:
-    class Stolen(InMemoryBlobStore):
-        """Somebody else writes the state just before, and is never heard of again."""
+    class Overtaken(CountedModel):
+        """Another attempt begins while the model works, and is never heard of again."""
 
-        async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
-            if etag is None:
-                await super().write_version(container, name, other(content), etag=None)
-            return await super().write_version(container, name, content, etag=etag)
+        async def stream_output(
+            self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
+        ) -> AsyncGenerator[str | ModelUsage, None]:
+            mark = AttemptLine(attempt="other", step=STEP, child=0)
+            await world.services.run_log.append(RUN, [mark])
+            async for piece in super().stream_output(prompt, output, limits):
+                yield piece
 
-    def other(content: bytes) -> bytes:
-        # Without a result, also where this attempt had one: on a slow machine its search fails.
-        stolen = SubagentState.from_stored(content)
-        return (
-            stolen.model_copy(update={"attempt_id": "other", "last_result": None}).model_dump_json().encode()
-        )
-
-    world = await stored_child(CountedModel(READY, GOOD), blobs=Stolen(), seconds=1.5)
+    world = await stored_child(Overtaken(GOOD), seconds=3.0)
     began = asyncio.get_running_loop().time()
-    result = await world.take()
-    assert result.status == "partial"
+    assert (await world.take(closing=True)).status == "partial"
     assert asyncio.get_running_loop().time() - began < 60
+    assert not any(isinstance(line, DoneLine) for line in lines(world))
 
 
 async def test_a_turn_whose_run_is_erased_waits_for_nobody() -> None:
-    class Erased(InMemoryBlobStore):
-        """All that the run has stored goes right before what the turn ends with."""
+    class Erased(CountedModel):
+        """All lines of the run go while the model works."""
 
-        async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
-            if etag is not None:
-                await self.delete(container, name)
-            return await super().write_version(container, name, content, etag=etag)
+        async def converse(self, messages: Any, tools: Any, limits: CallLimits, **more: Any) -> ModelTurn:
+            await world.services.run_log.delete(RUN)
+            return await super().converse(messages, tools, limits, **more)
 
-    world = await stored_child(CountedModel(READY, GOOD), blobs=Erased(), seconds=60)
+    world = await stored_child(Erased(READY, GOOD), seconds=60)
     async with asyncio.timeout(10):  # far less than the turn has
-        result = await world.take()
-    assert result.status == "partial"
+        assert (await world.take()).status == "partial"
+
+
+async def test_the_mark_of_the_next_step_closes_a_sub_agent() -> None:
+    model = GatedModel(SEARCH)
+    world = await stored_child(model)
+    late = await held_up(world, model)
+    await open_event_log(world.services.run_log, RUN, STEP + 2)
+    model.gate.set()
+    assert (await late).status == "partial"
+    assert isinstance(lines(world)[-1], StepStatus)
+    assert (await world.take()).status == "partial"
+    assert isinstance(lines(world)[-1], StepStatus)
+
+
+async def test_a_completed_turn_is_returned_also_after_the_run_has_continued() -> None:
+    world = await stored_child(CountedModel(READY, GOOD))
+    ended = await world.take()
+    await open_event_log(world.services.run_log, RUN, STEP + 2)
+    assert await world.take() == ended
+
+
+async def test_children_that_append_at_once_lose_no_line() -> None:
+    """Two children of one step write into the journal of their run at the same time."""
+    world = await stored_child(CountedModel(SEARCH, READY, THREE))
+    other = await second_child(world, CountedModel(SEARCH, READY, GOOD))
+    ends = await asyncio.gather(world.run(), other.run())
+    assert [end.status for end in ends] == ["done", "done"]
+    for index, findings in ((0, 3), (1, 1)):
+        own = [line for line in lines(world) if line.child == index]
+        assert [line.turn for line in own if isinstance(line, DoneLine)] == [1, 2]
+        assert isinstance(own[0], AttemptLine)
+        state = await (world, other)[index].state()
+        assert (len(state.findings), state.turns_ended) == (findings, 2)

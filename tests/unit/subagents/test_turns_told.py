@@ -1,17 +1,17 @@
 """What a sub-agent stores and tells while it works, and that it stops when its run has ended."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from shared.answering.artifacts import state_path
-from shared.platform.errors import DependencyError, NotFoundError
+from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
 from shared.platform.names import WORK
-from tests.fakes.run_log import run_event
+from shared.runs.events import RunEvent
+from tests.fakes.run_log import InMemoryRunLog, run_event
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.stored_child import (
     FILTER,
@@ -83,9 +83,9 @@ async def test_a_run_that_ends_meanwhile_ends_the_report() -> None:
 async def test_a_task_that_was_erased_ends_it() -> None:
     world = await stored_child(CountedModel())
     await world.services.blobs.delete_prefix(WORK, f"runs/{RUN}/")
+    await world.services.run_log.delete(RUN)
     assert (await world.take()).status == "partial"
-    with pytest.raises(NotFoundError):
-        await world.services.blobs.read(WORK, state_path(RUN, STEP, 0))
+    assert [blob async for blob in world.services.blobs.list_blobs(WORK, f"runs/{RUN}/")] == []
 
 
 async def test_readers_see_counts_and_tools_and_no_text() -> None:
@@ -102,11 +102,29 @@ async def test_readers_see_counts_and_tools_and_no_text() -> None:
     assert not any(text in said for text in (*PRESSURE.values(), FILTER, SECRET, "250 bar"))
 
 
-async def test_a_log_out_of_reach_costs_no_turn() -> None:
+async def test_an_event_that_cannot_be_written_costs_no_turn() -> None:
+    class Flaky(InMemoryRunLog):
+        """Takes no line about a tool."""
+
+        async def append(
+            self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None
+        ) -> int:
+            if any(event.name.startswith("TOOL") for event in events):
+                raise DependencyError("storage is down")
+            return await super().append(run_id, events, at_offset=at_offset)
+
+    world = await stored_child(CountedModel(READY, GOOD), run_log=Flaky())
+    assert (await world.take()).status == "done"
+    assert "TOOL_STARTED" not in {event.name for event in world.events()}
+
+
+async def test_a_turn_that_cannot_begin_in_the_journal_is_taken_again() -> None:
     world = await stored_child(CountedModel(READY, GOOD))
+    append = world.services.run_log.append
 
     async def down(*_: Any, **__: Any) -> int:
+        world.services.run_log.append = append  # type: ignore[method-assign]
         raise DependencyError("storage is down")
 
     world.services.run_log.append = down  # type: ignore[method-assign]
-    assert (await world.take()).status == "done"
+    assert (await world.run()).status == "done"

@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from shared.answering.artifacts import state_path
 from shared.answering.inline import RunChildren
 from shared.answering.services import AnsweringServices
 from shared.answering.subagent_models import SubagentEnd, SubagentStart, SubagentState
 from shared.conversations.threads import read_messages
 from shared.platform.language_models.models import CallLimits
-from shared.platform.names import WORK
 from shared.runs.events import RunEvent
 from shared.runs.models import RunView
 from shared.tools.models import WebHit
@@ -21,6 +19,7 @@ from shared.wiring import Services
 from tests.fakes.services import fake_settings
 from tests.unit.subagents.children import claim, state, web_claim
 from tests.unit.subagents.delegation_requests import hit
+from tests.unit.subagents.lines import keep_state
 from tests.world import ANNA, Model, corpus_services, plan
 from tests.world import ask as run_question
 
@@ -41,8 +40,7 @@ def leaving(left: SubagentState) -> RunChildren:
     ) -> tuple[SubagentEnd, ...]:
         for start in starts:
             mine = left.model_copy(update={"child_id": start.child_id})
-            path = state_path(start.run_id, start.step, start.index)
-            await services.blobs.write(WORK, path, mine.model_dump_json().encode())
+            await keep_state(services, start.run_id, start.step, mine, start.index)
         return tuple(SubagentEnd(child_id=start.child_id, status=left.status) for start in starts)
 
     return run

@@ -1,0 +1,135 @@
+"""The sub-agents of a run, folded from its journal: their tasks, and what each has found so far.
+
+A step that delegates keeps its `Delegation` with its completion. The lines of a child carry that step and the
+child's index. Its last state counts, with the findings that it reported since, whether its turn was completed
+or not.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from shared.answering.subagent_models import (
+    Delegation,
+    ReportedFindings,
+    SubagentState,
+    SubagentTask,
+    TurnInput,
+    TurnResult,
+)
+from shared.platform.blobs import BlobStore
+from shared.platform.errors import NotFoundError
+from shared.platform.names import WORK
+from shared.platform.telemetry import get_logger
+from shared.runs.events import DoneLine, ValueLine, events_of
+from shared.runs.journal import Journal
+from shared.runs.run_log import RunLog
+
+DELEGATION = "delegation"
+STATE = "state"
+FINDINGS = "findings"
+
+
+@dataclass(frozen=True)
+class Child:
+    """A task, and the state of the sub-agent that works on it; the initial state if it has kept none."""
+
+    task: SubagentTask
+    state: SubagentState
+
+
+async def find_delegation(journal: Journal, step: int) -> Delegation | None:
+    """Return what a step delegated, or None if it delegated nothing."""
+    return await journal.find(step, Delegation, DELEGATION)
+
+
+async def delegations_of(journal: Journal) -> tuple[Delegation, ...]:
+    """Return all delegations of a run in the order of their steps."""
+    steps = sorted({line.of for line in journal.value_lines(DELEGATION)})
+    delegations = [await find_delegation(journal, step) for step in steps]
+    return tuple(delegation for delegation in delegations if delegation is not None)
+
+
+async def children_of(journal: Journal, delegations: Sequence[Delegation]) -> tuple[Child, ...]:
+    """Return the tasks of delegations, each with the state of its sub-agent."""
+    return tuple(
+        [
+            Child(
+                task,
+                await find_state(journal, task.step, task.index)
+                or SubagentState(child_id=task.child_id, profile=task.profile),
+            )
+            for delegation in delegations
+            for task in delegation.tasks
+        ]
+    )
+
+
+async def find_state(journal: Journal, step: int, index: int) -> SubagentState | None:
+    """Return what a child has found so far, or None if it has kept no state or an unreadable one."""
+    lines = [
+        line
+        for line in journal.lines_of_child(step, index)
+        if isinstance(line, ValueLine) and line.part in (STATE, FINDINGS)
+    ]
+    place = max((place for place, line in enumerate(lines) if line.part == STATE), default=None)
+    if place is None:
+        return None
+    try:
+        state = await journal.value(lines[place], SubagentState)
+        for line in lines[place + 1 :][-1:]:
+            reported = await journal.value(line, ReportedFindings)
+            state = state.model_copy(update=dict(reported))
+    except (ValidationError, NotFoundError):
+        get_logger().error("sub_agent.state_unreadable", run_id=journal.run_id, step=step, child=index)
+        return None
+    return state
+
+
+def turn_results(journal: Journal, step: int, index: int) -> list[tuple[DoneLine, TurnResult]]:
+    """Return the completions of a child's turns, failed attempts included, in order."""
+    lines = journal.lines_of_child(step, index)
+    return [(line, TurnResult.from_payload(line.result)) for line in lines if isinstance(line, DoneLine)]
+
+
+def completed_turn(journal: Journal, turn: TurnInput) -> TurnResult | None:
+    """Return the result of a turn if it is complete.
+
+    A failed try is complete for itself and the tries before it; any other result, for all tries.
+    """
+    for line, result in turn_results(journal, turn.step, turn.index):
+        is_known = result.status != "failed" or (line.tries or 0) >= turn.attempt
+        if line.turn == turn.turn and is_known:
+            return result
+    return None
+
+
+async def child_ids(run_log: RunLog, blobs: BlobStore, run_id: str) -> tuple[str, ...]:
+    """Return the instance ids of all sub-agents that a run has started, also of a run being erased."""
+    try:
+        events = events_of(await run_log.read(run_id))
+    except NotFoundError:
+        events = []
+    journal = Journal(run_log, blobs, run_id)
+    journal.events = events
+    started = [task.child_id for delegation in await delegations_of(journal) for task in delegation.tasks]
+    return tuple(dict.fromkeys((*started, *await _remembered(blobs, run_id))))
+
+
+async def remember_ids(blobs: BlobStore, run_id: str, ids: Sequence[str]) -> None:
+    """Store the instance ids of a run's sub-agents, until their histories are removed."""
+    if ids:
+        await blobs.write(WORK, _ids_path(run_id), json.dumps(ids).encode())
+
+
+async def _remembered(blobs: BlobStore, run_id: str) -> tuple[str, ...]:
+    try:
+        return tuple(json.loads(await blobs.read(WORK, _ids_path(run_id))))
+    except NotFoundError:
+        return ()
+
+
+def _ids_path(run_id: str) -> str:
+    return f"runs/{run_id}/children.json"
