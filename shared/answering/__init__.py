@@ -6,5 +6,5 @@
 them. `inline` runs the same script in one process, and `agent` offers it to programs of your own.
 
 Pure: budget, clarification, findings, policy, policy_models, profiles, script, steps, sub_agent,
-subagent_models, turn_reader.
+subagent_models.
 """
