@@ -159,4 +159,4 @@ clean:               ## remove everything that was installed or made here
 .quick-tests: .set-up-test
 	$(PYTEST) -n 3 --dist loadfile -m "not e2e and not bicep" --ignore tests/e2e $(ARGS)
 .nightly-tests: .set-up-test
-	KILLS=30 $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m nightly
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m nightly

@@ -12,7 +12,7 @@ import pytest
 from tests.architecture.source_tree import ROOT
 from tests.e2e.teams.browser import find_chromium
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(1500)]
 SKIPPED_HERE = {"scores"}  # the local search server does not take apart its scores
 
 

@@ -79,7 +79,13 @@ def write_text(path: Path, size_bytes: int) -> None:
             written += file.write(part[: size_bytes - written])
 
 
-@pytest.mark.parametrize("size_bytes", [TEXT_MB * 1_000_000, MAX_TEXT_BYTES], ids=["500 MB", "the most"])
+@pytest.mark.parametrize(
+    "size_bytes",
+    [
+        pytest.param(TEXT_MB * 1_000_000, id="500 MB", marks=pytest.mark.nightly),
+        pytest.param(MAX_TEXT_BYTES, id="the most"),
+    ],
+)
 def test_memory_stays_bounded_however_long_a_text_is(tmp_path: Path, size_bytes: int) -> None:
     source = tmp_path / "long.txt"
     write_text(source, size_bytes)

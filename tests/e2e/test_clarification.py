@@ -88,6 +88,7 @@ def test_a_host_killed_while_a_run_waits_forgets_nothing(stack: LocalStack, anna
         assert len(cited(until(again, run_id, "completed"))) == 1
 
 
+@pytest.mark.nightly
 def test_a_host_killed_right_after_the_answer_goes_on_with_it(stack: LocalStack, anna: httpx.Client) -> None:
     run_id = waiting_run(anna)
     assert anna.post(f"/runs/{run_id}/answer", json={"text": "2023"}).status_code == 202

@@ -14,7 +14,7 @@ from evals.evaluation.source_text import SourceTexts
 from local.run_all.stack import LocalStack
 from tests.e2e.stack_client import HANG_GUARD_S, pdf_of
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(300)]
 
 BALLOONS = "The balloon Saffron carries four passengers to a height of 900 metres."
 KITES = "The tail of the kite Vermilion is seven metres long and made of silk."

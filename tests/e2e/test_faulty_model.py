@@ -21,8 +21,10 @@ QUOTED = "These passages of the documents fit the question best:"
     ("knobs", "question", "budget_s", "begins_with", "is_cut"),
     [
         ("stall=90,only=answer", "Summarise the Heron 400 manual.", 16, "", True),
-        ("fail=429,retry_after=2", FIRST_QUESTION.text, 10, QUOTED, False),
-        ("stall=3", FIRST_QUESTION.text, 10, QUOTED, False),
+        pytest.param(
+            *("fail=429,retry_after=2", FIRST_QUESTION.text, 10, QUOTED, False), marks=pytest.mark.nightly
+        ),
+        pytest.param(*("stall=3", FIRST_QUESTION.text, 10, QUOTED, False), marks=pytest.mark.nightly),
     ],
 )
 def test_a_question_is_answered_in_its_time_whatever_the_model_does(

@@ -22,7 +22,7 @@ from shared.retrieval.mirrored_index import KEPT_S
 from tests.e2e.stack_client import HANG_GUARD_S, eventually
 from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(300)]
 
 OLD, ALIAS = "content-blocks", "content"
 SETTLE_S = KEPT_S + 2  # the local server answers in milliseconds, and an alias of it holds at once

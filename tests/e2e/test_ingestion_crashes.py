@@ -58,7 +58,7 @@ def fresh_stack(folder: Path) -> LocalStack:
 
 
 # Six documents have a life of every kind, and a picture.
-@pytest.mark.parametrize(("documents", "struck"), [(6, 2), pytest.param(20, 30, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(("documents", "struck"), [(6, 2), pytest.param(20, 3, marks=pytest.mark.nightly)])
 async def test_kills_leave_the_same_as_none(tmp_path: Path, documents: int, struck: int) -> None:
     lives = make_lives(documents, SEED)
     remains = {}

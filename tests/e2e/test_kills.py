@@ -33,7 +33,10 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         yield Scene(stack, seed=7)
 
 
-@pytest.mark.parametrize("strike", [kill_worker, kill_host, kill_children])
+# A host that is killed while sub-agents work: tests/e2e/sub_agents/test_kills.py, with every change.
+@pytest.mark.parametrize(
+    "strike", [kill_worker, kill_host, pytest.param(kill_children, marks=pytest.mark.nightly)]
+)
 def test_nothing_is_lost_and_nothing_comes_twice(scene: Scene, strike: Round) -> None:
     scene.stack.stop_host()
     scene.stack.start_host(SLOW)

@@ -14,7 +14,7 @@ from samples.acl import ANNA
 from tests.e2e.stack_client import HANG_GUARD_S
 from tests.e2e.stack_fixture import environment_without_model, settings_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(300)]
 
 HOOK = "infra/hooks/postdeploy.sh"
 OUTPUTS = ("AZURE_RESOURCE_GROUP", "AZURE_FUNCTION_APP_NAME", "CONTENT_STORAGE_NAME", "EVENT_GRID_TOPIC_NAME")

@@ -77,6 +77,7 @@ def test_a_killed_launcher_can_be_started_again_and_sigterm_ends_everything(fold
     assert not any(is_alive(entry) for entry in children.values())
 
 
+@pytest.mark.nightly
 def test_a_server_that_dies_ends_the_stack_and_is_named(folder: Path) -> None:
     with launch(folder) as launcher:
         read_until(launcher, "Serving until Ctrl-C")

@@ -20,7 +20,7 @@ from tests.e2e.sub_agents.hosts import GIVE_UP_S, MODEL, SLACK_S, answer_of, cal
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 SEED = 20251121
-KILLS = int(os.environ.get("KILLS", "1"))  # `make nightly` kills thirty times
+KILLS = int(os.environ.get("KILLS", "1"))  # KILLS=20 make e2e ARGS=… strikes more often
 AT_ONCE = 2
 LONGEST_WAIT_S = 4.0  # children of this model need as long
 # Calls of children take a second, so that most kills come while one is open.
