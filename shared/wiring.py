@@ -45,7 +45,7 @@ from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.platform.language_models.embeddings import OpenAIEmbedder
 from shared.platform.language_models.endpoint import connect_model
 from shared.platform.language_models.features import FeatureMemory
-from shared.platform.language_models.models import ChatModel, Embedder
+from shared.platform.language_models.models import ChatModel, DeployedModel, Embedder, VisionModel
 from shared.platform.language_models.traced import TracedChatModel, TracedEmbedder, provider_of
 from shared.platform.names import CONTAINERS, QUEUES
 from shared.platform.queues import PoisonQueues, TaskQueues
@@ -91,7 +91,7 @@ class Services:
     memory_index: SearchIndex
     search_admin: SearchAdmin
     chat_model: ChatModel
-    vision_model: ChatModel
+    vision_model: VisionModel
     embedder: Embedder
     blobs: BlobStore
     run_log: RunLog
@@ -396,7 +396,7 @@ def _databases(to: Connections, settings: Settings) -> Databases:
     return Databases(settings.databases.sources, lambda source: PostgresEngine(source, to.database_token))
 
 
-def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> ChatModel:
+def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> DeployedModel:
     endpoint = model_endpoint(settings)
     memory = FeatureMemory(settings.models.known_features)  # one per model: models of one endpoint differ
     chat_model = OpenAIChatModel(

@@ -31,7 +31,7 @@ from shared.runs.models import (
 )
 from shared.runs.plan import QueryIntent
 
-RULES_VERSION = "2"  # raise it with any change of what is decided; a test knows when that is due
+RULES_VERSION = "3"  # raise it with any change of what is decided; a test knows when that is due
 MANY_CANDIDATES = 6  # contracts.md, section 4: candidate_count of an ambiguity
 
 _BY_INTENT: dict[QueryIntent, tuple[ProfileName, PositiveCode]] = {
@@ -248,8 +248,6 @@ class _Policy:
             yield "DEEP_MODE_REQUESTED"
         if self._facts.requested_profile is not None:
             yield "MODEL_REQUESTED"
-        if self._given.conversation_state.prior_failures >= 1:
-            yield "PRIOR_FAILURES"
 
     def _poor_retrieval(self) -> Iterator[PositiveCode]:
         stats = self._given.retrieval_stats

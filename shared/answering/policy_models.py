@@ -61,7 +61,6 @@ REASON_WORDS: dict[ReasonCode, str] = {
     "MULTI_DOCUMENT": "The question is about several documents.",
     "DEEP_MODE_REQUESTED": "Deeper work was asked for.",
     "MODEL_REQUESTED": "The assistant asked for help with a part of the question.",
-    "PRIOR_FAILURES": "An earlier attempt found no answer.",
     # Notes.
     "NO_TRIGGER": "Nothing suggests deeper work.",
     "QUEUE_FULL": "Too many sub-agents are waiting for their turn.",
@@ -100,10 +99,8 @@ class DocScope(Model):
 
 
 class ConversationState(Model):
-    """What went before. `attempt_index` counts attempts at this question from 0."""
+    """The person's wishes for this question."""
 
-    attempt_index: Count = 0
-    prior_failures: Count = 0
     user_requested_deep_mode: bool = False
 
 

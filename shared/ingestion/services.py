@@ -5,7 +5,7 @@ from typing import Protocol
 from shared.access.user_limit_store import UserLimitStore
 from shared.documents.services import DocumentServices
 from shared.ingestion.parser_services import ParserServices
-from shared.platform.language_models.models import ChatModel, Embedder
+from shared.platform.language_models.models import ChatModel, Embedder, VisionModel
 from shared.platform.search import SearchIndex
 from shared.platform.settings import Settings
 
@@ -16,7 +16,7 @@ class IngestionServices(DocumentServices, Protocol):
     settings: Settings
     content_index: SearchIndex
     chat_model: ChatModel
-    vision_model: ChatModel
+    vision_model: VisionModel
     embedder: Embedder
     user_limits: UserLimitStore
     parser_services: ParserServices

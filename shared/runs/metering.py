@@ -145,16 +145,6 @@ class MeteredChatModel(ChatModel):
             call.chars = len(value.model_dump_json())
             return value
 
-    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        """Text as it is written, and no further than its limit."""
-        async with (
-            self._call(prompt, limits) as call,
-            aclosing(self._model.stream(prompt, call.limits)) as pieces,
-        ):
-            async for piece in pieces:
-                yield piece
-                call.hear(piece)
-
     async def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:

@@ -33,7 +33,7 @@ from shared.platform.language_models.endpoint import model_errors, not_the_proto
 from shared.platform.language_models.features import Efforts, Feature, FeatureMemory
 from shared.platform.language_models.models import (
     CallLimits,
-    ChatModel,
+    DeployedModel,
     Message,
     ModelTurn,
     ModelUsage,
@@ -128,7 +128,7 @@ Features = frozenset[Feature]
 Render = Callable[[Features], ChatRequest]
 
 
-class OpenAIChatModel(ChatModel):
+class OpenAIChatModel(DeployedModel):
     """A client of one chat deployment."""
 
     def __init__(

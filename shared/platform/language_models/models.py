@@ -131,21 +131,16 @@ class ChatModel(Protocol):
     ) -> StructuredOutput:
         """Return validated structured output. Raise ModelFixableError if the reply doesn't validate."""
 
-    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        """Yield text as it is generated, in pieces of any size.
-
-        Raises:
-            OutputCutError: the output limit was reached; raised after the last piece.
-            ModelFixableError: the content filter stopped the answer.
-        """
-
     def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
         """Yield structured output as it is generated: pieces of JSON, which the caller validates.
 
-        The usage comes last if the endpoint reports it. Errors are raised after it: those of `stream`, and
-        ModelFixableError if the model refuses.
+        The usage comes last if the endpoint reports it. Errors are raised after it.
+
+        Raises:
+            OutputCutError: the output limit was reached.
+            ModelFixableError: the content filter stopped the answer, or the model refuses.
         """
 
     async def converse(
@@ -171,6 +166,22 @@ class ChatModel(Protocol):
         sets `cut` instead. An endpoint without tools yields the text in one piece, because only the end shows
         whether it is a call.
         """
+
+
+class VisionModel(Protocol):
+    """A deployment that describes pictures."""
+
+    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
+        """Yield text as it is generated, in pieces of any size.
+
+        Raises:
+            OutputCutError: the output limit was reached; raised after the last piece.
+            ModelFixableError: the content filter stopped the answer.
+        """
+
+
+class DeployedModel(ChatModel, VisionModel, Protocol):
+    """A deployment for questions and for pictures."""
 
 
 class Embedder(Protocol):

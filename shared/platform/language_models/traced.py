@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from shared.platform.calls import Dependency
 from shared.platform.language_models.models import (
     CallLimits,
-    ChatModel,
+    DeployedModel,
     Embedder,
     Message,
     ModelTurn,
@@ -47,10 +47,10 @@ def provider_of(endpoint: Dependency) -> str:
     return "azure.ai.openai" if endpoint.endpoint_setting.startswith("AZURE") else "openai"
 
 
-class TracedChatModel(ChatModel):
+class TracedChatModel(DeployedModel):
     """A chat model whose calls are traced; without tracing it delegates directly."""
 
-    def __init__(self, model: ChatModel, name: str, provider: str) -> None:
+    def __init__(self, model: DeployedModel, name: str, provider: str) -> None:
         """Wrap a model. `name` is the deployment or model in requests."""
         self._model = model
         self._name = name

@@ -43,7 +43,7 @@ async def test_a_block_is_embedded_written_and_found_again(
 
     await services.run_log.create("r1")
     prompt = Prompt(name="answer", system="Answer.", user="Who are you?")
-    async for piece in services.chat_model.stream(prompt, limits):
+    async for piece in services.vision_model.stream(prompt, limits):
         await services.run_log.append("r1", [TokenEvent(text=piece)])
     assert (await services.run_log.read("r1")).lines
     assert await services.runs.get("r1") is None

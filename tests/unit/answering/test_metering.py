@@ -10,7 +10,7 @@ from shared.answering.runs import begin_run, view_run
 from shared.answering.script import RunEnd
 from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError, OutputCutError
-from shared.platform.language_models.models import CallLimits, Prompt
+from shared.platform.language_models.models import CallLimits, Message, Prompt
 from shared.platform.models import Model
 from shared.platform.telemetry import tell_usage
 from shared.runs.metering import LEAST_OUTPUT, MeteredChatModel, TokenMeter
@@ -24,6 +24,7 @@ from tests.world import Model as Scripted
 
 LIMITS = CallLimits(timeout_s=5, max_output_tokens=500)
 PROMPT = Prompt(name="plan", system="s" * 180, user="u" * 180)  # 100 tokens
+MESSAGES = (Message(role="system", text=PROMPT.system), Message(role="user", text=PROMPT.user))
 
 
 class Said(Model):
@@ -36,7 +37,8 @@ def metered(left: int, *replies: Reply) -> tuple[MeteredChatModel, TokenMeter, S
 
 
 async def read(model: MeteredChatModel) -> str:
-    return "".join([piece async for piece in model.stream(PROMPT, LIMITS)])
+    pieces = [piece async for piece in model.stream_turn(MESSAGES, (), LIMITS)]
+    return "".join(piece for piece in pieces if isinstance(piece, str))
 
 
 async def test_a_call_that_reports_nothing_is_counted_by_its_text() -> None:
@@ -100,7 +102,7 @@ async def test_a_call_that_was_refused_costs_nothing() -> None:
 
 async def test_a_reader_that_goes_away_pays_for_what_it_heard() -> None:
     model, meter, _ = metered(10_000, "x" * 5_000)
-    pieces = model.stream(PROMPT, LIMITS)
+    pieces = model.stream_turn(MESSAGES, (), LIMITS)
     for _ in range(52):
         await anext(pieces)
     await pieces.aclose()
@@ -154,7 +156,7 @@ async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_cla
     wrong = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 99 bar."/>'
     settings = fake_settings(
         subagents_enabled=False,
-        max_total_tokens_per_request=3830,
+        max_total_tokens_per_request=3960,
         subagents_reserve_tokens=100,
         min_remaining_tokens_to_delegate=200,
     )

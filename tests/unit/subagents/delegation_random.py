@@ -61,11 +61,7 @@ def _input(chance: random.Random) -> DelegationPolicyInput:
             requires_full_document=chance.random() < 0.3,
             multi_document=chance.random() < 0.3,
         ),
-        conversation_state=ConversationState(
-            attempt_index=chance.randint(0, 3),
-            prior_failures=chance.choice((0, 0, 1, 2)),
-            user_requested_deep_mode=_rarely(chance),
-        ),
+        conversation_state=ConversationState(user_requested_deep_mode=_rarely(chance)),
         runtime_budget=_budget(chance),
         risk_flags=RiskFlags(
             sensitive_domain=chance.random() < 0.3,

@@ -20,7 +20,6 @@ POSITIVES: dict[PositiveCode, dict[str, Any]] = {
     "MULTI_DOCUMENT": {"multi_document": True},
     "DEEP_MODE_REQUESTED": {"user_requested_deep_mode": True},
     "MODEL_REQUESTED": {"requested_profile": "evidence_builder"},
-    "PRIOR_FAILURES": {"prior_failures": 1},
 }
 NEGATIVES: dict[NegativeCode, dict[str, Any]] = {
     "CONFIDENT_FACT_LOOKUP": {"top_score": 0.78, "score_spread": 0.15},
@@ -42,7 +41,7 @@ GATES: dict[GateCode, dict[str, Any]] = {
     "REQUIRED_TOOLS_RESTRICTED": {"restricted_tools_only": True, "restricted_tools": "query_metadata"},
     "REQUIRED_TOOLS_UNHEALTHY": {"healthy_tools": ("query_metadata", "web_search")},
 }
-WANTED = {"query_intent": "fact_lookup", "prior_failures": 1}  # a positive trigger that no negative speaks of
+WANTED = {"multi_document": True}  # a positive trigger that no negative speaks of
 DEEP = {"query_intent": "fact_lookup", "user_requested_deep_mode": True}
 
 
@@ -174,7 +173,7 @@ def test_a_full_queue_defers_what_would_be_delegated() -> None:
 
 def test_advice_waits_for_nobody() -> None:
     output = decided(**WANTED, subagent_queue_depth=20)
-    assert (output.decision, output.reason_codes) == ("no_delegate", ("QUEUE_FULL", "PRIOR_FAILURES"))
+    assert (output.decision, output.reason_codes) == ("no_delegate", ("QUEUE_FULL", "MULTI_DOCUMENT"))
 
 
 def test_what_would_not_be_delegated_does_not_wait() -> None:

@@ -9,7 +9,7 @@ from shared.answering.profiles import PROFILES
 from shared.runs.models import ProfileName
 from tests.unit.subagents.delegation_cases import decided
 
-WANTED = {"prior_failures": 1}
+WANTED = {"score_spread": 0.05, "candidate_count": 6}
 
 
 @pytest.mark.parametrize(
@@ -20,11 +20,11 @@ WANTED = {"prior_failures": 1}
         ({"query_intent": "evidence_trace", "multi_document": True}, "evidence_builder"),
         ({"requires_full_document": True}, "doc_reader"),
         ({"multi_document": True, "requires_full_document": True}, "comparator"),
-        ({"prior_failures": 1}, "evidence_builder"),
+        ({"score_spread": 0.05, "candidate_count": 6}, "evidence_builder"),
         ({"top_score": 0.3}, "evidence_builder"),
         ({"top_score": 0.3, "web_allowed": True}, "web_verifier"),
         ({"top_score": 0.3, "web_allowed": True, "target_doc_ids": ("d",)}, "evidence_builder"),
-        ({"top_score": 0.62, "web_allowed": True, "prior_failures": 1}, "evidence_builder"),
+        ({**WANTED, "top_score": 0.62, "web_allowed": True}, "evidence_builder"),
         ({"top_score": 0.3, "web_allowed": True, "query_intent": "doc_summary"}, "doc_reader"),
     ],
 )
@@ -57,7 +57,7 @@ def test_the_web_is_out_of_reach_where_it_may_not_be_used(changes: dict[str, Any
 def test_a_restriction_takes_tools_away(risk: dict[str, Any]) -> None:
     output = decided(**WANTED, **risk, restricted_tools="retrieve_documents")
     assert output.tool_scope == ("retrieve_documents",)
-    assert output.reason_codes == ("PRIOR_FAILURES", "TOOLS_RESTRICTED")
+    assert output.reason_codes == ("AMBIGUOUS_RETRIEVAL", "TOOLS_RESTRICTED")
 
 
 def test_a_tool_that_does_not_work_is_not_given() -> None:

@@ -29,7 +29,6 @@ const REASONS: Record<ReasonCode, string> = {
   MULTI_DOCUMENT: "Es geht um mehrere Dokumente.",
   DEEP_MODE_REQUESTED: "Gründlichkeit wurde gewünscht.",
   MODEL_REQUESTED: "Der Assistent bat um Hilfe bei einem Teil der Frage.",
-  PRIOR_FAILURES: "Ein früherer Versuch fand keine Antwort.",
   NO_TRIGGER: "Nichts verlangt mehr Gründlichkeit.",
   QUEUE_FULL: "Zu viele Sub-Agenten warten schon.",
   PROFILE_REDUCED: "Ein einfacherer Sub-Agent übernimmt.",
