@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from shared.platform.loading import load
 from shared.platform.settings import get_settings
 
 _ROOT = Path(__file__).parents[1]
@@ -15,7 +16,5 @@ def require_settings() -> None:
     """
     settings = get_settings()
     if next((_ROOT / settings.answering.agents_folder).glob("*.agent.md"), None):
-        # Only an app that has agents waits for what reads them.
-        from shared.answering.agent_files import agents_of
-
-        agents_of(settings)
+        # Only an app that has agents waits for the code that reads them.
+        load("shared.answering.agent_files", "agents_of")(settings)

@@ -16,7 +16,9 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from shared.platform.telemetry import get_logger
+from shared.platform import tracing
+from shared.platform.loading import load_async
+from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import TraceLink, link_below
 
 # A worker that died is back within 2 to 8 s. Five tries span 8 s; what fails for longer leaves the instance
@@ -98,11 +100,7 @@ async def at_work(name: str, link: TraceLink | None, **fields: str) -> AsyncIter
     Args:
         fields: of contracts.md, section 6: ids, no text.
     """
-    from shared.platform import tracing
-    from shared.platform.telemetry import log_scope
-    from shared.wiring import start_telemetry
-
-    await start_telemetry()
+    await (await load_async("shared.wiring", "start_telemetry"))()
     # Below its orchestration's span; without a link below what is at work here.
     parent = link.own if link else None
     with log_scope(**fields), tracing.span(name, {**fields}, parent=parent):

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
+
+from azure.search.documents.aio import SearchClient
 
 from shared.access.audit_trail import AuditTrail
 from shared.access.directory import (
@@ -47,12 +48,12 @@ from shared.platform.language_models.endpoint import connect_model
 from shared.platform.language_models.features import FeatureMemory
 from shared.platform.language_models.models import ChatModel, DeployedModel, Embedder, VisionModel
 from shared.platform.language_models.traced import TracedChatModel, TracedEmbedder, provider_of
+from shared.platform.loading import load
 from shared.platform.names import CONTAINERS, QUEUES
 from shared.platform.queues import PoisonQueues, TaskQueues
 from shared.platform.search import SearchAdmin, SearchIndex
 from shared.platform.settings import Settings, get_settings
 from shared.platform.tables import Table
-from shared.platform.trace_export import start_export
 from shared.platform.web_pages import WebPages, connect_web_pages
 from shared.quality.store import QualityStore
 from shared.retrieval.index_admin import AzureSearchAdmin
@@ -76,9 +77,6 @@ from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys, connect_bot
 from shared.tools.base import Tool, ToolClient
 from shared.tools.registry import enabled_tools
 from shared.tools.web_search import BraveWebSearch, SearxngWebSearch, WebSearch, connect_web_search
-
-if TYPE_CHECKING:  # the SDK is imported off the event loop, by its connection
-    from azure.search.documents.aio import SearchClient
 
 
 @dataclass(eq=False)  # not frozen: a Protocol with plain attributes asks for ones that can be set
@@ -146,7 +144,6 @@ class Services:
 
     async def prepare(self) -> None:
         """Create the containers, tables, queues and indexes that are missing, and new index fields."""
-
         settings, dimensions = self.settings, self.settings.models.embedding_dimensions
         await self.blobs.ensure_containers(CONTAINERS)
         await self.documents.ensure_table()
@@ -197,9 +194,8 @@ class Connections:
         self.bot_token = bot_token(settings, self.credentials)
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
-    def search_index(self, name: str) -> "Connection[SearchClient]":
+    def search_index(self, name: str) -> Connection[SearchClient]:
         """The connection to one index."""
-
         if name not in self._indexes:
             self._indexes[name] = connect_index(self._settings, self.credentials, name)
         return self._indexes[name]
@@ -278,7 +274,7 @@ async def start_telemetry() -> None:
 def _start_export() -> None:
     with _TELEMETRY.starting:
         if not _TELEMETRY.is_tried:
-            start_export(get_settings())
+            load("shared.platform.trace_export", "start_export")(get_settings())
             _TELEMETRY.is_tried = True
 
 
@@ -288,7 +284,6 @@ def build_services(settings: Settings) -> Services:
     The async clients behind them belong to the event loop of that call. A program that ends the loop before
     the process (a test, `asyncio.run`) calls `await services.close()` first.
     """
-
     to = Connections(settings)
     models = settings.models
     content_index, documents_index, memory_index = _indexes(to, settings)

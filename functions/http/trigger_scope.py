@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from shared.platform import tracing
+from shared.platform.loading import load_async
 from shared.platform.telemetry import log_scope
 
 
@@ -13,9 +14,7 @@ async def trigger_scope(name: str, **fields: str) -> AsyncIterator[None]:
 
     `fields` are attributes of the span, and of every line that is logged inside.
     """
-    from shared.wiring import start_telemetry  # `functions.ingest` registers itself with this
-
-    await start_telemetry()
+    await (await load_async("shared.wiring", "start_telemetry"))()
     goes_on = tracing.traceparent()
     begun = tracing.span(name, fields) if goes_on else tracing.root(name, "consumer", attributes=fields)
     with log_scope(**fields), begun:

@@ -18,24 +18,22 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 from urllib.parse import quote
 
+from aiohttp import ClientSession
 from pydantic import Field, ValidationError
+from yarl import URL
 
 from shared.access.models import DirectoryEntry, DirectoryPerson
 from shared.platform.calls import GRAPH as SERVICE
 from shared.platform.calls import Deadline, azure_errors, call_span, call_within, error_of_status
 from shared.platform.concurrency import run_together
-from shared.platform.connections import Connection, Credentials
+from shared.platform.connections import IDENTITY_SDK, Connection, Credentials
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.http_client import Wire, connect_http, http_errors, not_understood, read_bounded
 from shared.platform.odata import quote as literal
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
-
-    from shared.platform.settings import Settings
+from shared.platform.settings import Settings
 
 
 class GroupDirectory(Protocol):
@@ -194,7 +192,7 @@ def connect_graph() -> Connection[ClientSession]:
     aiohttp and azure-identity.
     """
     headers = {"ConsistencyLevel": "eventual", "Accept": "application/json"}
-    return connect_http(_CONNECT_TIMEOUT_S, headers, "azure.identity.aio")
+    return connect_http(_CONNECT_TIMEOUT_S, headers, IDENTITY_SDK)
 
 
 def graph_token(settings: Settings, credentials: Credentials) -> Token:
@@ -320,7 +318,6 @@ class GraphDirectory(GroupDirectory):
         with http_errors(SERVICE):
             async with asyncio.timeout_at(deadline.at):
                 session = await self._connection.opened()
-                from yarl import URL  # comes with aiohttp
 
                 headers = {"Authorization": f"Bearer {await self._token()}"}
                 # Encoded already: the service signs the URL of the next page, and quoting would change it.

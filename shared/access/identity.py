@@ -27,6 +27,7 @@ from shared.platform.errors import (
     NotAuthenticatedError,
     NotFoundError,
 )
+from shared.platform.loading import load, load_module
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 
@@ -256,11 +257,11 @@ def sign_dev_token(claims: Mapping[str, Any], secret: str) -> str:
     Raises:
         ConfigurationError: `exp` is missing; tokens without an expiry are rejected.
     """
-    import jwt  # imported on use: most requests in Azure don't need it
-
     if "exp" not in claims:
         raise ConfigurationError("A development token needs an expiry.", "Add exp, in seconds since 1970.")
-    return jwt.encode({**claims, "iss": DEV_ISSUER, "aud": DEV_AUDIENCE}, secret, algorithm="HS256")
+    payload = {**claims, "iss": DEV_ISSUER, "aud": DEV_AUDIENCE}
+    token: str = load("jwt", "encode")(payload, secret, algorithm="HS256")
+    return token
 
 
 def _claimed_by(headers: Mapping[str, str], settings: Settings) -> Claimed:
@@ -272,7 +273,7 @@ def _claimed_by(headers: Mapping[str, str], settings: Settings) -> Claimed:
 
 
 def _of_dev_token(header: str, secret: str) -> UserContext:
-    import jwt
+    jwt = load_module("jwt")
 
     scheme, _, token = header.partition(" ")
     if scheme.lower() != "bearer" or not token:

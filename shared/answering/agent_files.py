@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
@@ -16,6 +17,7 @@ from shared.access.models import UserContext
 from shared.platform.errors import ConfigurationError, NotFoundError
 from shared.platform.settings import Settings
 from shared.runs.agents import AgentDefinition, AgentList, AgentView, Channel
+from shared.tools.registry import check_tools
 
 SUFFIX = ".agent.md"
 _ROOT = Path(__file__).parents[2]
@@ -96,8 +98,6 @@ def _read_folder(folder: str, enabled: tuple[str, ...]) -> Mapping[str, AgentDef
 
 def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], dict[tuple[str, ...], int]]:
     """The settings, and the line of each key by its path."""
-    import yaml  # 20 ms that only apps with agents pay for
-
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         values = yaml.safe_load(text)
@@ -135,8 +135,6 @@ def _checked(
         raise _wrong(path, places["name",], f"the file of {agent.name} is named {agent.name}{SUFFIX}")
     if agent.name.startswith(_RESERVED):
         raise _wrong(path, places["name",], f"no agent's name begins with {_RESERVED}")
-    from shared.tools.registry import check_tools  # only an app with agents waits for it here
-
     try:
         check_tools(agent.tools, enabled)
     except ConfigurationError as unknown:

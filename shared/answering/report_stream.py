@@ -6,7 +6,7 @@ So a report that breaks off, whatever the reason, leaves the findings that were 
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from shared.answering.budget import (
     CHARS_PER_TOKEN,
@@ -20,13 +20,11 @@ from shared.answering.budget import (
 from shared.answering.findings import Material, is_whole, proved_report, read_partial, without_repeats
 from shared.answering.passages import by_document, fitting, fitting_pages, in_turns
 from shared.answering.subagent_context import TurnContext
+from shared.answering.subagent_models import WarningCode
 from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
-
-if TYPE_CHECKING:
-    from shared.answering.subagent_models import WarningCode
 
 _READ_EVERY_S = 0.2  # reading costs about a millisecond
 _KEEP_EVERY_S = 0.5  # a write of a blob costs some ten, and the stream waits for it

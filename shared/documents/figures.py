@@ -8,6 +8,8 @@ import base64
 import io
 from collections.abc import Collection, Iterable, Sequence
 
+from PIL import Image
+
 from shared.access.models import UserContext
 from shared.access.security_filter import readable_databases
 from shared.documents.figure_store import picture_blob
@@ -142,8 +144,6 @@ async def _seen(hit: Hit, services: DocumentServices) -> Picture | None:
 
 def _reduced(content: bytes) -> bytes:
     """Return a JPEG with sides of at most 768 pixels; deterministic."""
-    from PIL import Image
-
     with Image.open(io.BytesIO(content)) as picture:
         picture.thumbnail((_SEEN_SIDE_PX, _SEEN_SIDE_PX))
         flattened = Image.new("RGB", picture.size, "white")  # drawings are often transparent

@@ -8,10 +8,12 @@ Source: docling-serve 1.x, `/v1/convert/file/async`, `/v1/status/poll/{task_id}`
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, FormData
 from pydantic import AliasPath, Field, ValidationError
 
 from shared.evidence.models import PageArea
@@ -31,12 +33,6 @@ from shared.platform.errors import ConfigurationError
 from shared.platform.http_client import Wire, folded, http_errors, not_understood
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from aiohttp import ClientResponse, ClientSession
-
 
 _FURNITURE = ("page_header", "page_footer")
 _PARTS = ("texts", "tables", "pictures", "groups")
@@ -247,12 +243,10 @@ Answer = TypeVar("Answer", bound=Wire)
 Opened = Callable[[], "AbstractAsyncContextManager[ClientResponse]"]
 
 
-def connect_docling(settings: Settings) -> "Connection[ClientSession]":
-    """The HTTP session; it is made, and aiohttp imported, on first use."""
+def connect_docling(settings: Settings) -> Connection[ClientSession]:
+    """Return a connection to the HTTP session of docling-serve."""
 
-    def make() -> "ClientSession":
-        from aiohttp import ClientSession, ClientTimeout
-
+    def make() -> ClientSession:
         if not settings.ingestion.docling_endpoint:
             raise ConfigurationError("DOCLING_ENDPOINT is missing.")
         return ClientSession(
@@ -265,7 +259,7 @@ def connect_docling(settings: Settings) -> "Connection[ClientSession]":
             ),
         )
 
-    return Connection(make, ("aiohttp",))
+    return Connection(make)
 
 
 class Docling(LayoutReader):
@@ -274,7 +268,7 @@ class Docling(LayoutReader):
     name = SERVICE.name
     suffixes = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"})
 
-    def __init__(self, connection: "Connection[ClientSession]") -> None:
+    def __init__(self, connection: Connection[ClientSession]) -> None:
         self._connection = connection
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
@@ -303,9 +297,7 @@ class Docling(LayoutReader):
         return await call_within(deadline, retries, lambda: _get(session, result_url, _Converted, deadline))
 
 
-async def _submit(session: "ClientSession", source: Path, filename: str, deadline: Deadline) -> _Task:
-    from aiohttp import FormData
-
+async def _submit(session: ClientSession, source: Path, filename: str, deadline: Deadline) -> _Task:
     # Opened for each try: one that failed has read some of it. aiohttp reads it piece by piece.
     with await asyncio.to_thread(source.open, "rb") as body:
         form = FormData(_OPTIONS)
@@ -319,7 +311,7 @@ async def _submit(session: "ClientSession", source: Path, filename: str, deadlin
     return task
 
 
-async def _get(session: "ClientSession", url: str, kind: type[Answer], deadline: Deadline) -> Answer:
+async def _get(session: ClientSession, url: str, kind: type[Answer], deadline: Deadline) -> Answer:
     return await _answer(lambda: session.get(url, allow_redirects=False), kind, deadline)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from azure.core.exceptions import HttpResponseError
+from azure.core.rest import HttpRequest
 from pydantic import AliasPath, Field, ValidationError
 
 from shared.ingestion.models import Layout, LayoutPiece, PageTexts
@@ -39,6 +41,7 @@ from shared.platform.connections import Connection, Credentials, credential_modu
 from shared.platform.errors import ConfigurationError, GroundworkError
 from shared.platform.http_client import Wire, folded, not_understood
 from shared.platform.language_models.models import CallLimits
+from shared.platform.loading import load
 from shared.platform.settings import Settings
 
 if TYPE_CHECKING:
@@ -279,18 +282,19 @@ class _Operation(Wire):
     result: AnalyzeResult | None = Field(default=None, alias="analyzeResult")
 
 
+_SDK = "azure.ai.documentintelligence.aio"
+
+
 def connect_document_intelligence(
     settings: Settings, credentials: Credentials
 ) -> "Connection[DocumentIntelligenceClient]":
-    """The client; it is made, and the SDK imported, on first use."""
+    """Return a connection to the client of Document Intelligence."""
 
     def make() -> "DocumentIntelligenceClient":
-        from azure.ai.documentintelligence.aio import DocumentIntelligenceClient
-
         endpoint = settings.ingestion.document_intelligence_endpoint
         if not endpoint:
             raise ConfigurationError("DOCUMENT_INTELLIGENCE_ENDPOINT is missing.")
-        return DocumentIntelligenceClient(
+        client: DocumentIntelligenceClient = load(_SDK, "DocumentIntelligenceClient")(
             endpoint.rstrip("/"),
             credentials.key_or_identity(
                 settings.ingestion.document_intelligence_key, endpoint, "DOCUMENT_INTELLIGENCE_KEY"
@@ -301,9 +305,9 @@ def connect_document_intelligence(
             retry_total=0,  # the tries are ours: the SDK's add up beyond the limit of a call
             permit_redirects=False,  # the key would go along
         )
+        return client
 
-    modules = ("azure.ai.documentintelligence.aio", "aiohttp")
-    return Connection(make, (*modules, *credential_modules(settings.ingestion.document_intelligence_key)))
+    return Connection(make, (_SDK, *credential_modules(settings.ingestion.document_intelligence_key)))
 
 
 class DocumentIntelligence(LayoutReader, PageReader):
@@ -373,9 +377,6 @@ async def _poll(
     client: "DocumentIntelligenceClient", result_path: str, deadline: Deadline
 ) -> AnalyzeResult | float:
     """The result, or the seconds to wait until the next look."""
-    from azure.core.exceptions import HttpResponseError
-    from azure.core.rest import HttpRequest
-
     request = HttpRequest("GET", result_path, params={"api-version": API_VERSION})
     with azure_errors(SERVICE, _read_status):
         async with (

@@ -11,6 +11,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from threading import BoundedSemaphore
 
+from PIL import Image
+
 from shared.access.daily_use import DRAWING, Usage
 from shared.access.limits import admit
 from shared.access.models import UserContext
@@ -114,8 +116,6 @@ async def narrow_picture(
 
 
 def _narrowed(content: bytes, width_px: int) -> bytes:
-    from PIL import Image
-
     with Image.open(io.BytesIO(content)) as picture:
         height = round(picture.height * width_px / picture.width)
         small = picture if picture.width <= width_px else picture.resize((width_px, height))

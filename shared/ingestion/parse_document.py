@@ -6,19 +6,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store, page_files
 from shared.documents.ids import HINTS_SUFFIX, hints_of, is_upload, sender_of
+from shared.documents.state import DocumentState
 from shared.ingestion.acceptance import is_small, pipeline, version_key, with_number
-from shared.ingestion.claims import MAX_TRIES, with_status
+from shared.ingestion.claims import MAX_TRIES, IngestTask, with_status
 from shared.ingestion.models import Layout, PageTexts, ParsedFile
-from shared.ingestion.parser_process import parsers
+from shared.ingestion.parser_process import RunJob, parsers
+from shared.ingestion.parser_services import PageReader
 from shared.ingestion.parser_worker import ParseJob
 from shared.ingestion.parsers.tesseract import is_installed
 from shared.ingestion.registry import MAGIC_BYTES, check_content, format_of
@@ -37,14 +40,6 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.telemetry import get_logger
 from shared.tables.hints import MAX_BYTES
 from shared.tables.table_files import put_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from shared.documents.state import DocumentState
-    from shared.ingestion.claims import IngestTask
-    from shared.ingestion.parser_process import RunJob
-    from shared.ingestion.parser_services import PageReader
 
 _MAX_RETRIES = 3
 _LEAST_TIMEOUT_S = 40.0  # also for a start on a loaded machine

@@ -25,6 +25,7 @@ from shared.ingestion.parsers.context import ParseContext, ServicePages, open_co
 from shared.ingestion.registry import MAGIC_BYTES, Format, LayoutParser, Parser, check_content
 from shared.ingestion.sandbox import enter_sandbox
 from shared.platform.errors import BadDocumentError, FileFailure, GroundworkError
+from shared.platform.loading import load, load_module
 from shared.platform.models import Model
 from shared.platform.tokens import TokenCounter, token_counter
 from shared.tables.cards import card
@@ -140,20 +141,14 @@ def main(
 def _reply(job: Job, memory_bytes: int) -> WorkerReply:
     try:
         if isinstance(job, QueryJob):
-            from shared.tables.sql_worker import answer
-
-            content = answer(job).model_dump_json()
+            content = load("shared.tables.sql_worker", "answer")(job).model_dump_json()
         elif isinstance(job, GuardJob):
-            from shared.tables.sql_worker import checked
-
-            content = checked(job).model_dump_json()
+            content = load("shared.tables.sql_worker", "checked")(job).model_dump_json()
         elif isinstance(job, RenderJob):
-            from shared.ingestion.parsers.pdf_page import render_page
-
+            render_page = load("shared.ingestion.parsers.pdf_page", "render_page")
             content = render_page(job.source, job.page_number, job.picture).model_dump_json()
         elif isinstance(job, PageTextJob):
-            from shared.ingestion.parsers.web_text import read_page_text
-
+            read_page_text = load("shared.ingestion.parsers.web_text", "read_page_text")
             content = read_page_text(job.source, job.filename, job.charset).model_dump_json()
         else:
             content = parse_file(job).model_dump_json()
@@ -180,7 +175,7 @@ def _end_with_parent() -> None:
 
 def _limit_memory(memory_bytes: int) -> None:
     try:
-        import resource
+        resource = load_module("resource")
     except ImportError:  # Windows has no such limit; the time limit holds there, too
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)

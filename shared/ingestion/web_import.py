@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
+from urllib.robotparser import RobotFileParser
 
 from shared.documents.requests import ImportRequest, UploadRequest
 from shared.platform.errors import (
@@ -62,8 +63,6 @@ async def content_of(page: FetchedPage) -> AsyncIterator[bytes]:
 
 async def _require_allowed(url: str, pages: WebPages) -> None:
     """Source: RFC 9309: what cannot be found forbids nothing."""
-    from urllib.robotparser import RobotFileParser  # few starts need it
-
     try:
         robots = await pages.fetch(urljoin(url, "/robots.txt"), read_as="text/plain")
     except InvalidQueryError:

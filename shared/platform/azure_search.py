@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from azure.search.documents.aio import SearchClient
+from azure.search.documents.models import IndexAction, IndexDocumentsBatch, IndexingResult, VectorizedQuery
 from opentelemetry.trace import Span
 
 from shared.platform.calls import ask
@@ -23,10 +25,6 @@ from shared.platform.errors import (
 from shared.platform.search import FacetValue, IndexRow, SearchIndex, SearchPage, SearchRequest
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import Attributes, outgoing, set_attributes, span
-
-if TYPE_CHECKING:
-    from azure.search.documents.aio import SearchClient
-    from azure.search.documents.models import IndexingResult
 
 MAX_BATCH_ROWS = 1000  # the service's limit
 MAX_BATCH_BYTES = 1_000_000  # the service accepts 16 MB, but encoding that blocks the event loop
@@ -43,7 +41,7 @@ class AzureSearchIndex(SearchIndex):
 
     def __init__(
         self,
-        connection: "Connection[SearchClient]",
+        connection: Connection[SearchClient],
         index_name: str,
         *,
         timeout_s: float,
@@ -124,7 +122,7 @@ class AzureSearchIndex(SearchIndex):
         }
         return span(f"{action} {self._index_name}", attributes, "client")
 
-    def _check(self, results: "Sequence[IndexingResult]") -> None:
+    def _check(self, results: Sequence[IndexingResult]) -> None:
         refused = [
             result
             for result in results
@@ -184,7 +182,7 @@ def _bytes_of(name: str, value: Any) -> int:
     return len(name) + size + _FIELD_ENVELOPE_BYTES
 
 
-async def _query(client: "SearchClient", request: SearchRequest) -> SearchPage:
+async def _query(client: SearchClient, request: SearchRequest) -> SearchPage:
     # The SDK's get_count() and iteration each send the whole query; one page iterator sends it once.
     results = await client.search(**_query_arguments(request), headers=outgoing())
     pages: Any = results.by_page()
@@ -201,9 +199,7 @@ async def _query(client: "SearchClient", request: SearchRequest) -> SearchPage:
     return SearchPage(rows=tuple(rows), count=count, facets=values)
 
 
-async def _send(client: "SearchClient", action: str, rows: Sequence[IndexRow]) -> "list[IndexingResult]":
-    from azure.search.documents.models import IndexAction, IndexDocumentsBatch
-
+async def _send(client: SearchClient, action: str, rows: Sequence[IndexRow]) -> list[IndexingResult]:
     actions = [IndexAction({"@search.action": action}) for _ in rows]
     for sdk_action, row in zip(actions, rows, strict=True):
         sdk_action.update(row)  # as below: rows are JSON, so no value may be converted
@@ -212,8 +208,6 @@ async def _send(client: "SearchClient", action: str, rows: Sequence[IndexRow]) -
 
 
 def _query_arguments(request: SearchRequest) -> dict[str, Any]:
-    from azure.search.documents.models import VectorizedQuery
-
     vectors = [
         VectorizedQuery(vector=[], k_nearest_neighbors=query.k, fields=query.field)
         for query in request.vectors

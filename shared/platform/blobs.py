@@ -6,10 +6,12 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from azure.core import MatchConditions
 from pydantic import Field
 
 from shared.platform.calls import (
@@ -26,16 +28,14 @@ from shared.platform.calls import (
     listed,
 )
 from shared.platform.concurrency import run_together
+from shared.platform.connections import Connection
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
+from shared.platform.loading import load
 from shared.platform.models import Model, Stored
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
     from azure.storage.blob import ContentSettings, UserDelegationKey
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
-
-    from shared.platform.connections import Connection
 
 
 class BlobProperties(Model):
@@ -90,15 +90,13 @@ class BlobSigner:
             AuthenticationError: the app's identity may not request a delegation key.
         """
         client = await self._connection.opened()
-        from azure.storage.blob import generate_blob_sas
-
         moment = datetime.now(UTC)
         expiry = moment + timedelta(seconds=lifetime_s)
         signing = await self._signing(moment)
         if "user_delegation_key" in signing:
             expiry = min(expiry, self._key_ends)
         blob = client.get_blob_client(container, name)
-        signature = generate_blob_sas(
+        signature = load("azure.storage.blob", "generate_blob_sas")(
             str(client.account_name),
             container,
             name,
@@ -222,7 +220,6 @@ class BlobStore:
                 lost.
         """
         await self._connection.opened()
-        from azure.core import MatchConditions
 
         if etag is None:
             condition = MatchConditions.IfMissing
@@ -358,15 +355,13 @@ def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
 
 def _unchanged(etag: str) -> dict[str, Any]:
     """Return SDK arguments that make a call fail unless the blob still has this etag."""
-    from azure.core import MatchConditions
-
     return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
 
 
 def _content_settings(name: str) -> ContentSettings:
-    from azure.storage.blob import ContentSettings
-
-    return ContentSettings(content_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
+    content_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    content: ContentSettings = load("azure.storage.blob", "ContentSettings")(content_type=content_type)
+    return content
 
 
 def _properties(properties: Any) -> BlobProperties:

@@ -10,8 +10,14 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    HttpResponseError,
+    ServiceResponseTimeoutError,
+)
 from opentelemetry.trace import Span
 
 from shared.platform.connections import Connection, SdkClient
@@ -28,10 +34,6 @@ from shared.platform.errors import (
 from shared.platform.settings import Settings
 from shared.platform.telemetry import redact
 from shared.platform.tracing import Attributes, begin, end, fail_by, set_attributes, span
-
-if TYPE_CHECKING:
-    from azure.core.exceptions import AzureError, HttpResponseError
-
 
 DEFAULT_PAUSE_S = 1.0  # when the service doesn't name one
 
@@ -188,8 +190,6 @@ _MAX_MESSAGE_CHARS = 300  # enough for one sentence, too short for a whole respo
 @contextmanager
 def azure_errors(dependency: Dependency, read_status: StatusTranslation | None = None) -> Iterator[None]:
     """Translate azure-core exceptions raised in the block."""
-    from azure.core.exceptions import AzureError
-
     try:
         yield
     except AzureError as error:
@@ -199,15 +199,9 @@ def azure_errors(dependency: Dependency, read_status: StatusTranslation | None =
 
 
 def from_azure(
-    error: "AzureError", dependency: Dependency, read_status: StatusTranslation | None = None
+    error: AzureError, dependency: Dependency, read_status: StatusTranslation | None = None
 ) -> GroundworkError:
     """Return our error for an azure-core exception."""
-    from azure.core.exceptions import (
-        ClientAuthenticationError,
-        HttpResponseError,
-        ServiceResponseTimeoutError,
-    )
-
     # A connection that timed out counts as unreachable: no request was sent.
     if isinstance(error, ServiceResponseTimeoutError):
         return timed_out(dependency)
@@ -219,7 +213,7 @@ def from_azure(
     return unreachable(dependency)
 
 
-def service_message(error: "HttpResponseError") -> str:
+def service_message(error: HttpResponseError) -> str:
     """Return the service's error message as one short line that is safe to show."""
     message = error.error.message if error.error and error.error.message else error.message
     line = " ".join(redact(message or "").split())
@@ -278,7 +272,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _from_status(error: "HttpResponseError", dependency: Dependency) -> GroundworkError:
+def _from_status(error: HttpResponseError, dependency: Dependency) -> GroundworkError:
     status = error.status_code or 0
     headers: Mapping[str, str] = getattr(error.response, "headers", {})
     if status == 404:

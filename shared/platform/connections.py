@@ -1,27 +1,32 @@
 """Clients of Azure's SDKs, created on first use: endpoint, credential and timeouts of each service.
 
-No SDK is imported and no connection opened before the first call.
+No connection is opened before the first call.
 """
 
 import asyncio
-import importlib
-import threading
 import urllib.request
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+from azure.core.credentials import AzureKeyCredential, AzureNamedKeyCredential
+from azure.data.tables.aio import TableServiceClient
+from azure.search.documents.aio import SearchClient
+from azure.search.documents.indexes.aio import SearchIndexClient
+
 from shared.platform.errors import ConfigurationError
+from shared.platform.loading import load, load_module
 from shared.platform.settings import Settings
 
 if TYPE_CHECKING:
-    from azure.core.credentials import AzureKeyCredential, AzureNamedKeyCredential
-    from azure.data.tables.aio import TableServiceClient
     from azure.identity.aio import DefaultAzureCredential
-    from azure.search.documents.aio import SearchClient
-    from azure.search.documents.indexes.aio import SearchIndexClient
     from azure.storage.blob.aio import BlobServiceClient
     from azure.storage.queue.aio import QueueServiceClient
+
+# Loaded on first use: they import cryptography, which takes longer than all other SDKs of Azure together.
+BLOB_SDK = "azure.storage.blob.aio"
+IDENTITY_SDK = "azure.identity.aio"
+_QUEUE_SDK = "azure.storage.queue.aio"
 
 
 class Closable(Protocol):
@@ -32,15 +37,12 @@ class Closable(Protocol):
 
 SdkClient = TypeVar("SdkClient", bound=Closable)
 
-# The SDKs have circular imports: two threads importing the same one would fail with a deadlock error.
-_ONE_AT_A_TIME = threading.Lock()
-
 
 class Connection(Generic[SdkClient]):
     """A client that is created on first use."""
 
     def __init__(self, make: Callable[[], SdkClient], modules: Sequence[str] = ()) -> None:
-        """Store how to create the client. `modules` are the slow imports that `make` performs."""
+        """Store how to create the client. `modules` are those that `make` loads, which is slow."""
         self._make = make
         self._modules = modules
         self._client: SdkClient | None = None
@@ -52,7 +54,7 @@ class Connection(Generic[SdkClient]):
         """
         if self._client is None:
             for module in self._modules:
-                await asyncio.to_thread(_import, module)
+                await asyncio.to_thread(load_module, module)
         return self.client()
 
     def client(self) -> SdkClient:
@@ -70,18 +72,13 @@ class Connection(Generic[SdkClient]):
             await client.close()
 
 
-def _import(module: str) -> None:
-    with _ONE_AT_A_TIME:
-        importlib.import_module(module)
-
-
 def credential_modules(key: str | None) -> tuple[str, ...]:
     """Return the slow imports of a service's credential; empty if a key is set."""
-    return () if key else ("azure.identity.aio",)
+    return () if key else (IDENTITY_SDK,)
 
 
 class Credentials:
-    """Chooses each service's credential. azure-identity is imported only when a token is needed."""
+    """Chooses each service's credential."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -94,8 +91,6 @@ class Credentials:
     ) -> "AzureKeyCredential | DefaultAzureCredential":
         """Return the service's key, or the identity if no key is set. Raises like `identity`."""
         if key:
-            from azure.core.credentials import AzureKeyCredential
-
             return AzureKeyCredential(key)
         return self.identity(endpoint, key_setting)
 
@@ -106,8 +101,6 @@ class Credentials:
         """
         key = self._settings.storage.tables_key
         if key:
-            from azure.core.credentials import AzureNamedKeyCredential
-
             address = urlsplit(endpoint)
             account = address.path.strip("/") or (address.hostname or "").partition(".")[0]
             return AzureNamedKeyCredential(account, key)
@@ -156,9 +149,8 @@ class Credentials:
 
 def _identity(client_id: str | None) -> "Connection[DefaultAzureCredential]":
     def make() -> "DefaultAzureCredential":
-        from azure.identity.aio import DefaultAzureCredential
-
-        return DefaultAzureCredential(managed_identity_client_id=client_id)
+        credential: type[DefaultAzureCredential] = load(IDENTITY_SDK, "DefaultAzureCredential")
+        return credential(managed_identity_client_id=client_id)
 
     return Connection(make)
 
@@ -203,35 +195,29 @@ def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[B
     }
 
     def make() -> "BlobServiceClient":
-        from azure.storage.blob.aio import BlobServiceClient
-
         address = (settings.storage.blob_uri, "DocumentsStorage__blobServiceUri")
-        return _storage_client(BlobServiceClient, settings, credentials, address, options)
+        kind: type[BlobServiceClient] = load(BLOB_SDK, "BlobServiceClient")
+        return _storage_client(kind, settings, credentials, address, options)
 
-    modules = ("azure.storage.blob.aio", "aiohttp", *credential_modules(settings.storage.connection_string))
-    return Connection(make, modules)
+    return Connection(make, (BLOB_SDK, *credential_modules(settings.storage.connection_string)))
 
 
 def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[QueueServiceClient]":
     """Return the connection to the account's queues."""
 
     def make() -> "QueueServiceClient":
-        from azure.storage.queue.aio import QueueServiceClient
-
         address = (settings.storage.queue_uri, "DocumentsStorage__queueServiceUri")
         options = {**_TIMEOUTS, **BLOB_RETRIES}
-        return _storage_client(QueueServiceClient, settings, credentials, address, options)
+        kind: type[QueueServiceClient] = load(_QUEUE_SDK, "QueueServiceClient")
+        return _storage_client(kind, settings, credentials, address, options)
 
-    modules = ("azure.storage.queue.aio", "aiohttp", *credential_modules(settings.storage.connection_string))
-    return Connection(make, modules)
+    return Connection(make, (_QUEUE_SDK, *credential_modules(settings.storage.connection_string)))
 
 
-def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[TableServiceClient]":
+def connect_tables(settings: Settings, credentials: Credentials) -> Connection[TableServiceClient]:
     """Return the connection to the account's tables."""
 
-    def make() -> "TableServiceClient":
-        from azure.data.tables.aio import TableServiceClient
-
+    def make() -> TableServiceClient:
         options = {**_TIMEOUTS, **TABLE_RETRIES}
         if settings.storage.tables_endpoint:
             credential = credentials.for_tables(settings.storage.tables_endpoint)
@@ -239,12 +225,9 @@ def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[
         address = (settings.storage.table_uri, "DocumentsStorage__tableServiceUri")
         return _storage_client(TableServiceClient, settings, credentials, address, options)
 
-    key = (
-        settings.storage.tables_key
-        if settings.storage.tables_endpoint
-        else settings.storage.connection_string
-    )
-    return Connection(make, ("azure.data.tables.aio", "aiohttp", *credential_modules(key)))
+    has_own_account = bool(settings.storage.tables_endpoint)
+    key = settings.storage.tables_key if has_own_account else settings.storage.connection_string
+    return Connection(make, credential_modules(key))
 
 
 def _storage_client(
@@ -277,32 +260,24 @@ def _storage_client(
     return client
 
 
-def connect_index(
-    settings: Settings, credentials: Credentials, index_name: str
-) -> "Connection[SearchClient]":
+def connect_index(settings: Settings, credentials: Credentials, index_name: str) -> Connection[SearchClient]:
     """Return the connection to one index."""
 
-    def make() -> "SearchClient":
-        from azure.search.documents.aio import SearchClient
-
+    def make() -> SearchClient:
         endpoint, credential, options = _search_arguments(settings, credentials)
         return SearchClient(endpoint, index_name, credential, **options)
 
-    modules = ("azure.search.documents.aio", "aiohttp", *credential_modules(settings.search.api_key))
-    return Connection(make, modules)
+    return Connection(make, credential_modules(settings.search.api_key))
 
 
-def connect_admin(settings: Settings, credentials: Credentials) -> "Connection[SearchIndexClient]":
+def connect_admin(settings: Settings, credentials: Credentials) -> Connection[SearchIndexClient]:
     """Return the connection that creates indexes."""
 
-    def make() -> "SearchIndexClient":
-        from azure.search.documents.indexes.aio import SearchIndexClient
-
+    def make() -> SearchIndexClient:
         endpoint, _, options = _search_arguments(settings, credentials)
         return SearchIndexClient(endpoint, credentials.for_index_admin(endpoint), **options)
 
-    module = "azure.search.documents.indexes.aio"
-    return Connection(make, (module, "aiohttp", *credential_modules(settings.search.api_key)))
+    return Connection(make, credential_modules(settings.search.api_key))
 
 
 def _search_arguments(settings: Settings, credentials: Credentials) -> tuple[str, Any, dict[str, Any]]:

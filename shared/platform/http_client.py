@@ -2,16 +2,13 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 from pydantic import BaseModel, ConfigDict
 
 from shared.platform.calls import Dependency, timed_out, unreachable
 from shared.platform.connections import Connection
 from shared.platform.errors import DependencyError, GroundworkError
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
 
 
 class Wire(BaseModel):
@@ -27,29 +24,25 @@ def folded(text: str) -> str:
 
 def connect_http(
     connect_timeout_s: float, headers: Mapping[str, str] | None = None, *modules: str
-) -> "Connection[ClientSession]":
+) -> Connection[ClientSession]:
     """Return an HTTP session, created on first use, in which each call sets its own deadline.
 
     It stores no cookies, which would link requests to one user.
 
     Args:
-        modules: additional slow imports of its calls.
+        modules: modules that its calls load, which is slow.
     """
 
-    def make() -> "ClientSession":
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-
+    def make() -> ClientSession:
         timeout = ClientTimeout(total=None, connect=connect_timeout_s)
         return ClientSession(headers=headers, timeout=timeout, cookie_jar=DummyCookieJar())
 
-    return Connection(make, ("aiohttp", *modules))
+    return Connection(make, modules)
 
 
 @contextmanager
 def http_errors(dependency: Dependency) -> Iterator[None]:
     """Translate aiohttp's exceptions, `from None` because they carry addresses and headers."""
-    from aiohttp import ClientError
-
     try:
         yield
     except TimeoutError:

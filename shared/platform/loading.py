@@ -1,7 +1,8 @@
-"""Loading of modules that registration does not need: all of them behind one lock.
+"""Lazy loading: the only place that imports a module later than its file's first lines say.
 
 The host waits for a worker until its functions are registered. So `function_app` imports no handler, activity
-or orchestrator: each is imported, with everything at the top of its file, when it is called first.
+or orchestrator: each is imported, with everything at the top of its file, when it is called first. SDKs that
+take long to import and that many requests never use are loaded here as well.
 """
 
 import asyncio
@@ -15,14 +16,19 @@ _lock = threading.RLock()
 _loaded: dict[str, ModuleType] = {}  # whole modules only, unlike sys.modules
 
 
-def load(module: str, name: str) -> Any:
-    """Return what a module defines under a name; the first call in a process imports the module."""
+def load_module(module: str) -> Any:
+    """Return a module; the first call in a process imports it."""
     if module not in _loaded:
         with _lock:
             _loaded[module] = import_module(module)
-    return getattr(_loaded[module], name)
+    return _loaded[module]
+
+
+def load(module: str, name: str) -> Any:
+    """Return what a module defines under a name; imports the module as `load_module`."""
+    return getattr(load_module(module), name)
 
 
 async def load_async(module: str, name: str) -> Any:
-    """Return the same. The event loop is not held up while the module is imported."""
+    """Return the same as `load`, without blocking the event loop while the module is imported."""
     return load(module, name) if module in _loaded else await asyncio.to_thread(load, module, name)

@@ -4,23 +4,18 @@ opentelemetry is imported with the first instrument, not at start.
 """
 
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from opentelemetry.metrics import Counter, Histogram
+from opentelemetry import metrics
+from opentelemetry.metrics import Counter, Histogram
 
 
 @cache
-def counter(meter: str, name: str, unit: str, description: str) -> "Counter":
+def counter(meter: str, name: str, unit: str, description: str) -> Counter:
     """Return a counter; docs/logs-and-traces.md lists its attributes."""
-    from opentelemetry import metrics
-
     return metrics.get_meter(meter).create_counter(name, unit, description)
 
 
 @cache
-def histogram(meter: str, name: str, unit: str, description: str) -> "Histogram":
+def histogram(meter: str, name: str, unit: str, description: str) -> Histogram:
     """Return a histogram; docs/logs-and-traces.md lists its attributes."""
-    from opentelemetry import metrics
-
     return metrics.get_meter(meter).create_histogram(name, unit, description)

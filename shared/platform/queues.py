@@ -6,23 +6,21 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from azure.core.exceptions import ResourceExistsError
 from pydantic import Field
 
 from shared.platform.calls import QUEUES, STORAGE_LIMITS, calling
+from shared.platform.connections import Connection
 from shared.platform.errors import NotFoundError
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, POISON_QUEUES
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
     from azure.storage.queue.aio import QueueServiceClient
-
-    from shared.platform.connections import Connection
 
 
 class PoisonMessage(Model):
@@ -86,8 +84,6 @@ class TaskQueues(_Queues):
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
         """Create the missing queues."""
-        from azure.core.exceptions import ResourceExistsError
-
         for queue in queues:
             async with self._call() as client:
                 # Raised with status 204 if the queue exists, as on every later start.

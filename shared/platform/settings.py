@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from shared.platform.database_sources import DatabaseSource, database_sources
 from shared.platform.errors import ConfigurationError
-from shared.platform.language_models.features import ALL_FEATURES, Effort, Efforts, Feature
+from shared.platform.language_models.protocol import ALL_FEATURES, Effort, Efforts, Feature
 from shared.platform.listed_people import ListedPerson, listed_people
 
 AUTO = "auto"

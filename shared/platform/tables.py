@@ -7,20 +7,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
+from azure.core import MatchConditions
+from azure.core.exceptions import ResourceNotFoundError
+from azure.data.tables import UpdateMode
+from azure.data.tables.aio import TableClient, TableServiceClient
 from pydantic import ValidationError
 
 from shared.platform.calls import STORAGE_LIMITS, TABLES, calling, each_within, listed
+from shared.platform.connections import Connection
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.models import HourRecord
 from shared.platform.odata import instant
-
-if TYPE_CHECKING:
-    from azure.data.tables.aio import TableClient, TableServiceClient
-
-    from shared.platform.connections import Connection
-
 
 _MAX_PAGE = 1000  # the service's limit
 _MOST_CHANGES = 100  # in one transaction: the service's limit
@@ -43,7 +42,7 @@ class Table:
 
     def __init__(
         self,
-        connection: "Connection[TableServiceClient]",
+        connection: Connection[TableServiceClient],
         name: str,
         *,
         timeout_s: float = STORAGE_LIMITS.call_s,
@@ -78,8 +77,6 @@ class Table:
     async def insert(self, entity: Entity) -> str:
         """Insert an entity and return its revision. Raise ConflictError if its keys exist."""
         async with self._call("insert") as table:
-            from azure.core.exceptions import ResourceNotFoundError
-
             try:
                 done = await table.create_entity(entity)
             except ResourceNotFoundError:
@@ -95,8 +92,6 @@ class Table:
             ConflictError: the entity changed.
         """
         async with self._call("replace") as table:
-            from azure.data.tables import UpdateMode
-
             done = await table.update_entity(entity, mode=UpdateMode.REPLACE, **_if_unchanged(revision))
             return str(done["etag"])
 
@@ -116,15 +111,11 @@ class Table:
     async def merge(self, entity: Entity) -> None:
         """Update only the given properties. Raise NotFoundError if the entity doesn't exist."""
         async with self._call("merge") as table:
-            from azure.data.tables import UpdateMode
-
             await table.update_entity(entity, mode=UpdateMode.MERGE)
 
     async def put(self, entity: Entity) -> None:
         """Insert or replace an entity. Raise NotFoundError if the table doesn't exist."""
         async with self._call("put") as table:
-            from azure.data.tables import UpdateMode
-
             await table.upsert_entity(entity, mode=UpdateMode.REPLACE)
 
     async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
@@ -212,13 +203,13 @@ class Table:
         return entities
 
     @asynccontextmanager
-    async def _call(self, operation: str) -> "AsyncIterator[TableClient]":
+    async def _call(self, operation: str) -> AsyncIterator[TableClient]:
         limit_s = self._timeout_s
         call = calling(self._connection, TABLES, _read_status, timeout_s=limit_s, operation=operation)
         async with call as service:
             yield self._client(service)
 
-    def _client(self, service: "TableServiceClient") -> "TableClient":
+    def _client(self, service: TableServiceClient) -> TableClient:
         """Return the table's client, cached per service client because creating one costs half a call."""
         if self._opened is None or self._opened[0] is not service:
             self._opened = (service, service.get_table_client(self._name))
@@ -236,7 +227,6 @@ def _operation(change: Change) -> Any:
         return ("create", change.entity)
     if change.kind == "delete":
         return ("delete", change.entity, _if_unchanged(change.revision))
-    from azure.data.tables import UpdateMode
 
     return ("update", change.entity, {"mode": UpdateMode.REPLACE, **_if_unchanged(change.revision)})
 
@@ -244,7 +234,6 @@ def _operation(change: Change) -> Any:
 def _if_unchanged(revision: str | None) -> dict[str, Any]:
     if revision is None:
         return {}
-    from azure.core import MatchConditions
 
     return {"etag": revision, "match_condition": MatchConditions.IfNotModified}
 

@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shared.platform.loading import load, load_module
+
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
@@ -57,8 +59,7 @@ _TALKATIVE_LOGGER = "microsoft_agents"
 def get_logger(*, silent: bool = False) -> "FilteringBoundLogger":
     """Return the application's logger; a silent one while an orchestrator replays."""
     _configure()
-    import structlog
-
+    structlog = load_module("structlog")
     if silent:
         dropping: FilteringBoundLogger = structlog.wrap_logger(None, processors=[_drop])
         return dropping
@@ -137,8 +138,7 @@ def protect(_logger: object, _method: str, event: MutableMapping[str, Any]) -> M
 @cache
 def _configure() -> None:
     """Route events through the standard library's logging, which the Functions worker forwards."""
-    import structlog
-
+    structlog = load_module("structlog")
     for name in _CHATTY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger(_TALKATIVE_LOGGER).setLevel(logging.CRITICAL)
@@ -186,6 +186,4 @@ def _redacted(value: Any) -> Any:
 
 
 def _drop(_logger: object, _method: str, _event: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    from structlog import DropEvent
-
-    raise DropEvent
+    raise load("structlog", "DropEvent")

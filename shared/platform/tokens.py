@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from math import ceil
 
+from shared.platform.loading import load
+
 CHARS_PER_TOKEN = 3.6
 _FRAME_TOKENS = 20  # of the element around a block or a finding
 
@@ -27,9 +29,7 @@ def token_counter(tokenizer_path: str | None) -> TokenCounter:
     """Return the counter for a tokenizer.json, or the estimate without a path. Cached per process."""
     if tokenizer_path is None:
         return estimate_tokens
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(tokenizer_path)
+    tokenizer = load("tokenizers", "Tokenizer").from_file(tokenizer_path)
     # MiniLM's file truncates and pads to 128 tokens, which would falsify the count.
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -9,8 +9,9 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from azure.identity import DefaultAzureCredential
 from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
@@ -21,11 +22,12 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
 from shared.platform import tracing
+from shared.platform.loading import load
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
-if TYPE_CHECKING:
-    from azure.identity import DefaultAzureCredential
+_OTLP = "opentelemetry.exporter.otlp.proto.http"
+_MONITOR = "azure.monitor.opentelemetry.exporter"
 
 
 class ChosenIds(RandomIdGenerator):
@@ -168,23 +170,18 @@ def _receivers(settings: Settings) -> list[Receiver]:
 
 
 def _otlp(address: str, settings: Settings) -> Receiver:
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
     address = address.rstrip("/")
     options: dict[str, Any] = {"headers": settings.telemetry.otlp_headers, "timeout": EXPORT_TIMEOUT_S}
     return Receiver(
         "otlp",
-        OTLPSpanExporter(endpoint=f"{address}/v1/traces", **options),
-        OTLPMetricExporter(endpoint=f"{address}/v1/metrics", **options),
+        load(f"{_OTLP}.trace_exporter", "OTLPSpanExporter")(endpoint=f"{address}/v1/traces", **options),
+        load(f"{_OTLP}.metric_exporter", "OTLPMetricExporter")(endpoint=f"{address}/v1/metrics", **options),
     )
 
 
 def _insights(connection_string: str, settings: Settings) -> Receiver:
     # Read on import: without it, the package sends usage statistics to its vendor.
     os.environ.setdefault("APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL", "true")
-    from azure.monitor.opentelemetry.exporter import AzureMonitorMetricExporter, AzureMonitorTraceExporter
-
     options: dict[str, Any] = {
         "connection_string": connection_string,
         "disable_offline_storage": True,  # unsent data is dropped and never written to disk
@@ -194,18 +191,16 @@ def _insights(connection_string: str, settings: Settings) -> Receiver:
         options["credential"] = credential
     return Receiver(
         "application insights",
-        AzureMonitorTraceExporter(**options),
-        AzureMonitorMetricExporter(**options),
+        load(_MONITOR, "AzureMonitorTraceExporter")(**options),
+        load(_MONITOR, "AzureMonitorMetricExporter")(**options),
     )
 
 
-def _credential(settings: Settings) -> "DefaultAzureCredential | None":
+def _credential(settings: Settings) -> DefaultAzureCredential | None:
     """Return the managed identity if the platform's setting disables key authentication."""
     pairs = (pair.partition("=") for pair in (settings.telemetry.authentication_string or "").split(";"))
     options = {name.strip().lower(): value.strip() for name, _, value in pairs}
     if options.get("authorization", "").lower() != "aad":
         return None
-    from azure.identity import DefaultAzureCredential
-
     client_id = options.get("clientid") or settings.host.azure_client_id
     return DefaultAzureCredential(managed_identity_client_id=client_id)

@@ -11,6 +11,8 @@ from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
+from yarl import URL
+
 from shared.platform.errors import InvalidQueryError
 
 MAX_URL_CHARS = 2_000
@@ -83,8 +85,6 @@ def page_address(url: str) -> str:
 
 
 def _encoded(address: str) -> str:
-    from yarl import URL  # rarely needed
-
     return str(URL(address))
 
 

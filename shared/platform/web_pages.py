@@ -9,23 +9,20 @@ each checked like the first URL. No cookies or credentials are sent.
 from __future__ import annotations
 
 import asyncio
+import socket
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import urljoin
+
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
 from shared.platform.calls import WEB_PAGES as SERVICE
 from shared.platform.calls import call_span
 from shared.platform.connections import Connection
 from shared.platform.errors import CallTimeoutError, DependencyError, InvalidQueryError
 from shared.platform.web_addresses import may_dial, page_address
-
-if TYPE_CHECKING:
-    import socket
-    from typing import Any
-
-    from aiohttp import ClientResponse, ClientSession
 
 MAX_PAGE_BYTES = 5_000_000  # as sent, and unpacked
 MAX_REDIRECTS = 3
@@ -79,10 +76,6 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
     """
 
     def make() -> ClientSession:
-        import socket
-
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
-
         def dialled(addr_info: Any) -> socket.socket:
             family, kind, protocol, _, address = addr_info
             if not allowed(str(address[0]), int(address[1])):
@@ -100,7 +93,7 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
             trust_env=False,
         )
 
-    return Connection(make, ("aiohttp",))
+    return Connection(make)
 
 
 class WebPages:
@@ -121,8 +114,6 @@ class WebPages:
             CallTimeoutError: the limit was exceeded.
             DependencyError: the server is unreachable or failed, or its address is not public.
         """
-        from aiohttp import ClientError
-
         try:
             with call_span(SERVICE, "fetch"):
                 async with asyncio.timeout(self._timeout_s):

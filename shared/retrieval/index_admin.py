@@ -2,7 +2,11 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from azure.core import MatchConditions
+from azure.core.exceptions import ResourceExistsError, ResourceModifiedError, ResourceNotFoundError
+from azure.search.documents.indexes.aio import SearchIndexClient
 
 from shared.platform.calls import ask
 from shared.platform.connections import Connection
@@ -10,10 +14,6 @@ from shared.platform.errors import ConfigurationError, ConflictError, Groundwork
 from shared.platform.search import IndexRow, SearchAdmin
 from shared.platform.telemetry import get_logger
 from shared.retrieval.mirrored_index import read_aliases, written_together
-
-if TYPE_CHECKING:
-    from azure.search.documents.indexes.aio import SearchIndexClient
-
 
 # Field attributes that the service can't change (retrievable, searchAnalyzer, synonymMaps can).
 # Source: "Update or rebuild an index", learn.microsoft.com.
@@ -84,7 +84,7 @@ _MAX_RIVALS = 5  # processes of a new version that start at the same time
 class AzureSearchAdmin(SearchAdmin):
     """Creates indexes and adds fields to them. Deletes nothing."""
 
-    def __init__(self, connection: "Connection[SearchIndexClient]", *, timeout_s: float) -> None:
+    def __init__(self, connection: Connection[SearchIndexClient], *, timeout_s: float) -> None:
         """Store the connection. `timeout_s` limits one `ensure_index`, retries included."""
         self._connection = connection
         self._timeout_s = timeout_s
@@ -109,18 +109,14 @@ class AzureSearchAdmin(SearchAdmin):
         return bool(change)
 
 
-async def _ensured(client: "SearchIndexClient", definition: IndexRow) -> str | None:
-    from azure.core.exceptions import ResourceModifiedError
-
+async def _ensured(client: SearchIndexClient, definition: IndexRow) -> str | None:
     for _ in range(_MAX_RIVALS):
         with suppress(ResourceModifiedError):  # another process extended it; check again
             return await _create(client, definition) or await _extend(client, definition)
     return await _extend(client, definition)
 
 
-async def _create(client: "SearchIndexClient", definition: IndexRow) -> str | None:
-    from azure.core.exceptions import ResourceExistsError
-
+async def _create(client: SearchIndexClient, definition: IndexRow) -> str | None:
     if await _existing(client, definition["name"]) is not None:
         return None
     try:
@@ -130,7 +126,7 @@ async def _create(client: "SearchIndexClient", definition: IndexRow) -> str | No
     return "create_index"
 
 
-async def _extend(client: "SearchIndexClient", definition: IndexRow) -> str | None:
+async def _extend(client: SearchIndexClient, definition: IndexRow) -> str | None:
     existing = await _existing(client, definition["name"])
     if existing is None:
         raise ConflictError(f"The search index {definition['name']} is being deleted.", "Try again.")
@@ -148,9 +144,7 @@ async def _extend(client: "SearchIndexClient", definition: IndexRow) -> str | No
     return next((change for change in changes if change), None)
 
 
-async def _add_parts(client: "SearchIndexClient", name: str, definition: IndexRow) -> str | None:
-    from azure.core import MatchConditions
-
+async def _add_parts(client: SearchIndexClient, name: str, definition: IndexRow) -> str | None:
     existing = await _existing(client, name)
     target = with_missing_parts(existing or {}, definition)
     if existing is None or target == existing:
@@ -169,9 +163,7 @@ def _made_differently(name: str, changed: list[str]) -> ConfigurationError:
     )
 
 
-async def _existing(client: "SearchIndexClient", name: str) -> IndexRow | None:
-    from azure.core.exceptions import ResourceNotFoundError
-
+async def _existing(client: SearchIndexClient, name: str) -> IndexRow | None:
     try:
         index: Any = await client.get_index(name)
     except ResourceNotFoundError:

@@ -6,9 +6,14 @@ process may run them at a time: this is an operator's tool.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+from azure.core import MatchConditions
+from azure.core.exceptions import ResourceExistsError
+from azure.search.documents.indexes.aio import SearchIndexClient
 
 from shared.platform.calls import ask
 from shared.platform.connections import Connection
@@ -17,12 +22,6 @@ from shared.platform.search import IndexRow, SearchRequest
 from shared.retrieval.index_admin import VALUE_ATTRIBUTES, changed_attributes, with_missing_parts
 from shared.retrieval.index_comparison import OnPage, RowComparison
 from shared.retrieval.mirrored_index import KEPT_S, OpensIndex, new_mark, old_mark, read_aliases
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from azure.search.documents.indexes.aio import SearchIndexClient
-
 
 _OF_ONE_INDEX = ("name", "@odata.etag", "@odata.context")
 
@@ -59,7 +58,7 @@ Answer = TypeVar("Answer")
 class IndexAliases:
     """Indexes and aliases of one search service."""
 
-    def __init__(self, connection: "Connection[SearchIndexClient]", *, timeout_s: float) -> None:
+    def __init__(self, connection: Connection[SearchIndexClient], *, timeout_s: float) -> None:
         """Store the connection. `timeout_s` limits one call, retries included."""
         self._connection = connection
         self._timeout_s = timeout_s
@@ -79,8 +78,6 @@ class IndexAliases:
 
     async def put(self, definition: IndexRow) -> None:
         """Update an index unless it changed since it was read."""
-        from azure.core import MatchConditions
-
         await self._ask(
             lambda client: client.create_or_update_index(
                 definition, match_condition=MatchConditions.IfNotModified
@@ -89,9 +86,8 @@ class IndexAliases:
 
     async def make(self, definition: IndexRow) -> None:
         """Create an index. An existing index with this definition is accepted."""
-        from azure.core.exceptions import ResourceExistsError
 
-        async def created(client: "SearchIndexClient") -> None:
+        async def created(client: SearchIndexClient) -> None:
             with suppress(ResourceExistsError):
                 await client.create_index(definition)
 
@@ -117,7 +113,7 @@ class IndexAliases:
         with suppress(IndexNotFoundError):
             await self._ask(lambda client: client.delete_index(index))
 
-    async def _ask(self, call: "Callable[[SearchIndexClient], Awaitable[Answer]]") -> Answer:
+    async def _ask(self, call: Callable[[SearchIndexClient], Awaitable[Answer]]) -> Answer:
         return await ask(self._connection, call, _read_status, timeout_s=self._timeout_s)
 
 
@@ -162,7 +158,7 @@ class IndexMigration:
 
     def __init__(
         self,
-        connection: "Connection[SearchIndexClient]",
+        connection: Connection[SearchIndexClient],
         opens: OpensIndex,
         definition: IndexRow,
         *,

@@ -2,16 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+from azure.search.documents.indexes.aio import SearchIndexClient
 
 from shared.platform.azure_search import MAX_BATCH_ROWS, batches
 from shared.platform.calls import ask
 from shared.platform.connections import Connection
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
-
-if TYPE_CHECKING:
-    from azure.search.documents.indexes.aio import SearchIndexClient
-
 
 KEPT_S = 5.0  # one query per 5 s of writing; a migration waits longer
 
@@ -20,7 +18,7 @@ class WriteTargets:
     """The aliases, cached for `kept_s` seconds. If they can't be read, nothing may be written."""
 
     def __init__(
-        self, connection: "Connection[SearchIndexClient]", *, timeout_s: float, kept_s: float = KEPT_S
+        self, connection: Connection[SearchIndexClient], *, timeout_s: float, kept_s: float = KEPT_S
     ) -> None:
         """Store the connection. `timeout_s` limits one query, retries included."""
         self._connection = connection
@@ -40,7 +38,7 @@ class WriteTargets:
         return written_together(self._aliases, name)
 
 
-async def read_aliases(client: "SearchIndexClient") -> dict[str, str]:
+async def read_aliases(client: SearchIndexClient) -> dict[str, str]:
     """Return the index of every alias of the service."""
     return {alias.name: alias.indexes[0] async for alias in client.list_aliases() if alias.indexes}
 

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from azure.core import MatchConditions
+
 from shared.platform.calls import (
     BLOBS,
     STORAGE_LIMITS,
@@ -22,6 +24,7 @@ from shared.platform.calls import (
     calling,
     each_within,
 )
+from shared.platform.connections import Connection
 from shared.platform.errors import (
     ConflictError,
     GroundworkError,
@@ -37,8 +40,6 @@ from shared.runs.run_log import LogTail, RunLog
 
 if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
-
-    from shared.platform.connections import Connection
 
 BUSY_RETRIES = 4
 KEPT_CLIENTS = 64  # of runs that were written or read last; making one costs half as much as an append
@@ -81,8 +82,6 @@ class BlobRunLog(RunLog):
     async def create(self, run_id: str) -> None:
         try:
             async with self._call(run_id, "create") as blob:
-                from azure.core import MatchConditions
-
                 await blob.create_append_blob(match_condition=MatchConditions.IfMissing)
         except ConflictError:
             return

@@ -12,9 +12,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
+from aiohttp import ClientResponse, ClientSession
 from pydantic import ValidationError
 from yarl import URL
 
@@ -46,9 +47,6 @@ from shared.sharepoint.graph_models import (
     Site,
     SiteUserPage,
 )
-
-if TYPE_CHECKING:  # aiohttp is imported off the event loop, by its connection
-    from aiohttp import ClientResponse, ClientSession
 
 SHAREPOINT = Dependency(
     "SharePoint (Microsoft Graph)",
@@ -93,7 +91,7 @@ class Outcome:
     body: Mapping[str, Any] | None = None
 
 
-def connect_sharepoint() -> "Connection[ClientSession]":
+def connect_sharepoint() -> Connection[ClientSession]:
     """Return the HTTP session, opened on first use."""
     return connect_http(_CONNECT_TIMEOUT_S, {"User-Agent": _USER_AGENT, "Accept": "application/json"})
 
@@ -113,7 +111,7 @@ class SharePointClient:
 
     def __init__(
         self,
-        connection: "Connection[ClientSession]",
+        connection: Connection[ClientSession],
         token: Callable[[str], Awaitable[str]],
         *,
         graph: str,
@@ -303,7 +301,7 @@ class SharePointClient:
         return parts.scheme == "https" and host.endswith((".sharepoint.com", ".svc.ms"))
 
     @asynccontextmanager
-    async def _download(self, location: str) -> AsyncIterator["ClientResponse"]:
+    async def _download(self, location: str) -> AsyncIterator[ClientResponse]:
         session = await self._connection.opened()
         with http_errors(SHAREPOINT):
             async with asyncio.timeout(_CALL_TIMEOUT_S):
@@ -367,7 +365,7 @@ class SharePointClient:
         *,
         headers: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
-    ) -> AsyncIterator["ClientResponse"]:
+    ) -> AsyncIterator[ClientResponse]:
         parts = urlsplit(address)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin != self._graph and origin not in self._origins:
@@ -387,7 +385,7 @@ class SharePointClient:
         return f"{self._graph}/v1.0{path}"
 
 
-def _error(response: "ClientResponse") -> DependencyError | NotFoundError:
+def _error(response: ClientResponse) -> DependencyError | NotFoundError:
     if response.status == 404:
         return NotFoundError(f"Not found in {SHAREPOINT.name}.")
     # SharePoint announces an overload by 503 with a pause; 504 comes while many changes are listed.

@@ -7,10 +7,12 @@ so a mistake never costs data.
 from collections.abc import Sequence
 from typing import Any
 
+import yaml
 from pydantic import Field, ValidationError
 
 from shared.documents.ids import HINTS_SUFFIX
 from shared.platform.errors import InvalidQueryError
+from shared.platform.loading import load
 from shared.platform.models import Model
 from shared.tables.models import ApprovedQuestion, Column, Table, identifier, placeholder
 from shared.tables.queries import MAX_SQL_CHARS, QueryTable
@@ -80,8 +82,6 @@ class _SyntaxError(Exception):
 
 def _parsed(text: str) -> tuple[Any, _Lines]:
     """Parse YAML. Return the values and the line of each by its path."""
-    import yaml
-
     if len(text.encode()) > MAX_BYTES:
         raise _SyntaxError(1, f"it has more than {MAX_BYTES // 1024} KB")
     try:
@@ -192,10 +192,7 @@ def _with_placeholders(sql: str, tables: Sequence[Table]) -> str:
     Raises:
         InvalidQueryError: the guard refuses the query.
     """
-    from sqlglot import exp
-
-    from shared.tables.sql_guard import guarded
-
+    exp, guarded = load("sqlglot", "exp"), load("shared.tables.sql_guard", "guarded")
     named = {identifier(table.title, "table"): table for table in tables}
     places = {
         name: (

@@ -18,6 +18,7 @@ from typing import Any
 
 from shared.platform.errors import BadDocumentError
 from shared.tables.cell_values import ColumnReader, Decimals, Value, is_number
+from shared.tables.hints import with_hints
 from shared.tables.models import (
     CATALOG,
     DATABASE,
@@ -105,8 +106,6 @@ class TableFile:
             self._connection.commit()
             self._connection.close()
         if hints:
-            from shared.tables.hints import with_hints  # few files need its YAML parser
-
             self._tables, notes = with_hints(self._tables, hints, self._name)
             self.notes += notes
         if self._tables:

@@ -12,7 +12,6 @@ Source: psycopg 3.3; PostgreSQL 15, DECLARE and statement_timeout.
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import math
 import re
@@ -21,10 +20,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import certifi
+
 from shared.platform.calls import DATABASE, azure_errors, call_span, refused, timed_out, unreachable
 from shared.platform.connections import Credentials
 from shared.platform.database_sources import DatabaseSource
 from shared.platform.errors import CallTimeoutError, InvalidQueryError
+from shared.platform.loading import load_async
 from shared.tables.models import Column, ColumnKind, Dialect, Table
 from shared.tables.queries import MAX_RESULT_CHARS, MAX_ROWS, Cell
 
@@ -148,15 +150,13 @@ class PostgresEngine:
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[AsyncConnection[TupleRow]]:
         """Open a connection with a read-only transaction for the duration of the block."""
-        await asyncio.to_thread(importlib.import_module, "psycopg")
-        import psycopg
-
+        connect = (await load_async("psycopg", "AsyncConnection")).connect
         source = self._source
         password = source.password or await self._token()
         try:
             with call_span(DATABASE, "query"):
                 async with asyncio.timeout(_TIMEOUT_S):
-                    connection = await psycopg.AsyncConnection.connect(
+                    connection = await connect(
                         host=source.host,
                         port=source.port,
                         dbname=source.database,
@@ -202,7 +202,6 @@ def _encryption(source: DatabaseSource) -> dict[str, Any]:
     """Return TLS options that verify the server's name, unless the connection stays on this machine."""
     if source.is_local:
         return {}
-    import certifi
 
     return {"sslmode": "verify-full", "sslrootcert": certifi.where()}
 

@@ -13,22 +13,31 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from aiohttp import (
+    ClientError,
+    ClientHandlerType,
+    ClientRequest,
+    ClientResponse,
+    ClientResponseError,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+)
 from pydantic import ValidationError
 
 from shared.platform.calls import BOT_CHANNEL as SERVICE
 from shared.platform.calls import Deadline, call_within, failed, rate_limited, refused, timed_out, unreachable
 from shared.platform.connections import Connection
 from shared.platform.errors import CallerError, GroundworkError, PayloadTooLargeError
+from shared.platform.loading import load
+from shared.platform.settings import Settings
+from shared.teams.models import BotConversation
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_service
 
 # For annotations alone: the start of the app imports neither.
 if TYPE_CHECKING:
-    from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, ClientResponseError, ClientSession
     from microsoft_agents.activity import ResourceResponse
     from microsoft_agents.hosting.core.connector.conversations_base import ConversationsBase
-
-    from shared.platform.settings import Settings
-    from shared.teams.models import BotConversation
 
 Wire = dict[str, Any]
 Token = Callable[[], Awaitable[str]]
@@ -94,11 +103,7 @@ class ChannelConnector:
 
         async def attempt() -> str:
             client = await self._client(conversation.service_url)
-            from microsoft_agents.activity import (
-                Activity,
-            )  # here, because the import would block the event loop
-
-            body = Activity.model_validate(activity)
+            body = load("microsoft_agents.activity", "Activity").model_validate(activity)
             with _channel_errors():
                 if message_id is not None:
                     request = client.update_activity(place, _segment(message_id), body)
@@ -128,18 +133,16 @@ class ChannelConnector:
             while len(self._connections) >= _MAX_SERVICES:
                 oldest = next(iter(self._connections))
                 await self._connections.pop(oldest).close()
-            self._connections[service_url] = Connection(lambda: self._open(service_url), ("aiohttp", _SDK))
+            self._connections[service_url] = Connection(lambda: self._open(service_url), (_SDK,))
         session = await self._connections[service_url].opened()
         if not self._is_local:
             session.headers["Authorization"] = f"Bearer {await self._token()}"
-        from microsoft_agents.hosting.core.connector.client.connector_client import ConversationsOperations
-
-        return ConversationsOperations(session, max_conversation_id_length=_MAX_CONVERSATION_ID_CHARS)
+        client: ConversationsBase = load(_SDK, "ConversationsOperations")(
+            session, max_conversation_id_length=_MAX_CONVERSATION_ID_CHARS
+        )
+        return client
 
     def _open(self, service_url: str) -> ClientSession:
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-        from microsoft_agents.hosting.core.security import OutboundHostValidator
-
         how: Wire = {
             "base_url": service_url if service_url.endswith("/") else f"{service_url}/",
             "timeout": ClientTimeout(total=TRY_S),
@@ -148,8 +151,11 @@ class ChannelConnector:
         if self._is_local:
             return ClientSession(middlewares=(_loopback_alone,), **how)
         hosts = [host.removeprefix(".") for host in self._hosts]
-        validator = OutboundHostValidator(hosts, enabled=True, include_default_microsoft_hosts=False)
-        return validator.client(how)
+        validator = load("microsoft_agents.hosting.core.security", "OutboundHostValidator")(
+            hosts, enabled=True, include_default_microsoft_hosts=False
+        )
+        session: ClientSession = validator.client(how)
+        return session
 
 
 async def _loopback_alone(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
@@ -183,8 +189,6 @@ def _segment(name: str) -> str:
 
 @contextmanager
 def _channel_errors() -> Iterator[None]:
-    from aiohttp import ClientError, ClientResponseError
-
     try:
         yield
     except ClientResponseError as error:

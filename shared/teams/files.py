@@ -10,25 +10,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 from urllib.parse import SplitResult, urljoin
+
+from aiohttp import ClientResponse, ClientSession
+from yarl import URL
 
 from shared.platform.calls import BOT_FILES as SERVICE
 from shared.platform.calls import azure_errors, error_of_status
+from shared.platform.connections import Connection, Credentials
 from shared.platform.errors import CallerError, PayloadTooLargeError
 from shared.platform.http_client import http_errors
+from shared.platform.settings import Settings
 from shared.teams import messages
+from shared.teams.models import BotAttachment, BotConversation
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_on, is_service, origin
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aiohttp import ClientResponse, ClientSession
-
-    from shared.platform.connections import Connection, Credentials
-    from shared.platform.settings import Settings
-    from shared.teams.models import BotAttachment, BotConversation
-
 
 FETCH_S = 240.0  # 500 MB at 17 Mbit/s; an activity has 10 minutes
 SILENCE_S = 20.0  # between two chunks; unmeasured
@@ -117,8 +114,6 @@ class ChannelFiles:
         self, address: str, headers: dict[str, str], attachment: BotAttachment, target: Path
     ) -> int | str:
         """Return the size of the downloaded file, or the URL of a redirect."""
-        from yarl import URL
-
         session = await self._connection.opened()
         # Encoded already: a signature may cover its exact bytes.
         async with session.get(

@@ -8,21 +8,24 @@ audience, validity with 5 minutes' skew, `serviceurl`, endorsements of the key.
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from urllib.parse import SplitResult, urlsplit
 
+from aiohttp import ClientSession
+
 from shared.platform.calls import BOT_KEYS as SERVICE
 from shared.platform.calls import failed
 from shared.platform.connections import Connection
 from shared.platform.errors import DependencyError, NotAuthenticatedError
 from shared.platform.http_client import connect_http, http_errors, not_understood, read_bounded
+from shared.platform.loading import load_module
 from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
     from jwt import PyJWK
 
 
@@ -115,9 +118,9 @@ class SigningKey:
     endorsements: frozenset[str]
 
 
-def connect_bot() -> "Connection[ClientSession]":
+def connect_bot() -> Connection[ClientSession]:
     """Return the HTTP session for keys and files; aiohttp and PyJWT are imported on first use."""
-    return connect_http(_TIMEOUT_S, None, "jwt.algorithms")
+    return connect_http(_TIMEOUT_S, None, "jwt")
 
 
 class SigningKeys:
@@ -125,7 +128,7 @@ class SigningKeys:
 
     def __init__(
         self,
-        connection: "Connection[ClientSession]",
+        connection: Connection[ClientSession],
         url: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -187,8 +190,6 @@ class SigningKeys:
 
 def _keys_of(content: bytes) -> dict[str, SigningKey]:
     """Parse the usable keys. Keys of other kinds and broken ones are skipped."""
-    import json
-
     try:
         listed = json.loads(content).get("keys", ())
     except (ValueError, AttributeError, RecursionError):
@@ -201,13 +202,13 @@ def _keys_of(content: bytes) -> dict[str, SigningKey]:
 
 
 def _key(item: Mapping[str, Any]) -> SigningKey | None:
-    from jwt import PyJWK, PyJWTError
+    jwt = load_module("jwt")
 
     if item.get("kty") != "RSA" or not item.get("kid"):
         return None
     try:
-        key = PyJWK.from_dict(dict(item), algorithm="RS256")
-    except (PyJWTError, ValueError, KeyError, TypeError):
+        key = jwt.PyJWK.from_dict(dict(item), algorithm="RS256")
+    except (jwt.PyJWTError, ValueError, KeyError, TypeError):
         return None
     endorsements = item.get("endorsements")
     return SigningKey(
@@ -281,7 +282,7 @@ def _bearer(authorization: str | None) -> str:
 
 def _key_id(token: str, issuer: str) -> str:
     """Return the signing key's id from a Bot Service token. Any other token is rejected."""
-    import jwt
+    jwt = load_module("jwt")
 
     try:
         unproved: Mapping[str, Any] = jwt.decode_complete(token, options={"verify_signature": False})
@@ -299,7 +300,7 @@ def _key_id(token: str, issuer: str) -> str:
 
 
 def _claims(token: str, key: SigningKey, issuer: str) -> dict[str, Any]:
-    import jwt
+    jwt = load_module("jwt")
 
     try:
         claims: dict[str, Any] = jwt.decode(

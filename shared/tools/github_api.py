@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from pydantic import AfterValidator, Field
+from yarl import URL
 
 from shared.platform.calls import Deadline, Dependency, call_span, call_within, error_of_status
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError, RateLimitError
@@ -127,7 +128,6 @@ class GithubApi:
         with http_errors(SERVICE):
             async with asyncio.timeout_at(deadline.at):
                 session = await self._connection.opened()
-                from yarl import URL
 
                 address = URL(url, encoded=True)
                 async with session.get(address, params=query, allow_redirects=False) as response:

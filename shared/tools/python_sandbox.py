@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from shared.platform.errors import (
     GroundworkError,
     InvalidQueryError,
 )
+from shared.platform.loading import load_module
 from shared.platform.models import Model
 
 if TYPE_CHECKING:
@@ -62,8 +65,7 @@ class PythonSandbox:
             GroundworkError: its worker died.
         """
         pool = await self._opened()
-        import pydantic_monty as monty
-
+        monty = load_module("pydantic_monty")
         output = monty.CollectString(MAX_OUTPUT_BYTES)
         try:
             session = pool.checkout(
@@ -152,9 +154,6 @@ def _plain(value: Any, room: list[int], depth: int) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    from datetime import date, datetime, time, timedelta
-    from decimal import Decimal
-
     if isinstance(value, date | datetime | time | timedelta | Decimal):
         return str(value)
     raise InvalidQueryError(

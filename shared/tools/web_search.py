@@ -11,11 +11,13 @@ Brave, "Web Search API": POST with a JSON body; `web.results` with `description`
 from __future__ import annotations
 
 import asyncio
+import html
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from aiohttp import ClientSession
 from pydantic import Field, ValidationError
 
 from shared.platform.calls import WEB_SEARCH as SERVICE
@@ -27,9 +29,6 @@ from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
 from shared.platform.web_addresses import plain_addresses
 from shared.tools.models import WebHit
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
 
 
 class WebSearch(Protocol):
@@ -160,8 +159,6 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
 
 def _plain(text: str | None, most_chars: int) -> str:
     """Return one line without entities and invisible characters, which could hide words."""
-    import html  # its table of names loads slowly and is rarely needed
-
     visible = "".join(
         " " if char in "\t\r\n" else char
         for char in html.unescape((text or "")[: 4 * most_chars])

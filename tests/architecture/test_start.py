@@ -20,7 +20,7 @@ EARLY = (
     "shared.platform.errors",
     "shared.platform.instances",
     "shared.platform.language_models",
-    "shared.platform.language_models.features",
+    "shared.platform.language_models.protocol",
     "shared.platform.listed_people",
     "shared.platform.loading",
     "shared.platform.memory",

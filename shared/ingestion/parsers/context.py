@@ -15,15 +15,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from shared.documents.models import Element, Picture
 from shared.ingestion.parsers.ocr import TextRecognition
 from shared.platform.errors import BadDocumentError
 from shared.tables.loader import TableFile
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 _MAX_DECODED_BYTES = 160_000_000  # half of a parser's memory: 40 million pixels in colour, 160 in grey
 _KEPT_SIDE_PX = 4000  # text recognition looks at no more; 16 million pixels in colour are 64 MB
@@ -74,7 +72,7 @@ class FigureFolder:
     def is_full(self) -> bool:
         return len(self._pictures) >= self.limit
 
-    def add(self, image: "Image", *, is_named: bool = True) -> Picture | None:
+    def add(self, image: Image.Image, *, is_named: bool = True) -> Picture | None:
         """Write the picture unless it is there already; None for decorations, and when the folder is full.
 
         Args:
@@ -105,10 +103,8 @@ class FigureFolder:
         return self._pictures[key]
 
 
-def _on_white(image: "Image") -> "Image":
+def _on_white(image: Image.Image) -> Image.Image:
     """A copy without transparency: black lines on nothing would be black on black in a dark page."""
-    from PIL import Image
-
     if image.mode == "L":
         return image.copy()
     if not image.has_transparency_data:
@@ -118,7 +114,7 @@ def _on_white(image: "Image") -> "Image":
     return Image.alpha_composite(white, seen).convert("RGB")
 
 
-def _is_plain(image: "Image") -> bool:
+def _is_plain(image: Image.Image) -> bool:
     """Whether it is of one colour."""
     shades = image.convert("L").histogram()
     darkest = next(shade for shade, count in enumerate(shades) if count)
@@ -218,14 +214,12 @@ def embedded_figures(
 
 
 @contextmanager
-def open_picture(source: Path | io.BytesIO) -> Iterator["Image"]:
+def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
     """A picture whose pixels are yet to be decoded.
 
     Raises:
         BadDocumentError: no picture, damaged, or too large to decode; also from within the block.
     """
-    from PIL import Image, UnidentifiedImageError
-
     try:
         with warnings.catch_warnings():
             # Pillow's own limits; ours is checked before any pixel is decoded.
@@ -246,7 +240,7 @@ def open_picture(source: Path | io.BytesIO) -> Iterator["Image"]:
         ) from error
 
 
-def decoded(picture: "Image") -> "Image":
+def decoded(picture: Image.Image) -> Image.Image:
     """The picture, or the page of it that is chosen, upright and no larger than text recognition needs.
 
     Its size is checked before any pixel is decoded: a small file may unfold to gigabytes. JPEG is decoded at
@@ -255,8 +249,6 @@ def decoded(picture: "Image") -> "Image":
     Raises:
         BadDocumentError: too large.
     """
-    from PIL import ImageOps
-
     picture.draft(None, (_KEPT_SIDE_PX, _KEPT_SIDE_PX))
     if picture.width * picture.height * _PIXEL_BYTES.get(picture.mode, 4) > _MAX_DECODED_BYTES:
         raise _too_large()
@@ -264,7 +256,7 @@ def decoded(picture: "Image") -> "Image":
     return ImageOps.exif_transpose(_scaled_down(picture))
 
 
-def _scaled_down(picture: "Image") -> "Image":
+def _scaled_down(picture: Image.Image) -> Image.Image:
     scale = _KEPT_SIDE_PX / max(picture.size)
     if scale >= 1:
         return picture

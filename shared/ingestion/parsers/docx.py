@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+from docx.opc.constants import CONTENT_TYPE
+from docx.opc.package import OpcPackage, Unmarshaller
+from docx.opc.part import Part, PartFactory
+from docx.opc.pkgreader import PackageReader
+from docx.oxml.parser import parse_xml
+from docx.package import Package
+from lxml.etree import iterparse  # type: ignore[import-untyped]
 
 from shared.documents.models import Element, ElementKind, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
@@ -19,9 +27,6 @@ from shared.ingestion.parsers.office import WORD as WORD_PACKAGE
 from shared.ingestion.parsers.office import drawn_elements, open_office, title_and_author
 from shared.ingestion.parsers.tables import Repeats, markdown_table
 from shared.ingestion.parsers.text import folded_lines
-
-if TYPE_CHECKING:
-    from docx.opc.package import OpcPackage
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -70,13 +75,8 @@ def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
         )
 
 
-def _open_package(file: IO[bytes]) -> "OpcPackage":
+def _open_package(file: IO[bytes]) -> OpcPackage:
     """The package with its main part as bytes: python-docx would make a tree of it at once."""
-    from docx.opc.constants import CONTENT_TYPE
-    from docx.opc.package import Unmarshaller
-    from docx.opc.part import Part, PartFactory
-    from docx.opc.pkgreader import PackageReader
-    from docx.package import Package
 
     def part(name: Any, content_type: str, relationship: str, blob: bytes, package: Any) -> Any:
         is_main = content_type == CONTENT_TYPE.WML_DOCUMENT_MAIN
@@ -95,8 +95,6 @@ def _open_package(file: IO[bytes]) -> "OpcPackage":
 
 def _body(main: Any) -> Iterator[Any]:
     """The children of the document's body, each removed from memory when the next one is asked for."""
-    from lxml.etree import iterparse  # type: ignore[import-untyped]
-
     path: list[Any] = []
     for event, element in iterparse(io.BytesIO(main.blob), events=("start", "end"), resolve_entities=False):
         if event == "start":
@@ -213,8 +211,6 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
 
 def _related(main: Any, relationship: str) -> Any | None:
     """The root of a part that the main one refers to; None when there is none or it is not XML."""
-    from docx.oxml.parser import parse_xml
-
     for related in main.rels.values():
         if related.reltype == relationship and not related.is_external:
             try:

@@ -7,16 +7,13 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext, embedded_figures
 from shared.ingestion.parsers.tables import Repeats, table_elements
 from shared.ingestion.parsers.text import folded_lines, meaningful_author, meaningful_title, read_text
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
-
 
 _NEVER_SHOWN = frozenset(
     "script style template noscript nav head title meta link iframe object embed canvas audio video svg "
@@ -90,8 +87,6 @@ def parse_html_text(
     Args:
         is_page: leave out what surrounds the text of a page.
     """
-    from selectolax.lexbor import LexborHTMLParser
-
     tree = LexborHTMLParser(flattened(text))
     title = tree.css_first("head > title")
     author = tree.css_first('head > meta[name="author" i]')
@@ -136,7 +131,7 @@ def _known_encoding(name: str | None) -> str | None:
     return "cp1252" if name == "iso8859-1" else name
 
 
-def _is_shown(node: "LexborNode") -> bool:
+def _is_shown(node: LexborNode) -> bool:
     """False for scripts, navigation, controls, comments, and what is hidden by attribute or inline style."""
     tag = node.tag or ""
     if tag in _NEVER_SHOWN or tag.startswith(("-comment", "!")):
@@ -152,7 +147,7 @@ def _is_shown(node: "LexborNode") -> bool:
     )
 
 
-def _is_layout(table: "LexborNode") -> bool:
+def _is_layout(table: LexborNode) -> bool:
     """Whether the table only places things: it says so, is one column wide, or holds other tables."""
     if table.attributes.get("role") in ("presentation", "none"):
         return True
@@ -164,7 +159,7 @@ def _is_layout(table: "LexborNode") -> bool:
     )
 
 
-def _table_rows(table: "LexborNode", repeats: Repeats) -> Iterator[list[str]]:
+def _table_rows(table: LexborNode, repeats: Repeats) -> Iterator[list[str]]:
     """The rows, top to bottom, header first where the page puts it."""
     hanging: dict[int, tuple[int, str]] = {}  # column -> rows that a cell from above still covers, its text
     for row in _rows(table):
@@ -184,12 +179,12 @@ def _table_rows(table: "LexborNode", repeats: Repeats) -> Iterator[list[str]]:
         yield cells
 
 
-def _inline_text(node: "LexborNode") -> str:
+def _inline_text(node: LexborNode) -> str:
     """All that a reader sees of a node, on one line; blocks in it are separated by blanks."""
     return " ".join("".join(_pieces(node, 0)).split())
 
 
-def _pieces(node: "LexborNode", depth: int) -> Iterator[str]:
+def _pieces(node: LexborNode, depth: int) -> Iterator[str]:
     child = node.first_child
     while child is not None:
         tag = child.tag or ""
@@ -205,7 +200,7 @@ def _pieces(node: "LexborNode", depth: int) -> Iterator[str]:
         child = child.next
 
 
-def _rows(table: "LexborNode") -> Iterator["LexborNode"]:
+def _rows(table: LexborNode) -> Iterator[LexborNode]:
     """The table's own rows, not those of tables within it."""
     for child in table.iter():
         if not _is_shown(child):
@@ -216,11 +211,11 @@ def _rows(table: "LexborNode") -> Iterator["LexborNode"]:
             yield from _children(child, frozenset(("tr",)))
 
 
-def _children(node: "LexborNode", tags: frozenset[str]) -> list["LexborNode"]:
+def _children(node: LexborNode, tags: frozenset[str]) -> list[LexborNode]:
     return [child for child in node.iter() if child.tag in tags and _is_shown(child)]
 
 
-def _span(cell: "LexborNode", name: str, most: int) -> int:
+def _span(cell: LexborNode, name: str, most: int) -> int:
     value = cell.attributes.get(name) or "1"
     return max(1, min(int(value), most)) if re.fullmatch(r"\d{1,6}", value.strip()) else 1
 
@@ -239,7 +234,7 @@ class _Walk:
         self._lists: list[_OpenList] = []
         self._repeats = Repeats()
 
-    def read(self, body: "LexborNode") -> list[Element]:
+    def read(self, body: LexborNode) -> list[Element]:
         """The elements of a page's body, in order; pictures are those that stand in the page itself."""
         if self._is_page:
             self._surrounding_chars = _MOST_SURROUNDING * len(body.text())
@@ -248,7 +243,7 @@ class _Walk:
         self._end_block()
         return self.elements
 
-    def _enter(self, node: "LexborNode", depth: int) -> None:
+    def _enter(self, node: LexborNode, depth: int) -> None:
         """Read all children of `node`."""
         child = node.first_child
         while child is not None:
@@ -264,7 +259,7 @@ class _Walk:
         elif text:
             self.elements.append(Element(kind="paragraph", text=text))
 
-    def _read(self, node: "LexborNode", depth: int) -> None:
+    def _read(self, node: LexborNode, depth: int) -> None:
         tag = node.tag or ""
         if tag == "-text":
             # Line ends of the source are blanks; those of <br> are put in below.
@@ -283,7 +278,7 @@ class _Walk:
                 self._block(node, tag, depth + 1)
             self._end_block()
 
-    def _block(self, node: "LexborNode", tag: str, depth: int) -> None:
+    def _block(self, node: LexborNode, tag: str, depth: int) -> None:
         if tag in _HEADINGS:
             if text := _inline_text(node):
                 self.elements.append(Element(kind="heading", text=text, level=_HEADINGS[tag]))
@@ -306,7 +301,7 @@ class _Walk:
             self._enter(node, depth)
             self._text_parts -= tag in _TEXT_PARTS
 
-    def _surrounds(self, node: "LexborNode", tag: str) -> bool:
+    def _surrounds(self, node: LexborNode, tag: str) -> bool:
         """Whether a part of a page only surrounds its text, by tag, role or name; a title never does."""
         if not self._surrounding_chars:
             return False
@@ -325,14 +320,14 @@ class _Walk:
             and len(node.text()) < self._surrounding_chars
         )
 
-    def _table(self, table: "LexborNode") -> None:
+    def _table(self, table: LexborNode) -> None:
         caption = table.css_first("caption")
         if caption is not None:
             self._running.append(_inline_text(caption))
         self._end_block()
         self.elements += table_elements(_table_rows(table, self._repeats))
 
-    def _picture(self, image: "LexborNode") -> None:
+    def _picture(self, image: LexborNode) -> None:
         """A picture that stands in the page itself; addresses are never fetched."""
         data = _DATA_URI.match(image.attributes.get("src") or "")
         if data is not None:
@@ -344,7 +339,7 @@ class _Walk:
 class _OpenList:
     """A list that is open, and the mark that its next paragraph begins with: only an item's first has one."""
 
-    def __init__(self, node: "LexborNode", depth: int) -> None:
+    def __init__(self, node: LexborNode, depth: int) -> None:
         start = node.attributes.get("start") or ""
         self._number = int(start) if re.fullmatch(r"\d{1,6}", start) else 1
         self._ordered = node.tag == "ol"

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from PIL.Image import Image
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext, decoded, open_picture
 from shared.ingestion.parsers.tables import recognised_elements
 from shared.ingestion.parsers.text import text_paragraphs
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 FoundOnPage = Callable[[int], Sequence[Element]]
 """What a parser service found on a page, counted from 1."""
@@ -30,7 +28,7 @@ def parse_image(
         return _parse(picture, context or ParseContext(), found)
 
 
-def _parse(picture: "Image", context: ParseContext, found: FoundOnPage | None) -> ParsedDocument:
+def _parse(picture: Image, context: ParseContext, found: FoundOnPage | None) -> ParsedDocument:
     frames: int = getattr(picture, "n_frames", 1)
     page_count = min(frames, MAX_FRAMES)
     elements: list[Element] = []
@@ -62,7 +60,7 @@ def _parse(picture: "Image", context: ParseContext, found: FoundOnPage | None) -
 
 
 def _page(
-    picture: "Image", page_number: int, context: ParseContext, found: FoundOnPage | None
+    picture: Image, page_number: int, context: ParseContext, found: FoundOnPage | None
 ) -> Iterator[Element]:
     """The figure, then the words in it."""
     upright = decoded(picture)

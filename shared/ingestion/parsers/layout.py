@@ -7,7 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pypdfium2
+from PIL.Image import Image
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.models import Layout, LayoutPiece
@@ -17,10 +20,6 @@ from shared.ingestion.parsers.pdf import document_author, document_title, open_p
 from shared.ingestion.parsers.pdf_lines import paragraph_element
 from shared.ingestion.parsers.pdfium_page import drawn
 from shared.ingestion.parsers.tables import table_elements
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 _DPI = 150  # as figures that our own parser finds
 _MAX_SIDE_PX = 2000
@@ -46,13 +45,11 @@ def parse_pdf_layout(path: Path, layout: Layout, context: ParseContext) -> Parse
         )
 
 
-def cut_figure(document: Any, piece: LayoutPiece) -> "Image | None":
+def cut_figure(document: Any, piece: LayoutPiece) -> Image | None:
     """What the piece's area shows; None when it has none, or the page cannot be drawn.
 
     The page is turned as its reader sees it, and services measure it so, too.
     """
-    import pypdfium2
-
     number, area = piece.page_number, piece.area
     if area is None or number is None or not 1 <= number <= len(document):
         return None

@@ -4,15 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.tables import escaped_cell, table_lines
 from shared.ingestion.parsers.text import read_text
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
@@ -27,8 +26,6 @@ def parse_markdown(path: Path, _context: ParseContext | None = None) -> ParsedDo
     Raises:
         BadDocumentError: the file is not text.
     """
-    from markdown_it import MarkdownIt
-
     text = read_text(path)
     properties: dict[str, str] = {}
     front_matter = _FRONT_MATTER.match(text)
@@ -55,7 +52,7 @@ class _List:
     mark: str = ""
 
 
-def _elements(tokens: Sequence["Token"]) -> Iterator[Element]:
+def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
     lists: list[_List] = []
     rows: list[list[str]] = []  # of the open table
     for opening, token in zip([None, *tokens], tokens, strict=False):
@@ -75,7 +72,7 @@ def _elements(tokens: Sequence["Token"]) -> Iterator[Element]:
             yield Element(kind="code", text=token.content.rstrip("\n"))
 
 
-def _follow_lists(token: "Token", lists: list[_List]) -> None:
+def _follow_lists(token: Token, lists: list[_List]) -> None:
     """Keep `lists` the stack of the lists that are open at this token."""
     if token.type == "bullet_list_open":
         lists.append(_List(None))
@@ -90,7 +87,7 @@ def _follow_lists(token: "Token", lists: list[_List]) -> None:
             current.number += 1
 
 
-def _leaf(opening: "Token | None", text: str, lists: Sequence[_List]) -> Element:
+def _leaf(opening: Token | None, text: str, lists: Sequence[_List]) -> Element:
     if opening is not None and opening.type == "heading_open":
         return Element(kind="heading", text=text, level=int(opening.tag[1]))
     if not lists:
@@ -99,7 +96,7 @@ def _leaf(opening: "Token | None", text: str, lists: Sequence[_List]) -> Element
     return Element(kind="list_item", text=text)
 
 
-def _visible_text(token: "Token") -> str:
+def _visible_text(token: Token) -> str:
     """The text as a reader sees it: no marks of emphasis, no link targets, images by their description."""
     if token.type == "html_block":
         return " ".join(_TAG.sub(" ", _HIDDEN.sub(" ", token.content)).split())

@@ -12,7 +12,9 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Self
+from typing import Self
+
+from PIL.Image import Image
 
 from shared.ingestion.parsers import tesseract
 from shared.ingestion.parsers.pdf_content import TextLine, Word
@@ -21,10 +23,6 @@ from shared.ingestion.parsers.pdf_lines import Line, line_of
 from shared.ingestion.parsers.pdf_tables import Table, place_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 from shared.ingestion.parsers.tesseract import Engines, Problem
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 _MIN_CONFIDENCE = 40.0  # of 100, of a line's words on average: below are stains, photos, handwriting
 _LABEL_GAP = 0.9  # of a word's height: further apart, words are different labels
@@ -272,7 +270,7 @@ class TextRecognition:
             return _REASONS["off"]
         return _REASONS["missing" if not self.is_available else self._problem or "failed"]
 
-    def submit(self, picture: "Image") -> "Future[Recognised | None]":
+    def submit(self, picture: Image) -> "Future[Recognised | None]":
         """Start to read a picture; the result is None if that failed. Waits for room."""
         if self._ends_at is None:
             self._ends_at = time.monotonic() + self.budget_s
@@ -284,12 +282,12 @@ class TextRecognition:
         future.add_done_callback(lambda _: self._room.release())
         return future
 
-    def read(self, picture: "Image") -> tuple[str | Rows, ...]:
+    def read(self, picture: Image) -> tuple[str | Rows, ...]:
         """Return the paragraphs and tables of a picture; nothing if it was not read."""
         recognised = self.submit(picture).result() if self.is_available else None
         return recognised.parts if recognised is not None else ()
 
-    def read_labels(self, drawing: "Image") -> str:
+    def read_labels(self, drawing: Image) -> str:
         """Return the words of a drawing, as `Recognised.labels`; "" when it was not read."""
         recognised = self.submit(drawing).result() if self.is_available else None
         return recognised.labels if recognised is not None else ""
@@ -300,7 +298,7 @@ class TextRecognition:
         if self._engines is not None:
             self._engines.close()
 
-    def _read(self, grey: "Image") -> Recognised | None:
+    def _read(self, grey: Image) -> Recognised | None:
         """Read a picture whichever way up it lies."""
         best = self._read_upright(grey)
         for quarters in _QUARTERS:
@@ -311,7 +309,7 @@ class TextRecognition:
                 best = turned.turned_back(quarters)
         return best
 
-    def _read_upright(self, grey: "Image") -> Recognised | None:
+    def _read_upright(self, grey: Image) -> Recognised | None:
         left_s = (self._ends_at or 0.0) - time.monotonic()
         if self._engines is None or left_s <= 0:
             self._problem = self._problem or "time"

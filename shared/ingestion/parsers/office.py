@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
+from docx.oxml.parser import parse_xml
+
 from shared.documents.models import Element
 from shared.ingestion.parsers.context import ParseContext, embedded_figures
 from shared.ingestion.parsers.tables import table_elements
@@ -251,8 +253,6 @@ def _content(part: Any, relationship_id: str | None) -> bytes | None:
 
 def _roots(drawing: Any, part: Any, tag: str, attribute: str) -> Iterator[Any]:
     """The XML that references lead to; those that lead nowhere or to something else are left out."""
-    from docx.oxml.parser import parse_xml
-
     for reference in drawing.iter(tag):
         content = _content(part, reference.get(f"{_RELATIONSHIPS}{attribute}"))
         with suppress(SyntaxError):

@@ -7,12 +7,16 @@ well comes once.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pypdfium2
+import pypdfium2.raw as pdfium
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import MAX_SIDE_PX, ParseContext
@@ -45,9 +49,6 @@ from shared.ingestion.parsers.tables import grid_elements, recognised_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title, page_ranges
 from shared.platform.errors import BadDocumentError
 from shared.platform.telemetry import get_logger
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 MIN_PAGE_CHARS = 20  # a page with less, and with something drawn on it, is a scan
 _STAMP_CHARS = 200  # what a stamp or a running header adds to a scanned page
@@ -87,9 +88,6 @@ def open_pdf(path: Path) -> Any:
     Raises:
         BadDocumentError: encrypted, damaged beyond reading, or without pages.
     """
-    import pypdfium2
-    import pypdfium2.raw as pdfium
-
     try:
         document = pypdfium2.PdfDocument(path)
         if len(document) == 0:
@@ -185,8 +183,6 @@ class _Reader:
     """Reads one open document, and notes what it could not read."""
 
     def __init__(self, document: Any, context: ParseContext) -> None:
-        import pypdfium2.raw as pdfium
-
         self._document = document
         self._unreadable: list[int] = []
         self.pictures = PdfPictures(context)
@@ -200,8 +196,6 @@ class _Reader:
         return pages
 
     def _read_page(self, page_number: int) -> list[Line]:
-        import pypdfium2
-
         try:
             page = self._document[page_number - 1]
         except pypdfium2.PdfiumError:
@@ -228,8 +222,6 @@ class _Reader:
 
     def outline(self) -> Outline:
         """The bookmarks; a broken outline counts as none."""
-        import pypdfium2
-
         titles: dict[int, dict[str, int]] = defaultdict(dict)
         try:
             for bookmark in self._document.get_toc(max_depth=6):
@@ -278,7 +270,7 @@ class _Page:
 
     figures: list[tuple[Line | None, Element]] = field(default_factory=list)
     stamp: Sequence[Line] = ()
-    recognised: "Future[Recognised | None] | None" = None
+    recognised: Future[Recognised | None] | None = None
     parts: tuple[str | Rows, ...] | None = None
 
 
@@ -372,8 +364,6 @@ class PdfPictures:
         tables: Sequence[Region],
         scanned_words: Sequence[Region] | None = None,
     ) -> None:
-        import pypdfium2
-
         try:
             scanned = _scanned(sheet, lines, scanned_words)
             for figure in page_figures(sheet.content, lines, tables, scanned):

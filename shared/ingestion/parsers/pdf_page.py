@@ -5,6 +5,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pypdfium2
+
 from shared.documents.page_models import PageSheet
 from shared.evidence.models import PageArea, PageWord
 from shared.ingestion.parsers.pdf import open_pdf
@@ -28,8 +30,6 @@ def render_page(source: Path, page_number: int, picture: Path) -> PageSheet:
         BadDocumentError: the page, or the file, cannot be read.
         NotFoundError: the file has no such page.
     """
-    import pypdfium2
-
     document = open_pdf(source)
     try:
         if not 1 <= page_number <= len(document):

@@ -8,6 +8,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pypdfium2
+import pypdfium2.raw as pdfium
+
 from shared.ingestion.parsers.pdf_content import TICKED, UNTICKED, FieldKind, FormField
 from shared.ingestion.parsers.pdf_geometry import sorted_region
 from shared.ingestion.parsers.pdfium_text import clean_text
@@ -22,8 +25,6 @@ _FOR_PEOPLE = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*:?\Z")  # words; none 
 
 def open_form(document: Any) -> None:
     """Have PDFium read the fields of a pypdfium2 document that has some; before any page is opened."""
-    import pypdfium2
-
     try:
         document.init_forms()
     except pypdfium2.PdfiumError:
@@ -32,8 +33,6 @@ def open_form(document: Any) -> None:
 
 def flatten(document: Any, index: int) -> Any:
     """Return the page as its readers see it: what was filled in is part of what is drawn."""
-    import pypdfium2.raw as pdfium
-
     page = document[index]
     if not any(True for _ in form_fields(page)):
         return page
@@ -44,8 +43,6 @@ def flatten(document: Any, index: int) -> Any:
 
 def form_fields(page: Any) -> Iterator[FormField]:
     """Read the fields and notes of a pypdfium2 page that say something."""
-    import pypdfium2.raw as pdfium
-
     for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
         if not annotation:
@@ -58,8 +55,6 @@ def form_fields(page: Any) -> Iterator[FormField]:
 
 
 def _fields_of(annotation: Any, form: Any) -> Iterator[FormField]:
-    import pypdfium2.raw as pdfium
-
     kind = pdfium.FPDFAnnot_GetSubtype(annotation)
     if kind == pdfium.FPDF_ANNOT_FREETEXT:
         contents = _value(
@@ -71,8 +66,6 @@ def _fields_of(annotation: Any, form: Any) -> Iterator[FormField]:
 
 
 def _field(annotation: Any, form: Any) -> Iterator[FormField]:
-    import pypdfium2.raw as pdfium
-
     def text(read: Callable[..., int]) -> str:
         return _value(lambda buffer, size: read(form, annotation, buffer, size))
 
@@ -98,8 +91,6 @@ def _name_for_people(name: str) -> str:
 
 
 def _boxed(annotation: Any, text: str, kind: FieldKind, name: str = "") -> Iterator[FormField]:
-    import pypdfium2.raw as pdfium
-
     box = pdfium.FS_RECTF()
     if text and pdfium.FPDFAnnot_GetRect(annotation, box):
         yield FormField(text, kind, name, sorted_region(box))
@@ -107,8 +98,6 @@ def _boxed(annotation: Any, text: str, kind: FieldKind, name: str = "") -> Itera
 
 def _value(read: Callable[[Any, int], int]) -> str:
     """What a function of PDFium writes into a buffer, in UTF-16: asked once for its size."""
-    import pypdfium2.raw as pdfium
-
     size = min(read(None, 0), 2 * _MAX_VALUE_CHARS)
     if size <= 2:  # the final zero
         return ""

@@ -10,6 +10,8 @@ from ctypes import byref, c_float, c_int, c_uint
 from itertools import islice
 from typing import Any
 
+import pypdfium2.raw as pdfium
+
 from shared.ingestion.parsers.pdf_content import Drawn, Edge, TaggedHeading
 from shared.ingestion.parsers.pdf_geometry import IDENTITY, Matrix, Region, product
 
@@ -32,8 +34,6 @@ _BLANK = 3.0  # points between words: each may be a separate object, and its box
 
 def page_objects(page: Any) -> Iterator[Any]:
     """The objects of a page in content order; those within forms are left to the caller."""
-    import pypdfium2.raw as pdfium
-
     get = pdfium.FPDFPage_GetObject
     return (get(page, index) for index in range(pdfium.FPDFPage_CountObjects(page)))
 
@@ -52,8 +52,6 @@ class _Objects:
     """Reads the drawn objects of one page, and of the forms among them."""
 
     def __init__(self, region: Region) -> None:
-        import pypdfium2.raw as pdfium
-
         self._pdfium = pdfium
         self._region = region
         self._left = _MAX_OBJECTS
@@ -203,8 +201,6 @@ def _edge(start: Point, end: Point) -> Edge:
 
 def has_hidden_text(page: Any) -> bool:
     """Return whether the page's text is invisible, as that which a scanner writes behind its picture."""
-    import pypdfium2.raw as pdfium
-
     texts = islice(
         (text for text in page_objects(page) if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT),
         _HIDDEN_SAMPLE,
@@ -216,8 +212,6 @@ def has_hidden_text(page: Any) -> bool:
 
 
 def tagged_headings(page: Any, objects: Sequence[Any]) -> Iterator[TaggedHeading]:
-    import pypdfium2.raw as pdfium
-
     tree = pdfium.FPDF_StructTree_GetForPage(page)
     if not tree:
         return

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from math import hypot
 from typing import Any
 
+import pypdfium2.raw as pdfium
+
 from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, TextLine, Word
 
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
@@ -45,8 +47,6 @@ class _TextReader:
     """
 
     def __init__(self, text_page: Any) -> None:
-        import pypdfium2.raw as pdfium
-
         self._pdfium = pdfium
         self._text_page = text_page
         self._raw_page = text_page.raw

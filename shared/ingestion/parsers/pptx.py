@@ -3,7 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pptx import Presentation
+from pptx.exc import PythonPptxError
+from pptx.presentation import Presentation as Slides
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
@@ -16,9 +20,6 @@ from shared.ingestion.parsers.office import (
 )
 from shared.ingestion.parsers.tables import Repeats, table_elements
 
-if TYPE_CHECKING:
-    from pptx.presentation import Presentation
-
 _BANDS = 20  # shapes whose tops lie within a twentieth of the slide stand side by side
 _BULLETED = frozenset(("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"))
 _FURNITURE = frozenset(("DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"))
@@ -30,8 +31,6 @@ def parse_pptx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
     Raises:
         BadDocumentError: not a presentation, encrypted, damaged, or a decompression bomb.
     """
-    from pptx import Presentation
-
     with open_office(path, POWERPOINT, Presentation) as (presentation, warnings):
         notes = list(warnings)
         elements = _elements(presentation, notes, context or ParseContext())
@@ -45,10 +44,8 @@ def parse_pptx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
         )
 
 
-def _elements(presentation: "Presentation", notes: list[str], context: ParseContext) -> list[Element]:
+def _elements(presentation: Slides, notes: list[str], context: ParseContext) -> list[Element]:
     """The slides' elements; what was left out is added to `notes`."""
-    from pptx.exc import PythonPptxError
-
     elements: list[Element] = []
     band = max(int(presentation.slide_height or 0) // _BANDS, 1)
     for number, slide in enumerate(presentation.slides, start=1):

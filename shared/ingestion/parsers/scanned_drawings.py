@@ -7,14 +7,12 @@ tables.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from PIL import Image, ImageDraw, ImageFilter
 
 from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings
 from shared.ingestion.parsers.pdf_geometry import Box, Region, pixels_of, region_of
 from shared.ingestion.parsers.pdfium_page import Sheet
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 _SCALE = 2  # pixels a point: at one, thin lines are too pale
 _CELL_PX = 8  # the grain in which ink is looked for: 4 points
@@ -82,10 +80,10 @@ class _Scan:
         self._page = sheet.content.region
         self._size = round(_SCALE * self._page.width), round(_SCALE * self._page.height)
 
-    def ink(self) -> "Image":
+    def ink(self) -> Image.Image:
         """255 where there is ink, 0 on paper; the page's edges count as paper."""
         grey = self._sheet.picture(_SCALE, grayscale=True).convert("L")
-        ink: Image = grey.point([255 if value < _INK else 0 for value in range(256)])
+        ink: Image.Image = grey.point([255 if value < _INK else 0 for value in range(256)])
         x, y = (round(_MARGIN_SHARE * size) for size in ink.size)
         inner = ink.crop((x, y, ink.width - x, ink.height - y))
         framed = inner.resize(ink.size)
@@ -106,9 +104,7 @@ class _Scan:
         return region_of((left, top, right, bottom), self._page, self._size)
 
 
-def _without(ink: "Image", boxes: Sequence[Box]) -> "Image":
-    from PIL import ImageDraw
-
+def _without(ink: Image.Image, boxes: Sequence[Box]) -> Image.Image:
     left = ink.copy()
     pen = ImageDraw.Draw(left)
     for box in boxes:
@@ -116,10 +112,8 @@ def _without(ink: "Image", boxes: Sequence[Box]) -> "Image":
     return left
 
 
-def _pieces(ink: "Image") -> Iterator[_Piece]:
+def _pieces(ink: Image.Image) -> Iterator[_Piece]:
     """Ink that is joined, or nearly so; nothing where it is all specks."""
-    from PIL import ImageFilter
-
     cells = ink.reduce(_CELL_PX).point([255 if value >= _MIN_CELL_INK else 0 for value in range(256)])
     near = cells.filter(ImageFilter.MaxFilter(_REACH_CELLS)).tobytes()
     inked, width = cells.tobytes(), cells.width
@@ -154,7 +148,7 @@ def _joined(first: int, unseen: set[int], width: int) -> list[int]:
     return reached
 
 
-def _is_text_or_table(ink: "Image", piece: _Piece, boxes: Sequence[Box]) -> bool:
+def _is_text_or_table(ink: Image.Image, piece: _Piece, boxes: Sequence[Box]) -> bool:
     left, top = piece.left * _CELL_PX, piece.top * _CELL_PX
     right, bottom = (piece.right + 1) * _CELL_PX, (piece.bottom + 1) * _CELL_PX
     covered = sum(
@@ -167,10 +161,8 @@ def _is_text_or_table(ink: "Image", piece: _Piece, boxes: Sequence[Box]) -> bool
     return share > _TABLE_TEXT_SHARE and _has_grid(ink.crop((left, top, right, bottom)))
 
 
-def _has_grid(ink: "Image") -> bool:
+def _has_grid(ink: Image.Image) -> bool:
     """Whether lines run across the whole of it both ways, more than a frame has."""
-    from PIL import Image, ImageFilter
-
     thick = ink.filter(ImageFilter.MaxFilter(3))  # a scan is never quite straight
     upright = thick.resize((thick.width, 1), Image.Resampling.BOX)
     level = thick.resize((1, thick.height), Image.Resampling.BOX)

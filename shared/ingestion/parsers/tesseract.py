@@ -13,10 +13,11 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from PIL.Image import Image
+
+from shared.platform.loading import load_module
 
 Problem = Literal["off", "missing", "time", "memory", "failed"]
 """Why a picture was not read."""
@@ -69,7 +70,7 @@ class Engines:
         self._changed = threading.Condition()
         self._promised_bytes = 0
 
-    def read(self, picture: "Image", timeout_s: float) -> tuple[str, Problem | None]:
+    def read(self, picture: Image, timeout_s: float) -> tuple[str, Problem | None]:
         """Return the table of words of a picture in shades of grey, or why there is none."""
         size_bytes = _ENGINE_BYTES + _BYTES_PER_PIXEL * picture.width * picture.height
         with self._memory(size_bytes) as fits:
@@ -80,7 +81,7 @@ class Engines:
         while self._idle:
             self._idle.pop().End()
 
-    def _recognised(self, picture: "Image", timeout_s: float) -> tuple[str, Problem | None]:
+    def _recognised(self, picture: Image, timeout_s: float) -> tuple[str, Problem | None]:
         try:
             engine = self._idle.pop() if self._idle else self._new_engine()
             engine.SetImage(picture)
@@ -97,8 +98,7 @@ class Engines:
 
     def _new_engine(self) -> Any:
         os.environ["OMP_THREAD_LIMIT"] = "1"  # two pictures at once use both cores better than two threads
-        import tesserocr
-
+        tesserocr = load_module("tesserocr")
         return tesserocr.PyTessBaseAPI(path=str(self.folder), lang=self.languages, psm=tesserocr.PSM.AUTO)
 
     @contextmanager

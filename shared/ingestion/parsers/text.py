@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from charset_normalizer import from_bytes
+
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
 from shared.platform.errors import BadDocumentError
@@ -108,8 +110,6 @@ def find_encoding(path: Path, declared: str | None = None) -> str:
 
 
 def _guessed_encoding(path: Path) -> str:
-    from charset_normalizer import from_bytes
-
     with path.open("rb") as file:
         sample = file.read(_SAMPLE_BYTES)
     if len(sample) == _SAMPLE_BYTES:  # a character of several bytes must not be cut

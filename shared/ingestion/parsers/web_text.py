@@ -8,6 +8,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+from selectolax.lexbor import LexborHTMLParser
+
 from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.html import declared_text, flattened, parse_html_text
 from shared.ingestion.registry import MAGIC_BYTES, Parser, check_content
@@ -69,8 +71,6 @@ def read_page_text(path: Path, filename: str, charset: str | None = None) -> Pag
 
 def _published_and_main(content: str) -> tuple[str | None, str | None]:
     """The page's date, and the HTML of its main part if it marks one."""
-    from selectolax.lexbor import LexborHTMLParser
-
     tree = LexborHTMLParser(content)
     articles = tree.css("article")
     main = tree.css_first("main") or (articles[0] if len(articles) == 1 else None)

@@ -10,8 +10,10 @@ from datetime import date, datetime, time
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import ZipFile
+
+from openpyxl import Workbook, load_workbook
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
@@ -20,10 +22,6 @@ from shared.ingestion.parsers.tables import table_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title
 from shared.platform.errors import BadDocumentError
 from shared.tables.loader import TableFile, continues_header, joined_header
-
-if TYPE_CHECKING:
-    from openpyxl import Workbook
-
 
 _FIGURE = re.compile(r"[-+−(]?[$€£]?\d[\d.,:%\s/-]*\)?\Z")
 _LINES_PER_PARAGRAPH = 50
@@ -43,8 +41,6 @@ def parse_xlsx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
     Raises:
         BadDocumentError: not a workbook, encrypted, damaged, or a decompression bomb.
     """
-    from openpyxl import load_workbook
-
     opener = partial(load_workbook, read_only=True, data_only=True, keep_links=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl's, on features that hold no text
@@ -52,7 +48,7 @@ def parse_xlsx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
             return _read(workbook, path, list(notes), (context or ParseContext()).tables)
 
 
-def _read(workbook: "Workbook", path: Path, notes: list[str], tables: TableFile | None) -> ParsedDocument:
+def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | None) -> ParsedDocument:
     elements: list[Element] = []
     places = _Places()
     for number, sheet in enumerate(workbook.worksheets, start=1):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from shared.platform.calls import Deadline, Dependency, RateGate, call_within
+from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError, ModelFixableError, OutputCutError
 from shared.platform.language_models.chat_request import (
     ChatRequest,
@@ -30,7 +31,7 @@ from shared.platform.language_models.chat_request import (
     with_distinct_ids,
 )
 from shared.platform.language_models.endpoint import model_errors, not_the_protocol
-from shared.platform.language_models.features import Efforts, Feature, FeatureMemory
+from shared.platform.language_models.features import FeatureMemory
 from shared.platform.language_models.models import (
     CallLimits,
     DeployedModel,
@@ -51,6 +52,7 @@ from shared.platform.language_models.prompted import (
     read_output,
     with_calls_read,
 )
+from shared.platform.language_models.protocol import Efforts, Feature
 from shared.platform.telemetry import get_logger, tell_usage
 from shared.platform.tracing import note_usage
 
@@ -58,8 +60,6 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
     from openai.types.chat import ChatCompletionChunk
     from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
-
-    from shared.platform.connections import Connection
 
 
 @dataclass

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from shared.platform.errors import ModelFixableError
 from shared.platform.language_models.endpoint import filtered
-from shared.platform.language_models.features import Feature
 from shared.platform.language_models.models import (
     Message,
     ModelTurn,
@@ -26,6 +25,8 @@ from shared.platform.language_models.prompted import (
     whole_text,
     without_thoughts,
 )
+from shared.platform.language_models.protocol import Feature
+from shared.platform.loading import load
 
 if TYPE_CHECKING:
     from openai.types import CompletionUsage
@@ -103,10 +104,8 @@ def read_usage(usage: "CompletionUsage | None") -> ModelUsage | None:
 
 def output_format(output: type[BaseModel]) -> dict[str, Any]:
     """Return `response_format` for structured output with a strict schema."""
-    from openai import pydantic_function_tool
-
     # The SDK's public API makes strict schemas for tool arguments only; output follows the same rules.
-    schema = pydantic_function_tool(output)["function"].get("parameters")
+    schema = load("openai", "pydantic_function_tool")(output)["function"].get("parameters")
     definition = {"name": output.__name__, "schema": schema, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": definition}}
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from shared.platform.calls import Deadline, Dependency, RateGate, call_within
 from shared.platform.concurrency import run_together
+from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError, DependencyError
 from shared.platform.language_models.endpoint import model_errors
-from shared.platform.language_models.features import Feature, FeatureMemory
+from shared.platform.language_models.features import FeatureMemory
 from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.language_models.protocol import Feature
 from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types import CreateEmbeddingResponse
-
-    from shared.platform.connections import Connection
 
 MODEL_SETTING = "EMBEDDING_MODEL"
 BATCH_TEXTS = 64  # 64 blocks of 500 tokens stay far below Azure OpenAI's 300,000 tokens a request

@@ -13,7 +13,7 @@ from shared.platform.calls import (
     timed_out,
     unreachable,
 )
-from shared.platform.connections import Connection, Credentials, credential_modules
+from shared.platform.connections import IDENTITY_SDK, Connection, Credentials, credential_modules
 from shared.platform.errors import (
     ConfigurationError,
     DependencyError,
@@ -22,6 +22,7 @@ from shared.platform.errors import (
     ModelFixableError,
     PayloadTooLargeError,
 )
+from shared.platform.loading import load, load_module
 from shared.platform.settings import Settings
 from shared.platform.telemetry import redact
 
@@ -39,14 +40,13 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
     models = settings.models
 
     def make() -> "AsyncOpenAI":
-        from openai import AsyncOpenAI
-
+        make_client: type[AsyncOpenAI] = load("openai", "AsyncOpenAI")
         # calls.py retries: the SDK's retries would exceed the call's limit.
         if models.in_azure:
             endpoint = (models.azure_openai_endpoint or "").rstrip("/").removesuffix(_AZURE_V1) + _AZURE_V1
             key = models.azure_openai_api_key or _tokens(endpoint, credentials)
-            return AsyncOpenAI(base_url=endpoint, api_key=key, max_retries=0)
-        return AsyncOpenAI(
+            return make_client(base_url=endpoint, api_key=key, max_retries=0)
+        return make_client(
             base_url=models.openai_base_url, api_key=models.openai_api_key or _NO_KEY, max_retries=0
         )
 
@@ -55,9 +55,10 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
 
 
 def _tokens(endpoint: str, credentials: Credentials) -> Callable[[], Awaitable[str]]:
-    from azure.identity.aio import get_bearer_token_provider
-
-    return get_bearer_token_provider(credentials.identity(endpoint, "AZURE_OPENAI_API_KEY"), _AZURE_SCOPE)
+    provider: Callable[[], Awaitable[str]] = load(IDENTITY_SDK, "get_bearer_token_provider")(
+        credentials.identity(endpoint, "AZURE_OPENAI_API_KEY"), _AZURE_SCOPE
+    )
+    return provider
 
 
 _MAX_MESSAGE_CHARS = 300
@@ -70,13 +71,11 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
     """Translate exceptions of the openai SDK raised in the block. `model_setting` is the variable that names
     the model.
     """
-    from openai import OpenAIError
-
     try:
         yield
     except GroundworkError:  # already ours; one of them is also a ValueError
         raise
-    except OpenAIError as error:
+    except load("openai", "OpenAIError") as error:
         raise from_openai(error, dependency, model_setting) from None
     except JSONDecodeError:  # raised by the SDK if the response is truncated or isn't JSON
         raise unreachable(dependency) from None
@@ -89,14 +88,13 @@ def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
 
 def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str) -> GroundworkError:
     """Return our error for an exception of the SDK."""
-    from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
-
+    openai = load_module("openai")
     match error:
-        case APITimeoutError():
+        case openai.APITimeoutError():
             return timed_out(dependency)
-        case APIStatusError():
+        case openai.APIStatusError():
             return _from_status(error, dependency, model_setting)
-        case APIError() if not isinstance(error, APIConnectionError):
+        case openai.APIError() if not isinstance(error, openai.APIConnectionError):
             return _from_stream(error, dependency)
     return unreachable(dependency)
 

@@ -7,53 +7,18 @@ that a request that is wrong for another reason disables nothing.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from shared.platform.calls import Deadline
+from shared.platform.language_models.protocol import ALL_FEATURES, Effort, Feature
+from shared.platform.loading import load
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import outgoing
 
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-    from shared.platform.calls import Deadline
-
 Answer = TypeVar("Answer")
-
-Effort = Literal["none", "minimal", "low", "medium", "high"]
-"""How much a reasoning model may think, unseen and paid for, before it answers."""
-
-
-@dataclass(frozen=True)
-class Efforts:
-    """Reasoning effort by kind of call; None = the model's default.
-
-    Attributes:
-        tools: turns with tools.
-        short: plans, rewritten questions, repairs, relevance judgements, summaries of turns.
-        writing: everything else: reports, summaries of documents, descriptions.
-    """
-
-    tools: Effort | None = None
-    short: Effort | None = None
-    writing: Effort | None = None
-
-
-Feature = Literal[
-    "json_schema",  # response_format of that type
-    "json_object",  # response_format of that type
-    "tools",  # tools, tool_choice, messages of role tool
-    "stream_usage",  # stream_options: token usage at the end of a stream
-    "max_completion_tokens",  # the newer name of the output limit
-    "max_tokens",  # its older name
-    "reasoning_effort",  # how much the model may reason
-    "system_role",  # messages of role system
-    "images",  # pictures as parts of a message
-    "base64_vectors",  # encoding_format of embeddings
-    "dimensions",  # vectors shortened on request
-]
-
-ALL_FEATURES: frozenset[Feature] = frozenset(get_args(Feature))
 
 # OpenAI and LM Studio use 400, OpenRouter 404, servers built on pydantic 422, llama.cpp 501.
 _REFUSALS = frozenset({400, 404, 422, 501})
@@ -116,7 +81,7 @@ class FeatureMemory:
         create: Callable[..., Awaitable[Answer]],
         model: str,
         render: "Callable[[frozenset[Feature]], tuple[dict[str, Any], frozenset[Feature]]]",
-        deadline: "Deadline",
+        deadline: Deadline,
         effort: Effort | None = None,
     ) -> "tuple[Answer, frozenset[Feature]]":
         """Send a request, again without each feature that the endpoint refuses. Return the response and the
@@ -127,8 +92,6 @@ class FeatureMemory:
             effort: reasoning effort. An endpoint that rejects `minimal` or `none` gets the other one, then no
                 effort. None = send none.
         """
-        from openai import APIStatusError
-
         features = self._features
         refused: set[Effort] = set()
         while True:
@@ -143,7 +106,7 @@ class FeatureMemory:
                     answer = await create(
                         model=model, timeout=timeout_s, extra_headers=outgoing(), **arguments
                     )
-            except APIStatusError as error:
+            except load("openai", "APIStatusError") as error:
                 missing = self.refused(error, used)
                 if missing is None:
                     raise

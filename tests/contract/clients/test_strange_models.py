@@ -16,8 +16,9 @@ from shared.platform.errors import (
 )
 from shared.platform.language_models.chat_model import ROOM_TOKENS, OpenAIChatModel
 from shared.platform.language_models.embeddings import OpenAIEmbedder
-from shared.platform.language_models.features import Efforts, FeatureMemory
+from shared.platform.language_models.features import FeatureMemory
 from shared.platform.language_models.models import CallLimits, Message, Picture, Prompt, ToolDefinition
+from shared.platform.language_models.protocol import Efforts
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.contract.clients.test_chat_model import read_into

@@ -10,8 +10,8 @@ from PIL import Image
 from shared.documents.figure_store import picture_blob
 from shared.documents.ids import version_folder
 from shared.platform.language_models.chat_request import conversation_request
-from shared.platform.language_models.features import ALL_FEATURES
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture, ToolCall
+from shared.platform.language_models.protocol import ALL_FEATURES
 from shared.platform.names import WORK
 from shared.runs.metering import PICTURE_TOKENS, MeteredChatModel, TokenMeter
 from shared.runs.models import RunView

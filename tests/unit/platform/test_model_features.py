@@ -6,7 +6,8 @@ import httpx2
 import pytest
 from openai import APIStatusError
 
-from shared.platform.language_models.features import ALL_FEATURES, Feature, FeatureMemory
+from shared.platform.language_models.features import FeatureMemory
+from shared.platform.language_models.protocol import ALL_FEATURES, Feature
 
 # Wordings of OpenAI, Azure, OpenRouter, LM Studio, Ollama, vLLM, FastAPI, Gemini as their users report them.
 REFUSALS: list[tuple[int, Any, Feature]] = [

@@ -14,7 +14,6 @@ from shared.platform.language_models.chat_request import (
     output_request,
     prompt_request,
 )
-from shared.platform.language_models.features import ALL_FEATURES
 from shared.platform.language_models.models import Message, ModelTurn, Prompt, ToolCall, ToolDefinition
 from shared.platform.language_models.prompted import (
     DeltaText,
@@ -26,6 +25,7 @@ from shared.platform.language_models.prompted import (
     with_calls_read,
     without_thoughts,
 )
+from shared.platform.language_models.protocol import ALL_FEATURES
 
 WRENCH = "\U0001f527"
 
