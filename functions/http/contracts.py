@@ -4,15 +4,13 @@ The routers of `functions/` are the only registry of the API: `contract` hangs a
 app checks requests against it, and the OpenAPI description is made from it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi._compat import ModelField
-from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, TypeAdapter
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 
 from functions.http.models import CachedHeaders, IfMatchHeaders, KeyHeaders
 from shared.platform.errors import (
@@ -137,7 +135,7 @@ class Operation:
         name: of the function; becomes the operationId.
         tag: the group in which the page shows it.
         body: model of the JSON body; `query` of the query parameters.
-        path: schemas of the names in the route, in order.
+        names: names in the route, in order.
     """
 
     method: str
@@ -145,10 +143,11 @@ class Operation:
     name: str
     tag: str
     summary: str
+    endpoint: Callable[..., Any]
     contract: Contract
     body: Shape | None
     query: Shape | None
-    path: Mapping[str, Json]
+    names: tuple[str, ...]
 
     @classmethod
     def of(cls, route: APIRoute) -> "Operation":
@@ -159,21 +158,17 @@ class Operation:
             name=route.name,
             tag=str(route.tags[0]),
             summary=route.summary or "",
+            endpoint=route.endpoint,
             contract=contract_of(route),
             body=body_of(route),
             query=query_of(route),
-            path=_path_of(route),
+            names=tuple(part[1:-1] for part in route.path_format.split("/") if part[:1] == "{"),
         )
 
     @property
     def is_openai(self) -> bool:
         """Whether its errors have the shape of OpenAI's protocol."""
         return f"/api/{self.route}".startswith(OPENAI_PREFIX)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names in the route, in order."""
-        return tuple(self.path)
 
     @property
     def replies(self) -> tuple[Reply, ...]:
@@ -208,18 +203,6 @@ class Operation:
             yield IdempotencyKeyReusedError
         if self.contract.headers is IfMatchHeaders:
             yield PreconditionFailedError
-
-
-def _path_of(route: APIRoute) -> Mapping[str, Json]:
-    # With those that only a dependency takes; names of paths are names of no other parameter.
-    fields = {one.alias: one.field_info for one in get_flat_params(route.dependant)}
-    names = (part[1:-1] for part in route.path_format.split("/") if part[:1] == "{")
-    return {name: _schema_of(fields[name]) for name in names}
-
-
-def _schema_of(field: FieldInfo) -> Json:
-    schema = TypeAdapter[Any](Annotated[field.annotation, field]).json_schema()  # type: ignore[arg-type]
-    return {name: value for name, value in schema.items() if name != "title"}
 
 
 _IDS_IN_HEADERS = {"run_id": "X-Run-Id"}  # a stream's body has no JSON

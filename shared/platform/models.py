@@ -11,7 +11,14 @@ class Model(BaseModel):
 
     # Validators are built on first use: building all of them would add 50 ms to a cold start.
     # Errors are logged and must not quote a value, which could be document text.
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, hide_input_in_errors=True)
+    # The schema of a reply requires fields with defaults, too: they are always sent.
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        defer_build=True,
+        hide_input_in_errors=True,
+        json_schema_serialization_defaults_required=True,
+    )
 
     @classmethod
     def from_stored(cls, stored: str | bytes) -> Self:

@@ -1,12 +1,14 @@
-"""The OpenAPI 3.1 description, made from the registry of calls and the models that they name. Pure."""
+"""The OpenAPI 3.1 description: FastAPI's, with the replies and errors of the routes' contracts. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from functions.http.application import routes_of
 from functions.http.contracts import JSON, PROBLEM, Operation, Reply, Shape, links_of
@@ -30,30 +32,9 @@ from shared.platform.errors import (
 )
 
 Json = dict[str, Any]
+_SCHEMAS = "#/components/schemas/"
 _MARK = "\n\nAttributes:\n"
 _ENTRY = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.*(?:\n {8}.*)*)", re.MULTILINE)
-
-
-def attributed(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a model, with what its docstring says of a field at that field."""
-    about, mark, listed = schema.get("description", "").partition(_MARK)
-    if not mark:
-        return schema
-    said = {
-        name: " ".join(text.split()) for names, text in _ENTRY.findall(listed) for name in names.split(", ")
-    }
-    return _described({**schema, "description": about}, said)
-
-
-def _described(schema: Json, said: Mapping[str, str]) -> Json:
-    if "properties" not in schema:
-        return schema
-    properties = {
-        name: {"description": said[name], **field} if name in said else field
-        for name, field in schema["properties"].items()
-    }
-    return {**schema, "properties": properties}
-
 
 VERSION = "0.1.0"  # as pyproject.toml
 
@@ -78,10 +59,8 @@ _SECURITY: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-_ALWAYS = (DefectError, ConfigurationError)
-_ENDED = ("4XX", "5XX")
-
-_IN_NEED = (
+_ALL_ROUTES = (DefectError, ConfigurationError)
+_ROUTES_WITH_IDENTITY = (
     NotAuthenticatedError,
     AccessDeniedError,
     AuthenticationError,
@@ -90,35 +69,15 @@ _IN_NEED = (
     RateLimitError,
     CallTimeoutError,
 )
+_LIMITED_ROUTES = (TooManyRequestsError, DailyLimitError, TooManyRunsError)
 
-_HEADERS_OF_ERRORS: Mapping[int, tuple[str, ...]] = {
+_ERROR_HEADERS: Mapping[int, tuple[str, ...]] = {
     401: ("WWW-Authenticate",),
     413: ("X-Max-Body-Bytes",),
+    429: ("Retry-After",),
     503: ("Retry-After",),
 }
-
-_OF_LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-
-
-class _Schemas(GenerateJsonSchema):
-    """As pydantic makes them, but for what says nothing, or less than it could.
-
-    An answer holds every field, also those that have a default. Titles only repeat names. An empty text as
-    default says that a field may be left out, also where it could not be sent.
-    """
-
-    def field_is_required(self, field: Any, *arguments: Any, **keywords: Any) -> bool:
-        required = super().field_is_required(field, *arguments, **keywords)
-        always_sent = self.mode == "serialization" and "serialization_exclude_if" not in field
-        return bool(required or always_sent)
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-    def default_schema(self, schema: Any) -> Json:
-        made: Json = super().default_schema(schema)
-        tells = self.mode == "validation" and made.get("default") != ""
-        return {name: value for name, value in made.items() if name != "default" or tells}
+_LIMIT_HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 
 def operations_of(app: FastAPI) -> list[Operation]:
@@ -128,195 +87,243 @@ def operations_of(app: FastAPI) -> list[Operation]:
 
 def describe(app: FastAPI) -> Json:
     """Return the OpenAPI description of an app's API, as plain JSON."""
-    return Description(operations_of(app)).document()
+    return describe_operations(operations_of(app))
 
 
-class Description:
-    """Builds the document for some operations."""
-
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        """`operations` in the order in which they are to be shown."""
-        self._operations = operations
-        self._references, self._schemas = _schemas_of(operations)
-        self._problems: dict[str, Json] = {}
-
-    def document(self) -> Json:
-        """The whole description, as plain JSON."""
-        paths: dict[str, Json] = {}
-        for operation in self._operations:
-            paths.setdefault(f"/{operation.route}", {})[operation.method.lower()] = self._call(operation)
-        tags = dict.fromkeys(operation.tag for operation in self._operations)
-        return {
-            "openapi": "3.1.0",
-            "info": {"title": "Groundwork", "version": VERSION, "description": ABOUT},
-            "servers": [{"url": "/api"}],
-            "security": [{name: []} for name in _SECURITY],
-            "tags": [{"name": tag} for tag in tags],
-            "paths": paths,
-            "components": {
-                "schemas": self._schemas,
-                "examples": dict(sorted(self._problems.items())),
-                "securitySchemes": {name: dict(scheme) for name, scheme in _SECURITY.items()},
-            },
-        }
-
-    def _call(self, operation: Operation) -> Json:
-        call: Json = {
-            "operationId": operation.name,
-            "tags": [operation.tag],
-            "summary": operation.summary,
-            "parameters": list(_parameters(operation)),
-            "responses": self._responses(operation),
-        }
-        if operation.contract.is_open:
-            call["security"] = []
-        body = self._body(operation)
-        if body is not None:
-            call["requestBody"] = body
-        return call
-
-    def _body(self, operation: Operation) -> Json | None:
-        shape = operation.body or operation.contract.form
-        if shape is None:
-            return None
-        media_type = JSON if operation.body else "multipart/form-data"
-        return {"required": True, "content": {media_type: self._content(shape, "validation", True)}}
-
-    def _responses(self, operation: Operation) -> dict[str, Json]:
-        responses: dict[str, Json] = {
-            str(reply.status): self._reply(reply, operation) for reply in operation.replies
-        }
-        for status, errors in _by_status(operation).items():
-            problem = self._problem(operation, errors)
-            response = responses.setdefault(str(status), {"description": "", "content": {}})
-            said = [response["description"], *(_said(error) for error in errors)]
-            response["description"] = " ".join(text for text in said if text)
-            response["content"] = {**response["content"], **problem}
-            if status in _HEADERS_OF_ERRORS:
-                response["headers"] = _headers(_HEADERS_OF_ERRORS[status])
-        if operation.contract.costs:
-            self._add_limits(operation, responses)
-        if operation.contract.ends_as is not None:
-            self._add_ends(responses, operation.contract.ends_as)
-        return dict(sorted(responses.items()))
-
-    def _add_limits(self, operation: Operation, responses: dict[str, Json]) -> None:
-        """Calls that are counted: a refusal more, and what is left on each answer."""
-        said = " ".join(_said(error) for error in (TooManyRequestsError, DailyLimitError, TooManyRunsError))
-        headers = _headers(("Retry-After",))
-        problem = self._problem(operation, (TooManyRequestsError, DailyLimitError, TooManyRunsError))
-        responses["429"] = {"description": said, "content": problem, "headers": headers}
-        for status, response in responses.items():
-            if status[0] == "2" or status == "429":
-                response["headers"] = {**response.get("headers", {}), **_headers(_OF_LIMITS)}
-
-    def _add_ends(self, responses: dict[str, Json], shape: Shape) -> None:
-        """What was begun may end with any error: then its status is the answer's."""
-        ended = {JSON: self._content(shape, "serialization")}
-        for status in _ENDED:
-            responses[status] = {
-                "description": "It ended with this error; `error` says why.",
-                "content": dict(ended),
-            }
-        for status, response in responses.items():
-            if status[0] in "45" and status not in (*_ENDED, "401"):
-                response["content"] = {**response["content"], **ended}
-
-    def _problem(self, operation: Operation, errors: Iterable[type[GroundworkError]]) -> Json:
-        """Return the content of a refusal, by its media type."""
-        if operation.is_openai:
-            return {JSON: self._content(CompletionFailure, "serialization")}
-        examples = {}
-        for error in errors:
-            self._problems[error.code] = {"value": _refusal(error)}
-            examples[error.code] = {"$ref": f"#/components/examples/{error.code}"}
-        return {PROBLEM: {**self._content(Problem, "serialization"), "examples": examples}}
-
-    def _reply(self, reply: Reply, operation: Operation) -> Json:
-        response: Json = {"description": reply.description}
-        if links := links_of(reply, operation, self._operations):
-            response["links"] = links
-        if reply.headers:
-            response["headers"] = _headers(reply.headers)
-        if reply.contents:
-            response["content"] = {
-                media_type: self._content(shape, "serialization", True)
-                for media_type, shape in reply.contents
-            }
-        return response
-
-    def _content(self, shape: Shape | None, mode: JsonSchemaMode, has_example: bool = False) -> Json:
-        """A schema by reference, perhaps with an example; bytes have none (OpenAPI 3.1.0, 4.8.14.2)."""
-        if shape is None:
-            return {}
-        reference = self._references[shape, mode]
-        if not has_example:
-            return {"schema": reference}
-        name = reference["$ref"].rpartition("/")[2]
-        return {"schema": reference, "example": example_of(name, self._schemas)}
-
-
-def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, JsonSchemaMode], Json], Json]:
-    wanted: dict[tuple[Shape, JsonSchemaMode], None] = {
-        (Problem, "serialization"): None,
-        (CompletionFailure, "serialization"): None,
-    }
-    for operation in operations:
-        for shape in (operation.body, operation.contract.form):
-            if shape is not None:
-                wanted[shape, "validation"] = None
-        shown = [shape for reply in operation.replies for _, shape in reply.contents]
-        for shape in (*shown, operation.contract.ends_as):
-            if shape is not None:
-                wanted[shape, "serialization"] = None
-    references, definitions = models_json_schema(
-        list(wanted), ref_template="#/components/schemas/{model}", schema_generator=_Schemas
+def describe_operations(operations: Sequence[Operation]) -> Json:
+    """Return the description of some operations, in the order in which they are to be shown."""
+    document: Json = get_openapi(
+        title="Groundwork",
+        version=VERSION,
+        description=ABOUT,
+        routes=[_described_route(operation, operations) for operation in operations],
+        tags=[{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations)],
+        servers=[{"url": "/api"}],
     )
-    made: dict[str, Json] = definitions["$defs"]
-    described = {model: attributed(schema) for model, schema in made.items()}
-    return references, described  # type: ignore[return-value]
+    components = document["components"]
+    schemas = {**components["schemas"], **_schemas_of(operations)}
+    for name in ("HTTPValidationError", "ValidationError"):  # of FastAPI, whose errors are not sent
+        schemas.pop(name, None)
+    components["schemas"] = {name: attributed(_tidied(schema)) for name, schema in sorted(schemas.items())}
+    components["examples"] = _error_examples(operations)
+    components["securitySchemes"] = {name: dict(scheme) for name, scheme in _SECURITY.items()}
+    document["security"] = [{name: []} for name in _SECURITY]
+    for operation in operations:
+        call = document["paths"][f"/{operation.route}"][operation.method.lower()]
+        _complete(call, operation, components["schemas"])
+    return document
 
 
-def _parameters(operation: Operation) -> Iterable[Json]:
-    for name, schema in operation.path.items():
-        example = example_values()[f"path.{name}"]
-        yield {"name": name, "in": "path", "required": True, "example": example, **_shown(schema)}
-    for place, shape in (("query", operation.query), ("header", operation.contract.headers)):
+def attributed(schema: Json) -> Json:
+    """Move the attributes that a model's docstring lists to the descriptions of its fields."""
+    description, mark, attributes = schema.get("description", "").partition(_MARK)
+    if not mark:
+        return schema
+    texts = {
+        name: " ".join(text.split())
+        for names, text in _ENTRY.findall(attributes)
+        for name in names.split(", ")
+    }
+    described: Json = {**schema, "description": description}
+    if "properties" in schema:
+        described["properties"] = {
+            name: {"description": texts[name], **field} if name in texts else field
+            for name, field in schema["properties"].items()
+        }
+    return described
+
+
+def _described_route(operation: Operation, operations: Sequence[Operation]) -> APIRoute:
+    """Return a route for FastAPI's generator. The app's own routes declare no responses: building their
+    validators would delay a worker's first request.
+    """
+    route = APIRoute(
+        f"/{operation.route}",
+        operation.endpoint,
+        methods=[operation.method],
+        operation_id=operation.name,
+        tags=[operation.tag],
+        summary=operation.summary,
+        status_code=operation.replies[0].status,
+        response_class=Response,
+        response_model=None,
+        responses=_responses(operation, operations),
+        openapi_extra=_extra(operation),
+    )
+    route.description = ""  # a handler's docstring is for its developers
+    return route
+
+
+def _extra(operation: Operation) -> Json:
+    """Return what FastAPI can't read from the signature: headers, and bodies that the handler reads."""
+    extra: Json = {}
+    if shape := operation.contract.headers:
+        extra["parameters"] = [
+            {"name": name, "in": "header", "required": False, **_shown(schema)}
+            for name, schema in _fields(shape).items()
+        ]
+    for media_type, shape in (
+        (JSON, operation.contract.body),
+        ("multipart/form-data", operation.contract.form),
+    ):
         if shape is not None:
-            required = shape.model_json_schema().get("required", ())
-            for name, schema in _fields(shape).items():
-                example = example_values().get(f"{shape.__name__}.{name}")
-                shown = _shown(schema) if example is None else {**_shown(schema), "example": example}
-                yield {"name": name, "in": place, "required": name in required, **shown}
+            extra["requestBody"] = {"required": True, "content": {media_type: _content(shape)}}
+    if operation.contract.is_open:
+        extra["security"] = []
+    return extra
 
 
-def _headers(names: Iterable[str]) -> Json:
-    known = _fields(ReplyHeaders)
-    # Required by none: `Retry-After` comes only where it is known, and proxies take headers away.
-    return {name: _shown(known[name]) for name in names}
+def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[int | str, Json]:
+    responses: dict[int | str, Json] = {
+        reply.status: _reply(reply, operation, operations) for reply in operation.replies
+    }
+    for status, errors in _errors_of(operation).items():
+        response = responses.setdefault(status, {"description": "", "content": {}})
+        texts = [response["description"], *(_text_of(error) for error in errors)]
+        response["description"] = " ".join(filter(None, texts))
+        response["content"] = {**response["content"], **_problem(operation, errors)}
+        if status in _ERROR_HEADERS:
+            response["headers"] = _headers(_ERROR_HEADERS[status])
+    if operation.contract.costs:
+        for code, response in responses.items():
+            if code == 429 or int(code) < 300:
+                response["headers"] = {**response.get("headers", {}), **_headers(_LIMIT_HEADERS)}
+    if (shape := operation.contract.ends_as) is not None:
+        _add_late_errors(responses, shape)
+    return responses
 
 
-def _fields(shape: type[BaseModel]) -> dict[str, Json]:
-    properties: dict[str, Json] = shape.model_json_schema(schema_generator=_Schemas)["properties"]
-    return properties
+def _add_late_errors(responses: dict[int | str, Json], shape: Shape) -> None:
+    """Add the body of work that was started and ended with an error, whose status the response has."""
+    body = {JSON: _content(shape)}
+    for status, response in responses.items():
+        if int(status) >= 400 and status != 401:
+            response["content"] = {**response["content"], **body}
+    for name in ("4XX", "5XX"):
+        responses[name] = {
+            "description": "It ended with this error; `error` says why.",
+            "content": dict(body),
+        }
 
 
-def _shown(schema: Json) -> Json:
-    """A parameter's own words, and its schema."""
-    kept = {name: value for name, value in schema.items() if name != "description"}
-    return {"description": schema["description"], "schema": kept}
+def _reply(reply: Reply, operation: Operation, operations: Sequence[Operation]) -> Json:
+    response: Json = {"description": reply.description}
+    if links := links_of(reply, operation, operations):
+        response["links"] = links
+    if reply.headers:
+        response["headers"] = _headers(reply.headers)
+    if reply.contents:
+        response["content"] = {media_type: _content(shape) for media_type, shape in reply.contents}
+    return response
 
 
-def _by_status(operation: Operation) -> dict[int, list[type[GroundworkError]]]:
-    errors = (*operation.all_errors, *_ALWAYS, *(() if operation.contract.is_open else _IN_NEED))
+def _problem(operation: Operation, errors: Iterable[type[GroundworkError]]) -> Json:
+    if operation.is_openai:
+        return {JSON: _content(CompletionFailure)}
+    examples = {error.code: {"$ref": f"#/components/examples/{error.code}"} for error in errors}
+    return {PROBLEM: {**_content(Problem), "examples": examples}}
+
+
+def _content(shape: Shape | None) -> Json:
+    """Return a media type with its schema; bytes have none (OpenAPI 3.1.0, 4.8.14.2)."""
+    return {} if shape is None else {"schema": {"$ref": f"{_SCHEMAS}{shape.__name__}"}}
+
+
+def _errors_of(operation: Operation) -> dict[int, list[type[GroundworkError]]]:
+    contract = operation.contract
+    errors = (
+        *operation.all_errors,
+        *_ALL_ROUTES,
+        *(() if contract.is_open else _ROUTES_WITH_IDENTITY),
+        *(_LIMITED_ROUTES if contract.costs else ()),
+    )
     by_status: dict[int, list[type[GroundworkError]]] = {}
     for error in dict.fromkeys(errors):
         by_status.setdefault(error.status, []).append(error)
     return by_status
 
 
-def _refusal(error: type[GroundworkError]) -> Json:
-    """Problem details as the error has them."""
+def _schemas_of(operations: Sequence[Operation]) -> dict[str, Json]:
+    """Return the schemas of models that only references name, so that FastAPI doesn't see them."""
+    models: dict[tuple[Shape, JsonSchemaMode], None] = {
+        (Problem, "serialization"): None,
+        (CompletionFailure, "serialization"): None,
+    }
+    for operation in operations:
+        contract = operation.contract
+        sent = [*(shape for reply in operation.replies for _, shape in reply.contents), contract.ends_as]
+        models |= {(shape, "serialization"): None for shape in sent if shape}
+        models |= {(shape, "validation"): None for shape in (contract.body, contract.form) if shape}
+    _, schemas = models_json_schema(list(models), ref_template=f"{_SCHEMAS}{{model}}")
+    definitions: dict[str, Json] = schemas["$defs"]
+    return definitions
+
+
+def _tidied(schema: Any) -> Any:
+    """Leave out what repeats the field's name, and defaults that nobody can send or that are always sent."""
+    if isinstance(schema, list):
+        return [_tidied(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tidied = {
+        name: _tidied(value)
+        for name, value in schema.items()
+        if not (name == "title" and isinstance(value, str)) and (name, value) != ("default", "")
+    }
+    for name in tidied.get("required", ()):
+        tidied["properties"][name].pop("default", None)
+    return tidied
+
+
+def _complete(call: Json, operation: Operation, schemas: Mapping[str, Json]) -> None:
+    """Add examples, which FastAPI would strip of nulls, and remove FastAPI's own error."""
+    query = operation.query.__name__ if operation.query else ""
+    places = {"path": "path", "query": query}
+    for parameter in call.setdefault("parameters", []):
+        parameter["schema"] = _tidied(parameter["schema"])
+        parameter["schema"].pop("description", None)
+        shape = places.get(parameter["in"]) or operation.contract.headers.__name__  # type: ignore[union-attr]
+        if (example := example_values().get(f"{shape}.{parameter['name']}")) is not None:
+            parameter["example"] = example
+    successes = [call["responses"][str(reply.status)] for reply in operation.replies]
+    for holder in (*successes, call.get("requestBody", {})):
+        for media_type, content in holder.get("content", {}).items():
+            if media_type != PROBLEM and "schema" in content:
+                name = content["schema"]["$ref"].rpartition("/")[2]
+                content["example"] = example_of(name, schemas)
+    if "ValidationError" in str(call["responses"].get("422")):
+        del call["responses"]["422"]
+
+
+def _fields(shape: type[BaseModel]) -> dict[str, Json]:
+    properties: dict[str, Json] = _tidied(shape.model_json_schema())["properties"]
+    return properties
+
+
+def _shown(schema: Json) -> Json:
+    """Return the description and the schema of a parameter or header."""
+    rest = {name: value for name, value in schema.items() if name != "description"}
+    return {"description": schema["description"], "schema": rest}
+
+
+def _headers(names: Iterable[str]) -> Json:
+    known = _fields(ReplyHeaders)
+    # None is required: `Retry-After` is sent only if it is known, and proxies remove headers.
+    return {name: _shown(known[name]) for name in names}
+
+
+def _error_examples(operations: Sequence[Operation]) -> dict[str, Json]:
+    errors = {
+        error.code: error
+        for operation in operations
+        if not operation.is_openai
+        for errors in _errors_of(operation).values()
+        for error in errors
+    }
+    return {code: {"value": _example_problem(error)} for code, error in sorted(errors.items())}
+
+
+def _example_problem(error: type[GroundworkError]) -> Json:
     return {
         "type": f"urn:groundwork:error:{error.code}",
         "title": error.code,
@@ -326,6 +333,6 @@ def _refusal(error: type[GroundworkError]) -> Json:
     }
 
 
-def _said(error: type[GroundworkError]) -> str:
-    """`NotFoundError`: the first sentence of what the class says of itself."""
+def _text_of(error: type[GroundworkError]) -> str:
+    """Return an error's code and the first line of its docstring."""
     return f"`{error.code}`: {(error.__doc__ or '').strip().splitlines()[0]}"

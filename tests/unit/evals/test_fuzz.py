@@ -12,7 +12,7 @@ from evals.fuzz.generating import requests
 from evals.fuzz.report import as_text, is_clean, report
 from evals.fuzz.sending import Seen, Sender
 from evals.fuzz.things import Things
-from functions.http.openapi.description import Description
+from functions.http.openapi.description import describe_operations
 from tests.api_routes import api_operations
 
 FEW = ("create_thread", "get_threads", "get_thread", "answer_run", "get_health")
@@ -23,7 +23,7 @@ def seen(name: str = "chat", status: int | None = 200, *complaints: str) -> Seen
 
 
 def test_the_same_seed_makes_the_same_requests_of_every_call() -> None:
-    document = Description([one for one in api_operations() if one.name in FEW]).document()
+    document = describe_operations([one for one in api_operations() if one.name in FEW])
     first, second, other = (requests(document, 20, number) for number in (3, 3, 4))
     assert len(first) == 20
     assert {request.name for request in first} == set(FEW)
@@ -94,7 +94,7 @@ def make_wrong_app() -> Iterator[str]:
 
 def test_an_app_that_fails_or_answers_otherwise_is_found(wrong_app: str) -> None:
     names = ("get_health", "get_readiness", "get_threads", "create_thread")
-    document = Description([one for one in api_operations() if one.name in names]).document()
+    document = describe_operations([one for one in api_operations() if one.name in names])
     made = requests(document, 16, 1)
     sender = Sender(wrong_app, {"anna": "x", "ben": "y"}, Things(), 1)
     told = report(

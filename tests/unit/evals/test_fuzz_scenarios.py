@@ -12,7 +12,7 @@ from evals.fuzz import scenarios
 from evals.fuzz.report import is_clean, report
 from evals.fuzz.scenarios import Player, Told
 from evals.fuzz.things import Things
-from functions.http.openapi.description import Description
+from functions.http.openapi.description import describe_operations
 from shared.conversations.models import ThreadView
 from tests.api_routes import api_operations
 
@@ -89,7 +89,7 @@ def app(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def played(url: str, seed: int = 1, count: int = 12) -> Told:
-    document = Description([one for one in api_operations() if one.name in CALLS]).document()
+    document = describe_operations([one for one in api_operations() if one.name in CALLS])
     return Player(document, url, Things(), seed).play(TOKENS, count)
 
 
