@@ -1,4 +1,3 @@
-"""The triggers, one file per resource: parse, call a capability, reply. `http` is the HTTP dialect.
-
-Handlers import capabilities where they use them: a worker that starts waits for nothing it may never need.
+"""The triggers, one file per resource: parse, call a capability, reply. `http` holds
+what HTTP routes share.
 """

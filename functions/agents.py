@@ -21,5 +21,7 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
     ),
 )
 async def get_agents(req: Request) -> Response:
-    """Name, description, tools and proof of each, never its instructions or who else may ask it."""
+    """List the agents that the caller may ask: name, description and tools, but neither instructions nor
+    access.
+    """
     return json_response(list_agents(await caller_of(req), get_settings()))

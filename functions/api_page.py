@@ -1,7 +1,7 @@
-"""The description of the API, and the page to try it on. Open to everybody: neither holds anybody's data.
+"""The OpenAPI description and the page to try it on. Both are public: neither holds user data.
 
-The page is Swagger UI, from files that a pinned package brings along; it loads nothing from elsewhere, and no
-script stands in it, so that its Content-Security-Policy can forbid all others.
+The page is Swagger UI from a pinned package. It loads nothing from other hosts and contains no inline script,
+so its Content-Security-Policy can forbid both.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ ASSETS = ("swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png", "start.
     ),
 )
 async def get_description(req: Request) -> Response:
-    """The OpenAPI 3.1 description of every call."""
+    """Return the OpenAPI 3.1 description of the API."""
     return cached_response(req, await asyncio.to_thread(_description, req.app), "application/json", _HEADERS)
 
 
@@ -55,7 +55,7 @@ async def get_description(req: Request) -> Response:
     ),
 )
 async def get_docs_page(req: Request) -> Response:
-    """The page."""
+    """Return the Swagger UI page."""
     return cached_response(req, await asyncio.to_thread(_file, "page.html"), "text/html", _HEADERS)
 
 
@@ -70,7 +70,7 @@ async def get_docs_page(req: Request) -> Response:
     ),
 )
 async def get_docs_asset(req: Request, asset: http.AssetName) -> Response:
-    """A file of the page."""
+    """Return a script or style sheet of the Swagger UI page."""
     if asset not in ASSETS:
         raise NotFoundError("The page has no such file.", "Open /api/docs.")
     content = await asyncio.to_thread(_file, asset)

@@ -33,7 +33,7 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 async def get_audit_trail(
     req: Request, asked: Annotated[AuditQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """The audit trail of a time, newest first, narrowed to a person, a document or an action."""
+    """List audit entries of a period, newest first, optionally of one person, document or action."""
     until = asked.until or datetime.now(UTC) + timedelta(seconds=1)
     since = asked.since or until - timedelta(days=1)
     if since >= until:
@@ -53,7 +53,7 @@ async def get_audit_trail(
 
 
 async def _names(page: AuditPage, services: Services) -> dict[str, str]:
-    """Return the file names of the documents that entries name first; deleted ones are left out."""
+    """Return the file names of the first documents of each entry. Deleted documents are omitted."""
     doc_ids = dict.fromkeys(doc_id for entry in page.entries for doc_id in entry.doc_ids[:_NAMED])
     states = await run_together(*map(services.documents.get, doc_ids), at_once=_AT_ONCE)
     return {state.doc_id: state.filename for state in states if state is not None and not state.is_deleted}

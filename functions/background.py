@@ -1,6 +1,6 @@
-"""After the turn: a queue remembers answers, another erases threads and people, a timer takes old runs away.
+"""Background work: queues that remember answers and erase data, and the hourly purge.
 
-A message of another kind raises, and ends in the poison queue.
+A message that cannot be parsed raises, and ends in the poison queue.
 """
 
 import uuid
@@ -48,14 +48,14 @@ _FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # before all histories: the client as
 
 
 async def remember_turn(message: func.QueueMessage) -> None:
-    """Remember an answered turn, and summarise its thread when that is due."""
+    """Remember an answered turn, and summarise its thread if that is due."""
     task = RememberTask.from_stored(message.get_body())
     async with trigger_scope("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
         await remember(task, await wiring.ready_services())
 
 
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Erase what was cleared or deleted of a thread, or continue with the erasure of a person."""
+    """Erase the data of a deleted or cleared thread, or continue the erasure of a person."""
     kinds: TypeAdapter[EraseTask | EraseUserTask] = TypeAdapter(EraseTask | EraseUserTask)
     # Unknown fields are ignored, as in `Model.from_stored`.
     task = kinds.validate_json(message.get_body(), extra="ignore")
@@ -82,10 +82,10 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
 
 
 async def keep_tidy(client: df.DurableOrchestrationClient) -> None:
-    """Continue erasures that stopped, and purge what is older than its retention.
+    """Continue interrupted erasures, and purge data older than its retention.
 
     Raises:
-        DependencyError: some purges failed; the others were performed all the same.
+        DependencyError: some purges failed. All others were performed.
     """
     counts: dict[str, int] = {}
     failed: list[str] = []
@@ -108,7 +108,7 @@ async def keep_tidy(client: df.DurableOrchestrationClient) -> None:
 def _purges(
     services: Services, client: df.DurableOrchestrationClient, now: datetime
 ) -> dict[str, Callable[[], Awaitable[int]]]:
-    """Return what each hour does, by the kind of record; each returns how many it dealt with."""
+    """Return the hourly purges by kind of record. Each returns the number of records that it removed."""
     settings, blobs, forget = services.settings, services.blobs, Instances(client).forget
     before_audit = now - timedelta(days=settings.identity.audit_retention_days)
     before_runs = now - timedelta(days=settings.conversations.run_retention_days)
@@ -132,9 +132,9 @@ def _purges(
 
 
 async def revive_instances(client: df.DurableOrchestrationClient) -> None:
-    """Begin again what the host lost a few minutes ago, and what nobody has asked for since.
+    """Restart instances that the host lost a few minutes ago and that no reader has asked for since.
 
-    When it began does not count: an ingestion, a summary or a wait for a person takes longer than that.
+    Instances are selected by their failure rather than by their start, which can be days earlier.
     """
     services, instances = await wiring.ready_services(), Instances(client)
     now = datetime.now(UTC)
@@ -154,10 +154,10 @@ async def revive_instances(client: df.DurableOrchestrationClient) -> None:
 
 
 async def _purge_histories(client: df.DurableOrchestrationClient, before: datetime) -> int:
-    """Take away what the orchestrator keeps of all that ended, ingestions above all; returns how many.
+    """Purge the histories of instances that ended before a time; return their number.
 
-    The client gives up on a call after 240 s, so a backlog is purged in slices of time, each twice as long as
-    the one before it. What a late call has purged stays so: the next hour continues from there.
+    The client gives up on a call after 240 s, so a backlog is purged in periods of time, each twice as long
+    as the one before. A purge that timed out keeps its progress: the next hour continues from there.
     """
     count, end, length = 0, before, timedelta(hours=1)
     while end > _FIRST:

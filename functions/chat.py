@@ -1,4 +1,4 @@
-"""POST /api/chat: a question in; a stream, one JSON answer, or 202 with where to look."""
+"""POST /api/chat: starts a run, and replies with its event stream, its answer as JSON, or 202."""
 
 from contextlib import closing
 from datetime import UTC, datetime
@@ -37,7 +37,9 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
     ),
 )
 async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, client: Durable) -> Response:
-    """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
+    """Start a run. The reply is an event stream unless `stream` is false or `Prefer:
+    respond-async` is set.
+    """
     arrived_at = datetime.now(UTC)  # a process that has just started takes a while to get ready
     question = Question(req, body, user, services, client, arrived_at)
     after = last_event_id(req.headers.get("last-event-id"))

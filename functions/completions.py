@@ -1,7 +1,7 @@
-"""POST /api/v1/chat/completions and GET /api/v1/models: for programs that speak OpenAI's chat protocol.
+"""POST /api/v1/chat/completions and GET /api/v1/models: OpenAI's chat protocol.
 
-The last message of the person is the question. Those before it find the thread that it belongs to; what they
-say beyond that is not read, system messages included: what is answered rests on the documents alone.
+The last user message is the question. The user messages before it identify the thread. All other content,
+system messages included, is ignored: answers rest on documents alone.
 """
 
 import json
@@ -50,12 +50,12 @@ _MARK = re.compile(r" ?\(Source: [^\n]*?\)\[(\d{1,3})\]")
 
 @dataclass(frozen=True)
 class _Completion:
-    """A run that is being told as a completion.
+    """A run whose events are rendered as a completion.
 
     Attributes:
-        events: what it does from now on, by name.
-        address: of the app in a browser.
-        tells_usage: whether its stream ends with the tokens used.
+        events: the remaining events of the run, by name.
+        address: base address of the app in a browser.
+        tells_usage: whether the stream ends with the token usage.
     """
 
     run_id: str
@@ -66,7 +66,7 @@ class _Completion:
     tells_usage: bool = False
 
     def choice(self, kind: str, content: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-        """A completion, or a piece of one."""
+        """Return a completion object, or a chunk of one."""
         part = "message" if kind == "chat.completion" else "delta"
         return {
             "id": f"chatcmpl-{self.run_id}",
@@ -77,7 +77,7 @@ class _Completion:
         }
 
     def chunk(self, content: Mapping[str, Any], finish: str | None = None) -> bytes:
-        """A piece of the stream."""
+        """Encode a chunk of the stream."""
         return _data(self.choice(_CHUNK, content, finish))
 
 
@@ -89,7 +89,7 @@ class _Completion:
     ),
 )
 async def list_models(user: Caller, services: Ready) -> Response:
-    """What can be asked, as models."""
+    """List Groundwork's models and the agents that the caller may ask."""
     about = {"object": "model", "created": 0, "owned_by": "groundwork"}
     known = _models_for(user, services)
     models = [{"id": name, **about, "description": said} for name, said in known.items()]
@@ -114,7 +114,7 @@ async def list_models(user: Caller, services: Ready) -> Response:
 async def complete_chat(
     req: Request, body: CompletionBody, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Answer the last question of a conversation, whole or as it is written."""
+    """Answer the last question of a conversation, streamed if the body says so."""
     arrived_at = datetime.now(UTC)
     if body.model not in (models := _models_for(user, services)):
         raise NotFoundError(f"There is no model {body.model[:64]!r}.", f"Models: {', '.join(models)}.")
@@ -136,22 +136,22 @@ async def complete_chat(
 
 
 def _is_chore(text: str) -> bool:
-    """Whether a chat program wants a title, tags or further questions for a chat, as Open WebUI does.
+    """Return whether a chat program asks for a title, tags or follow-up questions, as Open WebUI does.
 
-    As a question it would be searched for, cost as much as one, and stand among the person's threads.
-    Programs do without: the chat is called by its first question.
+    Answered as a question, it would cost a run and clutter the user's threads. Programs work without the
+    reply: they then name the chat after its first question.
     """
     return text.lstrip().startswith("### Task:") and "<chat_history>" in text
 
 
 def _models_for(user: UserContext, services: Services) -> dict[str, str]:
-    """What the person may ask, with its description: our own models, and agents."""
+    """Return the models and agents that the user may ask, with their descriptions."""
     agents = agents_for(user, services.settings, "openai")
     return {**MODELS, **{agent.name: agent.description for agent in agents}}
 
 
 async def _begun(question: Question, earlier: list[str], model: str) -> _Completion:
-    """The run that answers: a new one, or the one that waits for these words."""
+    """Start a run, or resume the run that waits for this message as its clarification."""
     user, services = question.user, question.services
     turn = await thread_with(earlier, user, services.threads) if earlier else None
     record = await services.runs.get(turn.run_id) if turn else None
@@ -172,7 +172,10 @@ async def _begun(question: Question, earlier: list[str], model: str) -> _Complet
 async def _events(
     frames: AsyncGenerator[NamedFrame, None], asked_step: int
 ) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
-    """The events of a run until it has ended, or asks something after `asked_step`; "" = it is at work."""
+    """Yield names and data of a run's events until it ends or asks a question after `asked_step`.
+
+    A comment, which only keeps the connection open, has the name "".
+    """
     async with aclosing(frames):
         async for name, frame in frames:
             data = json.loads(frame.partition(b"data: ")[2]) if name else {}
@@ -236,7 +239,7 @@ def _data(content: Mapping[str, Any]) -> bytes:
 
 
 def _asked_text(asked: Mapping[str, Any]) -> str:
-    """A question back as a message: the person's next one answers it."""
+    """Render a clarification as a message, which the user's next message answers."""
     options = [one if isinstance(one, str) else ClarificationOption(**one).name for one in asked["options"]]
     listed = "\n".join(f"{number}. {markdown_text(name)}" for number, name in enumerate(options, 1))
     return f"{asked['question']}\n\n{listed}".strip()
@@ -251,7 +254,7 @@ async def _portable(text: str, completion: _Completion) -> str:
 
 
 def _sources(text: str, answer: RunAnswer, completion: _Completion) -> dict[str, Any]:
-    """Return the citations as annotations of the text that was sent, each where its mark stands."""
+    """Return the citations as annotations, each at the position of its mark in the text that was sent."""
     marks = {int(found[1]): found.span() for found in _MARK.finditer(text)}
     annotations = [
         {
@@ -270,14 +273,16 @@ def _sources(text: str, answer: RunAnswer, completion: _Completion) -> dict[str,
 
 
 def _usage(view: RunView) -> dict[str, int]:
-    """The tokens of all the work on an answer. What is not its text counts as read."""
+    """Return the token usage of a run and its sub-agents. Tokens outside the answer's text count as prompt
+    tokens.
+    """
     used = view.answer.tokens if view.answer is not None else 0
     written = min(tokens_of(view.answer.text), used) if view.answer is not None else 0
     return {"prompt_tokens": used - written, "completion_tokens": written, "total_tokens": used}
 
 
 def _own(view: RunView) -> dict[str, Any]:
-    """What the protocol has no field for."""
+    """Return the fields that OpenAI's protocol lacks."""
     own: dict[str, Any] = {"run_id": view.run_id, "thread_id": view.thread_id, "status": view.status}
     if view.answer is not None:
         citations = [cited.model_dump(mode="json") for cited in view.answer.citations]

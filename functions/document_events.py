@@ -1,4 +1,4 @@
-"""GET /api/documents/events: how far documents are, as it changes. Server-sent events, resumable."""
+"""GET /api/documents/events: the progress of documents as resumable server-sent events."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ _MAX_AGE = timedelta(days=1)
 
 @lru_cache(maxsize=1)
 def scans_of(store: DocumentStore) -> SharedScans:
-    """For all streams of this process."""
+    """Return the scans that all streams of this process share."""
     return SharedScans(store)
 
 
@@ -42,7 +42,7 @@ def scans_of(store: DocumentStore) -> SharedScans:
     ),
 )
 async def document_events(req: Request, user: Caller, services: Ready) -> Response:
-    """Documents in work, then every change of a document that the caller may see."""
+    """Stream the documents in progress, then every change to a document that the caller may see."""
     after = _moment(last_event_id(req.headers.get("last-event-id")))
     stream = frames(
         DocumentFeed(scans_of(services.documents), user, after), services.settings.host.stream_seconds
@@ -51,7 +51,7 @@ async def document_events(req: Request, user: Caller, services: Ready) -> Respon
 
 
 async def frames(feed: DocumentFeed, stream_seconds: float) -> AsyncIterator[bytes]:
-    """The feed as frames. Ends on purpose after `stream_seconds`, to be resumed."""
+    """Yield a feed as frames. Stops after `stream_seconds`; clients resume."""
     delay = _POLL_FIRST_S
     started = spoke = time.monotonic()
     while True:
@@ -78,15 +78,15 @@ def _frame(event: FeedEvent) -> bytes:
 
 
 def _number(moment: datetime) -> int:
-    """Microseconds since 1970: ids that rise with time, whichever worker gives them."""
+    """Convert a time to microseconds since 1970: ids that increase across workers."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def _moment(number: int) -> datetime | None:
-    """The moment of an id; None without one, or when it is a day old: then the reader starts again.
+    """Convert an event id to its time. Returns None without an id, or if it is more than a day old.
 
     Raises:
-        CallerError: it is an id from the future.
+        CallerError: the id lies in the future.
     """
     if number == 0:
         return None

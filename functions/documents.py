@@ -1,4 +1,4 @@
-"""Changes to one document by its owner or an administrator: metadata, access, another try, deletion."""
+"""Documents: list, read, and change one: metadata, access, ingestion again, deletion."""
 
 import uuid
 from typing import Annotated
@@ -58,7 +58,7 @@ router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 
 async def own_document(doc_id: http.DocId, user: Caller, services: Ready) -> DocumentState:
-    """Return the document of the address. Errors as `changeable`: the caller must be allowed to change it."""
+    """Return the document of the path if the caller may change it. Raises as `changeable`."""
     return await changeable(doc_id, user, services.documents)
 
 
@@ -76,7 +76,7 @@ OwnDocument = Annotated[DocumentState, Depends(own_document)]
 async def list_documents(
     req: Request, query: Annotated[DocumentsQuery, Query()], user: Caller, services: Ready
 ) -> Response:
-    """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
+    """List the caller's documents that match the query's metadata, one page at a time."""
     if query.q and query.status not in ("working", "failed"):
         page = await find_documents(query.q, user, services, query.filters, query.limit)
     elif query.sort and not query.status:
@@ -99,7 +99,7 @@ async def list_documents(
     ),
 )
 async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, services: Ready) -> Response:
-    """Which types, departments, languages, tags and projects the caller's documents have, and how often."""
+    """Count the caller's documents by type, department, language, tag and project."""
     return json_response(await count_documents(user, services, query.filters, query.q))
 
 
@@ -112,7 +112,7 @@ async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, 
     ),
 )
 async def get_document(req: Request, doc_id: http.DocId, user: Caller, services: Ready) -> Response:
-    """One document with its metadata, or with how far its ingestion is."""
+    """Return a document's metadata, or the progress of its ingestion."""
     detail = await listing.get_document(doc_id, user, services)
     await note_act(req, user, services, "describe", detail.doc_id, may_repeat=True)
     return tagged_response(req, detail, PASSING)
@@ -136,7 +136,7 @@ async def get_document(req: Request, doc_id: http.DocId, user: Caller, services:
 async def get_document_content(
     req: Request, reader: KnownReader, query: Annotated[CitationQuery, Query()]
 ) -> Response:
-    """The file itself, as it was dropped in, for anyone who may read it; one `Range` of bytes is honoured."""
+    """Send the original file to a caller who may read it. Supports one byte `Range`."""
     services = reader.services
     blob = await readable_blob(reader.doc_id, reader.user, services)
     note_opened(reader, query)
@@ -160,7 +160,7 @@ async def get_document_content(
 async def get_document_figure(
     req: Request, doc_id: http.DocId, name: http.PictureName, user: Caller, services: Ready
 ) -> Response:
-    """A picture of a document, for anyone who may read the document; 304 when the caller has it already."""
+    """Send a figure to a caller who may read its document; 304 if the ETag matches."""
     blob = await readable_figure(doc_id, name, user, services)
     await note_act(req, user, services, "page", doc_id)
     return await picture_response(req, services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
@@ -184,7 +184,7 @@ async def correct_document(
     services: Ready,
     client: Durable,
 ) -> Response:
-    """Correct metadata: the fields that are sent hold from now on, also when the file is ingested again."""
+    """Correct metadata. Corrected fields survive another ingestion of the file."""
     corrections = corrections_of(body)
     await _require_match(req, state, user, services)
     try:
@@ -211,7 +211,7 @@ async def correct_document(
 async def change_access(
     req: Request, state: OwnDocument, wanted: AccessChange, *, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Set who may read it. It holds for the next query; nothing is parsed and no model is called."""
+    """Replace the access list. It applies to the next query, without another ingestion."""
     await _require_match(req, state, user, services)
     kept = state.wanted_rights.acl
     acl = await with_ids(wanted.acl, user, services.directory, services.settings, kept=kept)
@@ -238,7 +238,7 @@ async def change_access(
 async def reingest_document(
     req: Request, doc_id: http.DocId, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Ingest the file again, also one that failed three times. 202."""
+    """Ingest the file again, even if it has failed three times."""
     await admitted(req, user, services, needs=SENDING)
     state = await changeable(doc_id, user, services.documents)
     await try_again(state, services)
@@ -260,7 +260,7 @@ async def reingest_document(
 async def delete_document(
     req: Request, state: OwnDocument, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Delete the file and everything made of it. 202: it is out of the list; the rest goes within moments."""
+    """Delete the file and all data derived from it. Lists omit the document at once."""
     await _require_match(req, state, user, services)
     await delete(state, services)
     await note_act(req, user, services, "delete", state.doc_id)
@@ -271,7 +271,7 @@ async def delete_document(
 async def _require_match(
     request: Request, state: DocumentState, user: UserContext, services: Services
 ) -> None:
-    """Refuse a change to a document that is not as its caller says (If-Match). PreconditionFailedError."""
+    """Raise `PreconditionFailedError` if the If-Match header doesn't match the document."""
     if is_conditional(request.headers):
         require_match(request.headers, etag_of(await _detail_of(state, user, services), PASSING))
 

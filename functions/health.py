@@ -1,6 +1,6 @@
-"""Health: alive without touching anything, ready when every store is in reach.
+"""Liveness without any dependency, and readiness of every store.
 
-The model is not asked: a probe every few seconds would cost money, and a run says itself when it is down.
+The model isn't probed: a probe every few seconds would cost money, and runs report a failing model.
 """
 
 import asyncio
@@ -36,13 +36,13 @@ _KEPT_S = 3.0  # for those who are not signed in: anyone may ask, as often as th
     ),
 )
 async def get_health() -> Response:
-    """200 as long as the process answers."""
+    """Return 200 while the process responds."""
     return json_response(HealthView())
 
 
 @dataclass
 class _Check:
-    """The last look at the stores, for all who ask within `_KEPT_S`."""
+    """The latest probe of the stores, shared by all requests for `_KEPT_S`."""
 
     at: float = float("-inf")
     failed: asyncio.Task[dict[str, str]] | None = None
@@ -61,7 +61,7 @@ _LAST = _Check()
     ),
 )
 async def get_readiness(req: Request) -> Response:
-    """Return 200 when search, storage and tables answer, else 503; signed-in people see what fails."""
+    """Return 200 if search, storage and tables respond, else 503. Signed-in users see which of them fail."""
     is_known = await _is_known(req)
     failed = await (_checked() if is_known else _failed())
     # A tool that fails is reported, but the app answers without it.
@@ -80,7 +80,7 @@ async def _is_known(request: Request) -> bool:
 
 
 async def _failed() -> dict[str, str]:
-    """What does not answer, with an error code; as of `_KEPT_S` ago at most."""
+    """Return an error code for each failing store, at most `_KEPT_S` old."""
     now, loop = time.monotonic(), asyncio.get_running_loop()
     if _LAST.failed is None or now - _LAST.at >= _KEPT_S or _LAST.failed.get_loop() is not loop:
         _LAST.at, _LAST.failed = now, loop.create_task(_checked())
@@ -98,7 +98,7 @@ async def _checked() -> dict[str, str]:
 
 
 async def _checked_tools() -> dict[str, str]:
-    """Return the enabled tools whose service does not answer, with an error code."""
+    """Return an error code for each enabled tool whose service doesn't respond."""
     clients = wiring.get_services().tool_clients
     return await _failures({name: client.check() for name, client in clients.items()})
 

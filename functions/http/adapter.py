@@ -1,7 +1,7 @@
-"""HTTP-triggered functions that pass their requests on to the ASGI app.
+"""HTTP-triggered functions that run the ASGI app.
 
-The worker's streaming extension awaits what a function returns as a Starlette response. `AppResponse` runs
-the app there, so the app writes straight to the connection, without a queue or a task in between.
+The worker's streaming extension awaits the function's result as a Starlette response. `AppResponse` runs the
+app in that call, so the app writes straight to the connection, without a queue or task in between.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from shared.platform.loading import load
 
 
 class _AnyPath(PathConvertor):
-    """A path that may hold line breaks.
+    """A path convertor that accepts line breaks.
 
-    A request that the extension's own route does not match gets no response, and after functionTimeout the
-    host ends the whole worker.
+    A request that the extension's own route doesn't match never gets a response, and after functionTimeout
+    the host ends the whole worker.
     """
 
     regex = r"[\s\S]*"
@@ -33,14 +33,14 @@ _KEPT = ("type", "asgi", "http_version", "method", "scheme", "raw_path", "query_
 
 
 class AppResponse(Response):  # type: ignore[misc]  # a Starlette response, by the extension's own name
-    """A response that runs the app; `client` is the durable client for those routes that start work."""
+    """A response that runs the app. `client` is the durable client for routes that start orchestrations."""
 
     def __init__(self, client: df.DurableOrchestrationClient | None = None) -> None:
         super().__init__()
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the request on a scope without anything of the extension's own app."""
+        """Run the app with a scope that holds only ASGI's own keys."""
         app = await asyncio.to_thread(_load_app)
         kept = {name: scope[name] for name in (*_KEPT, "client", "server") if name in scope}
         path = scope["path"].rstrip("/") or "/"
@@ -59,16 +59,16 @@ def _load_all() -> None:
 
 
 def preload() -> None:
-    """Load the app in the background, so that a first request that comes later doesn't wait for it."""
+    """Load the app in the background, so that a later first request doesn't wait for it."""
     timer = threading.Timer(_PRELOAD_AFTER_S, _load_all)
     timer.daemon = True
     timer.start()
 
 
 def add_function(app: df.DFApp, name: str, route: str, *, starts_work: bool = False) -> None:
-    """Register an HTTP function that takes every method; `starts_work` = the app gets a durable client.
+    """Register an HTTP function for all methods. With `starts_work`, the app gets a durable client.
 
-    Nobody needs a key of the platform: `caller_of` checks who asks.
+    No function key is required: `caller_of` authenticates the caller.
     """
     serve: Any = _serve_with_client() if starts_work else _serve_alone()
     serve.__name__ = name

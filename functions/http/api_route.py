@@ -1,7 +1,7 @@
-"""The route class of all routers: it reads bodies in this app's order, and words what FastAPI refuses.
+"""The route class of all routers: it reads bodies after authentication, and words validation errors.
 
-FastAPI reads a body before any dependency, so it would answer 422 to strangers who are due a 401, and would
-read without a limit. Here the identity comes first, then the body within its limits, then FastAPI.
+FastAPI reads a body before it resolves dependencies: strangers would get 422 instead of 401, and bodies of
+any size would be read. This class authenticates, reads the body within its limits, and then calls FastAPI.
 """
 
 from difflib import get_close_matches
@@ -26,13 +26,13 @@ _SHOWN_CHARS = 60  # of an unknown parameter's name
 
 
 class ApiRoute(APIRoute):
-    """A route whose handler runs inside the request's span; what a stream sends later does not.
+    """A route whose handler runs inside the request's span. Later frames of a stream are outside it.
 
-    A JSON body needs an identity. Blank query parameters count as absent, as forms send them.
+    Routes with a JSON body require an identity. Blank query parameters, which forms send, are dropped.
     """
 
     def get_route_handler(self) -> Any:
-        """Return FastAPI's handler, after our checks."""
+        """Return FastAPI's handler, preceded by our checks."""
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
@@ -48,7 +48,7 @@ class ApiRoute(APIRoute):
 
 
 def invalid_request(request: Request, error: RequestValidationError) -> CallerError:
-    """Return what is wrong with the first invalid field of a request."""
+    """Convert FastAPI's validation error to an error about the first invalid field."""
     route: APIRoute = request.scope["route"]
     first = error.errors()[0]
     place, *path = first["loc"]
@@ -60,7 +60,7 @@ def invalid_request(request: Request, error: RequestValidationError) -> CallerEr
 
 
 def unknown_parameter(name: str, known: list[str]) -> CallerError:
-    """Return the refusal of a query parameter. Ignored, a misspelt one would seem to change nothing."""
+    """Return the error for an unknown query parameter. Ignoring it would hide a typing mistake."""
     shown = name[:_SHOWN_CHARS]
     all_known = f"Parameters: {', '.join(known)}." if known else "This call takes no query parameters."
     nearest = get_close_matches(shown, known, n=1)
@@ -74,11 +74,12 @@ def _drop_blank_parameters(request: Request) -> None:
 
 
 async def _read_json(request: Request) -> None:
-    """Read the body, and have FastAPI take it for JSON whatever its Content-Type says: curl sends another.
+    """Read the body, and have FastAPI parse it as JSON whatever its Content-Type: curl's default is another
+    one.
 
     Raises:
         PayloadTooLargeError, SlowBodyError: as `read_body`.
-        CallerError: it is not JSON.
+        CallerError: the body isn't JSON.
     """
     body = await read_body(request.stream(), MAX_BODY_BYTES)
     try:

@@ -48,7 +48,7 @@ _DEFAULT_HEADERS = {"Cache-Control": "private, no-store", "X-Content-Type-Option
 
 
 def build_app(routers: Iterable[APIRouter]) -> FastAPI:
-    """Return one app that serves all routes; of several that match, the first."""
+    """Build an app that serves all routers. The first matching route wins."""
     # FastAPI ignores it while it builds a route; ours build their validators with the first request.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
@@ -64,19 +64,19 @@ def build_app(routers: Iterable[APIRouter]) -> FastAPI:
 
 
 def routes_of(app: FastAPI) -> tuple[APIRoute, ...]:
-    """Return the routes of an app in the order in which they are tried."""
+    """Return an app's routes in matching order."""
     return tuple(route for route in app.router.routes if isinstance(route, APIRoute))
 
 
 class RequestScope:
-    """Middleware around a request: its checks, its headers, its span, and the fields of its log lines."""
+    """Middleware that checks a request and adds its headers, span and log fields."""
 
     def __init__(self, app: ASGIApp, routes: Sequence[APIRoute]) -> None:
         self._app = app
         self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request. A defect before the first byte becomes an opaque 500; later it is raised."""
+        """Serve a request. A defect before the first byte becomes an opaque 500; a later one is raised."""
         is_head = scope["method"] == "HEAD"
         scope = {**scope, "method": "GET"} if is_head else scope
         request, route, parts = Request(scope, receive), *self._match(scope)
@@ -117,7 +117,7 @@ class RequestScope:
 
 
 class _Sender:
-    """Adds headers to the response, records its status, and drops the body of a HEAD."""
+    """Adds headers to the response, records its status, and drops the body for HEAD."""
 
     def __init__(
         self, send: Send, request: Request, span: Span, fields: dict[str, str], *, is_head: bool
@@ -130,7 +130,7 @@ class _Sender:
         self._is_head = is_head
 
     async def __call__(self, message: Message) -> None:
-        """Pass a message of the response on."""
+        """Forward a message of the response."""
         if message["type"] == "http.response.start":
             self.has_begun = True
             message = {**message, "headers": self._headers(message["headers"])}
@@ -152,7 +152,7 @@ class _Sender:
 
 
 async def _wrong_address(request: Request, error: Exception) -> Response:
-    """Answer 405 with the methods that the address takes, or 404 with the nearest address."""
+    """Return 405 with the allowed methods, or 404 with the most similar route."""
     routes = routes_of(request.app)
     fitting = [route for route in routes if route.matches(request.scope)[0] is Match.PARTIAL]
     if methods := sorted({method for route in fitting for method in route.methods or ()}):
@@ -181,24 +181,24 @@ async def _as_problem(request: Request, error: Exception) -> Response:
 
 
 def _refusal(request: Request, error: GroundworkError) -> Response:
-    """Return an error in the shape of the protocol that the address belongs to."""
+    """Render an error in the format of the route's protocol."""
     is_openai = request.url.path.startswith(OPENAI_PREFIX)
     return openai_error(error) if is_openai else problem(error)
 
 
 def _refuse_unread_parameters(request: Request, route: APIRoute) -> None:
-    """Raise `CallerError` for query parameters of a route that takes none."""
+    """Raise `CallerError` for query parameters of a route without any."""
     if request.query_params and not route.dependant.query_params and not contract_of(route).any_query:
         raise unknown_parameter(next(iter(request.query_params)), [])
 
 
 def _refuse_foreign_page(request: Request) -> None:
-    """Keep pages of other sites from changing anything with their visitor's cookie.
+    """Reject cross-site requests that could change data with the visitor's cookie.
 
-    Browsers tell where a request comes from; programs don't, and carry their identity themselves.
+    Browsers state the origin of a request. Other clients don't, and send their own credentials.
 
     Raises:
-        AccessDeniedError: a browser sends the request for another origin's page.
+        AccessDeniedError: a page of another origin sent the request.
     """
     if request.method in ("GET", "HEAD", "OPTIONS"):
         return

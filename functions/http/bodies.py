@@ -1,7 +1,7 @@
-"""A form with one file, read as it comes: fields first, then the file's content piece by piece.
+"""Streaming of request bodies, and of forms with fields followed by one file.
 
-Memory holds one piece of the body at a time, whatever the file's size. So a sender must put the fields
-before the file; browsers and HTTP libraries keep the order in which the form was built.
+Memory holds one piece of the body, whatever the file's size. So the fields must precede the file; browsers
+and HTTP libraries keep the order in which the form was built.
 Source: RFC 7578; the parser is python-multipart's push parser.
 """
 
@@ -28,11 +28,11 @@ FILE_S = 3600.0  # as an upload's address is good: 500 MB at 1.1 Mbit/s
 
 
 async def read_body(parts: AsyncIterator[bytes], max_bytes: int, within_s: float = JSON_S) -> bytes:
-    """A small body, whole.
+    """Read a small body into memory.
 
     Raises:
-        PayloadTooLargeError: over `max_bytes`; reading stops there.
-        SlowBodyError: it did not come within `within_s`.
+        PayloadTooLargeError: the body exceeds `max_bytes`; reading stops there.
+        SlowBodyError: it did not arrive within `within_s`.
     """
     body = bytearray()
     try:
@@ -49,10 +49,10 @@ async def read_body(parts: AsyncIterator[bytes], max_bytes: int, within_s: float
 async def file_parts(
     parts: AsyncIterator[bytes], silence_s: float = SILENCE_S, within_s: float = FILE_S
 ) -> AsyncIterator[bytes]:
-    """A large body, piece by piece.
+    """Yield a large body piece by piece.
 
     Raises:
-        SlowBodyError: nothing came for `silence_s`, or the whole takes longer than `within_s`.
+        SlowBodyError: nothing arrived for `silence_s`, or the body takes longer than `within_s`.
     """
     end = asyncio.get_running_loop().time() + within_s
     while True:
@@ -68,7 +68,7 @@ async def file_parts(
 
 
 def too_large(what: str, max_bytes: int, hint: str) -> PayloadTooLargeError:
-    """The refusal of a body or a file, with the limit for programs to read."""
+    """Return the error for a body or file that exceeds its limit, which `X-Max-Body-Bytes` states."""
     headers = {"X-Max-Body-Bytes": str(max_bytes)}
     return PayloadTooLargeError(f"The {what} is larger than {max_bytes:,} bytes.", hint, headers=headers)
 
@@ -90,7 +90,7 @@ _EXTENDED_NAME = re.compile(r"filename\*\s*=\s*utf-8''([^;\s]+)", re.IGNORECASE)
 
 @dataclass
 class _Part:
-    """One part of the form, while it comes in."""
+    """A part of the form while it is being received."""
 
     headers: dict[str, bytes] = field(default_factory=dict)
     name: str = ""
@@ -99,13 +99,13 @@ class _Part:
 
 
 class FileForm:
-    """A form being received. `fields` is complete when `open` returns; then `parts` gives the file."""
+    """A form that is being received. `open` completes `fields`; then `parts` yields the file."""
 
     def __init__(self, body: AsyncIterator[bytes], content_type: str) -> None:
-        """`body` is the request's; `content_type` its header.
+        """Create a form reader for a request's body and Content-Type header.
 
         Raises:
-            CallerError: it is no multipart form.
+            CallerError: the body isn't a multipart form.
         """
         self._parser = self._make_parser(content_type)
         self.fields: dict[str, list[str]] = {}
@@ -119,21 +119,21 @@ class FileForm:
         self._file_state = "awaited"  # then "open", then "ended"
 
     async def open(self) -> None:
-        """Read up to the beginning of the file.
+        """Read the fields, up to the start of the file.
 
         Raises:
-            CallerError: the form is not well formed, or has no file.
-            PayloadTooLargeError: the fields are larger than MAX_FIELDS_BYTES.
+            CallerError: the form is malformed, or has no file.
+            PayloadTooLargeError: the fields exceed MAX_FIELDS_BYTES.
         """
         while self._file_state == "awaited":
             if not await self._read_more():
                 raise CallerError("The form has no file.", _FORM_HINT)
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """The file's content.
+        """Yield the file's content.
 
         Raises:
-            CallerError: the form breaks off, or something comes after the file.
+            CallerError: the form is truncated, or a part follows the file.
         """
         while True:
             while self._content:
@@ -146,7 +146,7 @@ class FileForm:
             continue  # the closing boundary, and whatever a sender puts behind it
 
     async def _read_more(self) -> bool:
-        """Feed the parser one piece of the body; False at its end."""
+        """Feed one piece of the body to the parser. Returns False at the end."""
         piece = await anext(self._body, None)
         if piece is None:
             return False
@@ -230,7 +230,7 @@ class FileForm:
 
 
 def _filename(disposition: bytes, options: dict[bytes, bytes]) -> str | None:
-    """What the sender calls the file; None for a part that is no file."""
+    """Return the file name of a part; None if the part isn't a file."""
     extended = _EXTENDED_NAME.search(disposition.decode("utf-8", "replace"))
     if extended is not None:
         return unquote(extended[1])

@@ -1,6 +1,6 @@
-"""Headers that ask for a media type, a part of a file, or a version. Source: RFC 9110, sections 8, 12 to 14.
+"""Content negotiation, ranges and conditional requests. Source: RFC 9110, sections 8 and 12 to 14.
 
-An ETag of what can be edited is a digest of what the caller is shown, so it changes whenever that does.
+The ETag of an editable resource is a digest of the caller's view of it, so it changes with the view.
 """
 
 import hashlib
@@ -17,7 +17,9 @@ _MAX_CHARS = 1000  # browsers send a hundred
 
 
 def preferred(accept: str | None, offered: Sequence[str]) -> str:
-    """The offered media type that the caller likes best; the first of equals, and of those never heard of."""
+    """Return the caller's preferred media type among those offered; the first of
+    several with equal weight.
+    """
     ranges = [_range(part) for part in (accept or "*/*")[:_MAX_CHARS].split(",") if part.strip()]
 
     def quality_of(kind: str) -> float:
@@ -47,26 +49,26 @@ _ONE_SPAN = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
 
 
 def holds(if_range: str | None, etag: str) -> bool:
-    """Whether a Range counts: only for the version of which the caller has the other bytes already.
+    """Return whether a Range applies: only if If-Range names the current version.
 
-    `etag` is without quotes. A date is no strong validator here, and a weak etag never is.
+    `etag` is unquoted. Dates and weak ETags never match.
     """
     return if_range is None or if_range.strip() == f'"{etag}"'
 
 
 def is_known(if_none_match: str | None, etag: str) -> bool:
-    """Whether the caller has this very version. Source: RFC 9110, section 13.1.2."""
+    """Return whether If-None-Match holds the current version. Source: RFC 9110, section 13.1.2."""
     known = [mark.strip().removeprefix("W/") for mark in (if_none_match or "").split(",")]
     return f'"{etag}"' in known
 
 
 def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
-    """The bytes that are asked for; None = all of them.
+    """Parse a Range header; None means the whole file.
 
-    What is not one span of bytes is ignored, as the RFC allows.
+    Other units and multiple ranges are ignored, as the RFC allows.
 
     Raises:
-        RangeError: the span lies behind the end of the file.
+        RangeError: the range starts after the end of the file.
     """
     matched = _ONE_SPAN.match(header.strip()) if header else None
     if matched is None or matched[1] == matched[2] == "":
@@ -90,21 +92,23 @@ PASSING = frozenset({"history"})
 
 
 def etag_of(view: BaseModel, leaving_out: Collection[str] = ()) -> str:
-    """The ETag, without its quotes. `leaving_out`: fields that tell of time that passes, and of no change."""
+    """Return a view's ETag, unquoted. `leaving_out` names fields that change without a change of the
+    resource.
+    """
     content = view.model_dump_json(exclude=set(leaving_out))
     return hashlib.sha256(content.encode()).hexdigest()[:_TAG_CHARS]
 
 
 def is_conditional(headers: Mapping[str, str]) -> bool:
-    """Whether a change is to hold for one version only."""
+    """Return whether a change is requested for one version only."""
     return headers.get("if-match", "*").strip() != "*"
 
 
 def require_match(headers: Mapping[str, str], etag: str) -> None:
-    """Let a change continue only if the caller has seen the state that it changes. A weak ETag never matches.
+    """Check that the caller has seen the current state. A weak ETag never matches.
 
     Raises:
-        PreconditionFailedError: it has another ETag by now.
+        PreconditionFailedError: the ETag is outdated.
     """
     if is_conditional(headers) and etag not in _STRONG.findall(headers["if-match"]):
         raise PreconditionFailedError(

@@ -1,7 +1,7 @@
-"""What a route declares beside its path: replies, errors, parameters, limits. Pure.
+"""What a route declares in addition to its signature: replies, errors, headers and limits. Pure.
 
-The routers of `functions/` are the only registry of the API: `contract` hangs a `Contract` on each route, the
-app checks requests against it, and the OpenAPI description is made from it.
+The routers of `functions/` are the only registry of the API. `contract` attaches a `Contract` to each route;
+the app checks requests against it, and the OpenAPI description shows it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,10 +42,10 @@ _KEY = "contract"  # in a route's `openapi_extra`
 
 @dataclass(frozen=True)
 class Reply:
-    """A response that is not an error.
+    """A successful response.
 
     Attributes:
-        contents: media type and model; None for bytes, which have none. Empty without a body.
+        contents: media type and model, which is None for bytes. Empty if there is no body.
         headers: names of fields of `ReplyHeaders`.
     """
 
@@ -62,17 +62,17 @@ def json_reply(status: int, description: str, shape: Shape, *headers: str) -> Re
 
 @dataclass(frozen=True)
 class Contract:
-    """What a route takes and returns beside what its handler's signature says.
+    """What a route takes and returns in addition to its handler's signature.
 
-    Errors that follow from parameters and body need not be listed.
+    Errors that follow from parameters and body are implied.
 
     Attributes:
-        body: model of a JSON body, and `form` of a multipart one, that the handler reads itself.
-        headers: model whose fields are the parameters.
-        is_open: no identity is needed.
-        costs: it counts against the caller's limits.
-        ends_as: model of the body if the work that it began ended with an error of any status.
-        any_query: unknown query parameters are ignored; links to the web page collect some.
+        body: model of a JSON body, or `form` of a multipart body, that the handler reads itself.
+        headers: model whose fields are request headers.
+        is_open: whether the route needs no identity.
+        costs: whether a call counts against the caller's limits.
+        ends_as: model of the body if the work ended with an error, whatever the status.
+        any_query: whether unknown query parameters are ignored, since links to the web page acquire some.
     """
 
     replies: tuple[Reply, ...] = ()
@@ -96,7 +96,7 @@ def contract(summary: str, *replies: Reply, **declared: Any) -> dict[str, Any]:
 
 
 def hidden() -> dict[str, Any]:
-    """Return the keyword arguments for a route of the web page, which is not part of the API."""
+    """Return the keyword arguments for a route of the web page, which isn't part of the API."""
     return {
         "response_model": None,
         "include_in_schema": False,
@@ -121,21 +121,22 @@ def _model_of(field: ModelField) -> Shape:
 
 
 def contract_of(route: APIRoute) -> Contract:
-    """Return what a route declares. KeyError for a route without a contract."""
+    """Return a route's contract. Raises `KeyError` if it has none."""
     declared: Contract = (route.openapi_extra or {})[_KEY]
     return declared
 
 
 @dataclass(frozen=True)
 class Operation:
-    """A route of the API with its contract, as the description shows it.
+    """A route with its contract, as the OpenAPI description shows it.
 
     Attributes:
-        route: below `/api/`.
-        name: of the function; becomes the operationId.
-        tag: the group in which the page shows it.
-        body: model of the JSON body; `query` of the query parameters.
-        names: names in the route, in order.
+        route: path below `/api/`.
+        name: name of the handler, used as operationId.
+        tag: group in which the description shows it.
+        body: model of the JSON body.
+        query: model of the query parameters.
+        names: path parameters, in order.
     """
 
     method: str
@@ -151,7 +152,7 @@ class Operation:
 
     @classmethod
     def of(cls, route: APIRoute) -> "Operation":
-        """Describe a route, which has one method."""
+        """Describe a route, which must have exactly one method."""
         return cls(
             method=next(iter(route.methods or ())),
             route=route.path_format.removeprefix("/api/"),
@@ -167,12 +168,12 @@ class Operation:
 
     @property
     def is_openai(self) -> bool:
-        """Whether its errors have the shape of OpenAI's protocol."""
+        """Whether errors have the format of OpenAI's protocol."""
         return f"/api/{self.route}".startswith(OPENAI_PREFIX)
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """All replies that are not errors, with the 304 and the headers that follow from the parameters."""
+        """All successful replies, including the 304 and headers that follow from the parameters."""
         replies = self.contract.replies
         if self.contract.headers is CachedHeaders:
             return (*replies, Reply(304, "Unchanged: the caller has this version already.", (), ("ETag",)))
@@ -182,13 +183,13 @@ class Operation:
 
     @property
     def has_key(self) -> bool:
-        """Whether the request may carry an Idempotency-Key."""
+        """Whether the request may have an Idempotency-Key."""
         headers = self.contract.headers
         return headers is not None and issubclass(headers, KeyHeaders)
 
     @property
     def all_errors(self) -> tuple[type[GroundworkError], ...]:
-        """The declared errors, and those that follow from parameters and body."""
+        """The declared errors, and those implied by parameters and body."""
         return (*self._implied_errors(), *self.contract.errors)
 
     def _implied_errors(self) -> Iterator[type[GroundworkError]]:
@@ -212,8 +213,8 @@ _PROMISES = frozenset({"make_upload_ticket"})  # the document exists only after 
 def links_of(reply: Reply, maker: Operation, operations: Sequence[Operation]) -> Json:
     """Return the OpenAPI links of a reply, by operationId.
 
-    A call that makes something is a POST without names in its route, whose reply holds an id. It is linked to
-    the calls that take this id as the only name of their route.
+    A POST without path parameters whose reply holds an id links to every operation whose only path parameter
+    is that id.
     """
     if maker.method != "POST" or maker.names or maker.name in _PROMISES:
         return {}
@@ -226,7 +227,7 @@ def links_of(reply: Reply, maker: Operation, operations: Sequence[Operation]) ->
 
 
 def _ids_in(reply: Reply) -> Iterator[tuple[str, str]]:
-    """Yield the names of the ids that a reply holds, and where each is."""
+    """Yield the name of each id in a reply, with its runtime expression."""
     shapes = dict(reply.contents)
     shape = shapes.get(JSON)
     for name in shape.model_fields if shape else ():

@@ -1,8 +1,8 @@
-"""A run's log as server-sent events: numbered, resumable, byte-identical on replay.
+"""A run's journal as server-sent events: numbered, resumable, byte-identical on replay.
 
-If a run executes in the process that serves its readers, they get its events from memory. A run elsewhere is
-polled, once per process for all its readers. A reader holds one piece of the log at a time and reads nothing
-more until it is sent.
+If a run executes in the process that serves its readers, they get its events from memory. A run in another
+process is polled once per process for all readers. Each reader holds one piece of the journal, and reads the
+next one after sending it.
 """
 
 import json
@@ -25,7 +25,7 @@ from shared.wiring import Services
 
 
 async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
-    """Record the spans of a run that was cancelled, or whose orchestration died. Never raises."""
+    """Record the spans of a cancelled run, or one whose orchestration died. Never raises."""
     if not tracing.is_on():
         return
 
@@ -58,14 +58,13 @@ async def follow(
     *,
     begun: LogSlice | None = None,
 ) -> AsyncIterator[bytes]:
-    """Frames of every event after number `after`, as they come.
+    """Yield frames of the events after number `after` as they are written.
 
-    Ends after the run's last event, or on purpose after `stream_seconds`, to be resumed.
+    Stops after the run's last event, or after `stream_seconds`; clients resume.
 
     Args:
-        close_if_dead: called now and then while nothing comes; has the run begin again, or writes its
-            last event, if it cannot continue by itself.
-        begun: the beginning of the log, if the caller has just written it.
+        close_if_dead: called during silence; restarts a dead run or writes its last event.
+        begun: start of the journal, if the caller has just written it.
     """
     events = follow_named(log, run_id, after, stream_seconds, close_if_dead, begun=begun)
     async with aclosing(events):
@@ -82,7 +81,7 @@ async def follow_named(
     *,
     begun: LogSlice | None = None,
 ) -> AsyncGenerator[NamedFrame, None]:
-    """As `follow`, each frame with the name of its event."""
+    """Yield frames as `follow`, each with the name of its event."""
     with log.watch(run_id) as tail:
         slices = _slices(log, run_id, begun, tail, close_if_dead)
         frames = _frames(slices, after, stream_seconds)
@@ -94,7 +93,7 @@ async def follow_named(
 async def _slices(
     log: RunLog, run_id: str, begun: LogSlice | None, tail: LogTail, close_if_dead: CloseIfDead
 ) -> AsyncGenerator[LogSlice, None]:
-    """The log, piece by piece; now and then an empty one."""
+    """Yield the journal piece by piece; during silence, empty pieces."""
     written = begun or await _next(log, run_id, 0, tail, 0.0)
     empty, heard = 0, time.monotonic()
     while True:
@@ -113,7 +112,7 @@ async def _slices(
 
 
 async def _next(log: RunLog, run_id: str, offset: int, tail: LogTail, pause_s: float) -> LogSlice:
-    """A log that is not there yet, or was purged, has nothing in it: the stream's headers are out already."""
+    """Read the next piece. A missing journal is empty, because the stream's headers have been sent."""
     try:
         return await next_piece(log, run_id, offset, tail, pause_s)
     except NotFoundError:
@@ -146,10 +145,10 @@ async def _frames(
 
 
 def last_event_id(header: str | None) -> int:
-    """The number that a client has seen; 0 without the header.
+    """Parse a Last-Event-ID header; 0 if there is none.
 
     Raises:
-        CallerError: it is no number of ours.
+        CallerError: the header isn't the number of an event.
     """
     if header is None or not header.strip():
         return 0
@@ -159,10 +158,10 @@ def last_event_id(header: str | None) -> int:
 
 
 def is_at_the_end(written: LogSlice, after: int) -> bool:
-    """Whether a reader who has seen event number `after` of a log, read whole, has nothing to wait for.
+    """Return whether a complete journal holds no event after number `after`.
 
     Raises:
-        CallerError: there is no such event yet, so nobody can have seen it.
+        CallerError: the journal has no event with this number yet.
     """
     lines = written.public
     if after > len(lines):
@@ -180,10 +179,10 @@ def _frame(number: int, line: str) -> tuple[EventName, bytes]:
 
 
 def closer(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> CloseIfDead:
-    """A check for one run: has it continue, or ends its log, when its orchestration does nothing more.
+    """Return a check that restarts a run, or ends its journal, if its orchestration is dead.
 
-    It is asked only while the log has no last event: one that is completed could not store its end. Nobody
-    can ask for a run's events before it was started: one that there is not was lost.
+    It is called only while the journal has no last event: a completed orchestration then failed to store its
+    end. Events can be requested only after the start of a run, so a missing orchestration was lost.
     """
 
     async def close_if_dead() -> None:

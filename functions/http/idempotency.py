@@ -1,7 +1,7 @@
-"""Requests that make something and may be sent again: one rule for chat, summaries, threads and uploads.
+"""Idempotency keys: one rule for chat, summaries, threads and uploads.
 
-A repeat under the same key gets what the first request made. It is counted as a call, and its response says
-that it is a replay. What counts as made, and may be noted with `finish` or `beginning`, `make` decides.
+A repeat under the same key gets the first request's result. It counts as a call, and its response has the
+header `Idempotency-Replayed`. `make` decides when the result counts as made (`finish` or `beginning`).
 """
 
 import re
@@ -28,12 +28,12 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Key:
-    """What a request asks for, under its Idempotency-Key.
+    """The idempotency key of a request.
 
     Attributes:
-        resource_id: of what it makes; empty if only `make` finds that out.
+        resource_id: id of the resource to be made; empty if only `make` can choose it.
         value: the key; None = the request's header, if any.
-        holds: how long the key finds what was made.
+        holds: lifetime of the key.
     """
 
     request: Request
@@ -48,8 +48,8 @@ class Key:
         """Claim the key for this request; None without a key.
 
         Raises:
-            CallerError: the header does not hold a key.
-            IdempotencyKeyReusedError: the key was used for another request.
+            CallerError: the header isn't a valid key.
+            IdempotencyKeyReusedError: the key was used for a different request.
         """
         value = self.value or self.request.headers.get("idempotency-key")
         if value is None:
@@ -68,7 +68,7 @@ class Key:
 
 
 def new_id(user: UserContext, services: Services) -> str:
-    """Return an id for something that a person makes."""
+    """Return an id for a user's new resource."""
     return owned_id(user.user_id, services.settings.identity.owner_id_key, uuid.uuid4().hex)
 
 
@@ -77,15 +77,15 @@ async def idempotent(
     make: Callable[[Claimed | None, Made | None], Awaitable[Made]],
     find: Callable[[Claimed], Awaitable[Made | None]],
 ) -> Made:
-    """Return what a request makes, or what an earlier request under its key has made.
+    """Make a resource, or return what an earlier request under the same key made.
 
     Args:
-        make: makes it and counts the call, or completes what `find` returned but the earlier request had not
-            finished. None as the claim = the request carries no key.
-        find: returns what an earlier request made; None if it did not come so far, or it was deleted.
+        make: makes the resource and counts the call, or completes an unfinished result of `find`. Its claim
+            is None if the request has no key.
+        find: returns the earlier request's result; None if it made none, or the result was deleted.
 
     Raises:
-        NotFoundError: what was made was deleted since.
+        NotFoundError: the earlier result has been deleted.
         TooManyRequestsError: a repeat exceeds the rate limit.
     """
     claimed = await key.claim()

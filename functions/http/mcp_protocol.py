@@ -1,7 +1,7 @@
-"""The Model Context Protocol over HTTP: a POST holds one JSON-RPC message, its answer one. Pure.
+"""The Model Context Protocol over HTTP: each POST is one JSON-RPC message with one answer. Pure.
 
-Two eras are served, without sessions. Up to 2025-11-25 a client begins with `initialize`. Since 2026-07-28
-every request carries its version in `params._meta`, and repeats in headers what proxies route by.
+Two generations are served, without sessions. Up to version 2025-11-25, clients begin with `initialize`. Since
+2026-07-28, each request states its version in `params._meta` and repeats routing fields in headers.
 Source: modelcontextprotocol.io/specification.
 """
 
@@ -38,7 +38,7 @@ _STATUSES = {
 
 
 class RpcError(Exception):
-    """The message cannot be served: a JSON-RPC error. What a tool cannot do is a result."""
+    """A JSON-RPC error: the message cannot be served. Failures of a tool are results instead."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -57,12 +57,12 @@ class Message:
 
     @property
     def progress_token(self) -> str | int | None:
-        """What progress is to be sent under; None = it is not asked for."""
+        """The token for progress notifications; None if the client doesn't want any."""
         token = _meta_of(self.params).get("progressToken")
         return token if isinstance(token, str | int) else None
 
     def result(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to this request."""
+        """Render a result for this request."""
         wrapped = dict(result)
         if self.is_stateless:
             wrapped["resultType"] = "complete"
@@ -73,10 +73,10 @@ class Message:
 
 
 def read_message(body: bytes, headers: Mapping[str, str]) -> Message:
-    """The message of a POST. `headers` by names in lower case.
+    """Parse the message of a POST. Names in `headers` are in lower case.
 
     Raises:
-        RpcError: it is none, or of a version that is not served.
+        RpcError: the body isn't a message, or has an unsupported version.
     """
     try:
         given = json.loads(body)
@@ -95,10 +95,10 @@ def read_message(body: bytes, headers: Mapping[str, str]) -> Message:
 
 
 def check_version(message: Message, headers: Mapping[str, str]) -> None:
-    """Refuse a version that is not served, and headers that do not say what the body says.
+    """Check that the version is supported and that the headers repeat the body.
 
     Raises:
-        RpcError: as said.
+        RpcError: it isn't, or they don't.
     """
     version = headers.get("mcp-protocol-version")
     if message.is_stateless and message.id is not None:
@@ -125,7 +125,7 @@ def _check_envelope(message: Message, headers: Mapping[str, str]) -> None:
 
 
 def error_answer(number: str | int | None, error: RpcError) -> dict[str, Any]:
-    """The answer to a message that cannot be served; None = its id is not known."""
+    """Render an error. `number` is the id of the request; None = unknown."""
     told: dict[str, Any] = {"code": error.code, "message": str(error)}
     if error.data is not None:
         told["data"] = error.data
@@ -133,13 +133,13 @@ def error_answer(number: str | int | None, error: RpcError) -> dict[str, Any]:
 
 
 def status_of(error: RpcError, *, is_stateless: bool) -> int:
-    """The HTTP status: before 2026-07-28 a request that was understood is answered with 200."""
+    """Return the HTTP status of an error: 200 for understood requests before version 2026-07-28."""
     known = _STATUSES.get(error.code, 200)
     return known if is_stateless or error.code in (PARSE_ERROR, INVALID_REQUEST) else 200
 
 
 def negotiated(requested: object) -> str:
-    """The version for a client that begins with `initialize`: its own, or the newest of that era."""
+    """Return the version for a client that sends `initialize`: its own, or the newest of that generation."""
     return next((one for one in INITIALIZED_VERSIONS if one == requested), INITIALIZED_VERSIONS[-1])
 
 
@@ -154,7 +154,7 @@ def _meta_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _decoded(value: str | None) -> str | None:
-    """A header's value; one that no header can carry comes as `=?base64?...?=`."""
+    """Return a header's value, decoding `=?base64?...?=`."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:

@@ -1,7 +1,7 @@
-"""What other assistants may do here, each tool with the rights of the person who calls it.
+"""Tools for other assistants. Each runs with the rights of the user who calls it.
 
-`search` and `fetch` have the shape that ChatGPT asks for. A run outlives its call: `ask` hands back its id
-when the answer takes long, and the same question asked again within ten minutes finds the same run.
+`search` and `fetch` have the format that ChatGPT requires. A run outlives its call: `ask` returns the run's
+id if the answer takes long, and the same question within ten minutes finds the same run.
 """
 
 import re
@@ -63,11 +63,11 @@ Progress = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True)
 class McpCall:
-    """One call of a tool: who calls, and what serves them.
+    """The context of one tool call.
 
     Attributes:
-        address: of the app in a browser, without a trailing slash.
-        progress: None = the client does not ask for it.
+        address: base address of the app in a browser, without a trailing slash.
+        progress: reports progress; None if the client doesn't want any.
     """
 
     request: Request
@@ -79,7 +79,7 @@ class McpCall:
 
     @property
     def binding(self) -> Binding:
-        """The indexes, trimmed to what the caller may read."""
+        """The indexes, restricted to what the caller may read."""
         return Binding(self.services, self.user)
 
 
@@ -96,7 +96,7 @@ class McpTool(Tool):
         self._call = call
 
     async def execute(self, /, **kwargs: Any) -> ToolResult:
-        """Run the tool, and record in the audit trail if the caller was refused."""
+        """Run the tool, and record a refusal in the audit trail."""
         result = await super().execute(**kwargs)
         if result.get("type") in _REFUSALS:
             await note_refused_tool(self._call, self.name, str(kwargs.get("id", "")))
@@ -104,7 +104,7 @@ class McpTool(Tool):
 
     @classmethod
     def described(cls, call: McpCall) -> dict[str, Any]:
-        """The tool as `tools/list` shows it to a caller."""
+        """Return the tool's entry in `tools/list`."""
         return {
             "name": cls.name,
             "description": cls.described_to(call),
@@ -115,7 +115,7 @@ class McpTool(Tool):
 
     @classmethod
     def described_to(cls, call: McpCall) -> str:
-        """What it does, in words."""
+        """Return the tool's description for a caller."""
         del call
         return cls.description
 
@@ -129,7 +129,7 @@ class SearchParameters(Parameters):
 
 
 class Search(McpTool):
-    """Passages, one result per page."""
+    """Search for passages; one result per page."""
 
     name = "search"
     description = (
@@ -162,7 +162,7 @@ class FetchParameters(Parameters):
 
 
 class Fetch(McpTool):
-    """The text of a page or a document."""
+    """Read the text of a page or document."""
 
     name = "fetch"
     description = "Read a page, or a document from its beginning, by the id of a search result or a doc_id."
@@ -182,7 +182,7 @@ class Fetch(McpTool):
 
 
 async def note_refused_tool(call: McpCall, name: str, item: str) -> None:
-    """Add to the audit trail that the caller was refused an item, which may be empty. Never raises."""
+    """Record in the audit trail that access to an item was refused. `item` may be empty. Never raises."""
     matched = _ITEM.fullmatch(item)
     doc_ids = [matched[1]] if matched else []
     subject = f"MCP {name}"
@@ -192,7 +192,7 @@ async def note_refused_tool(call: McpCall, name: str, item: str) -> None:
 
 
 async def read_item(item: str, call: McpCall) -> tuple[DocumentRecord, list[Hit]]:
-    """Count a call, and return the document that an id names with the blocks of its page, or all blocks.
+    """Count a call, and read a document with the blocks of one page, or with all blocks.
 
     Raises:
         DocumentNotFoundError: the document or page doesn't exist, or the caller may not read it.
@@ -229,7 +229,7 @@ class AskParameters(Parameters):
 
 
 class Ask(McpTool):
-    """An answer, or the run that is working on it."""
+    """Ask a question; returns the answer, or the run if it takes longer."""
 
     name = "ask"
     description = (
@@ -242,7 +242,7 @@ class Ask(McpTool):
 
     @classmethod
     def described_to(cls, call: McpCall) -> str:
-        """With the agents that the caller may ask."""
+        """Return the description, including the agents that the caller may ask."""
         agents = agents_for(call.user, call.services.settings, "mcp")
         named = " ".join(f"{agent.name}: {agent.description.rstrip('.')}." for agent in agents)
         return f"{cls.description} Agents: {named}" if agents else cls.description
@@ -254,7 +254,7 @@ class Ask(McpTool):
         return await _outcome(view, self._call)
 
     async def _asked(self, arguments: AskParameters, holds: timedelta) -> tuple[RunView, bool]:
-        """The run, and whether an earlier call began it."""
+        """Return the run, and whether an earlier call started it."""
         call = self._call
         chat = ChatRequest(question=arguments.question, thread_id=arguments.thread_id, agent=arguments.agent)
         key = f"mcp-{digest(arguments.model_dump_json())}"
@@ -274,7 +274,7 @@ class GetAnswerParameters(Parameters):
 
 
 class GetAnswer(McpTool):
-    """The answer of a run; waits for it like `ask`."""
+    """Wait for the answer of a run, as `ask` does."""
 
     name = "get_answer"
     description = "The answer to an earlier question, by its run_id; waits for a while."
@@ -309,7 +309,7 @@ class ReplyParameters(Parameters):
 
 
 class Reply(McpTool):
-    """The answer of a run that asked the person something; waits for it like `ask`."""
+    """Answer a run's clarification, and wait for the answer as `ask` does."""
 
     name = "reply"
     description = (
@@ -339,7 +339,7 @@ class Reply(McpTool):
 
 
 class ListTables(McpTool):
-    """The tables that the caller may calculate with."""
+    """List the tables that the caller may query."""
 
     name = table_tools.ListTables.name
     description = table_tools.ListTables.description
@@ -352,7 +352,7 @@ class ListTables(McpTool):
 
 
 class RunSql(ListTables):
-    """Rows that SQL calculates from tables; reading them stands in the audit trail."""
+    """Query tables with SQL. The query is recorded in the audit trail."""
 
     name = table_tools.RunSql.name
     description = table_tools.RunSql.description
@@ -378,7 +378,7 @@ class ListDocumentsParameters(Parameters):
 
 
 class ListDocuments(McpTool):
-    """The documents that the caller may read."""
+    """List the documents that the caller may read."""
 
     name = "list_documents"
     description = "List the documents that the person may read, newest first, or the best matches of a query."
@@ -404,7 +404,7 @@ TOOLS: dict[str, type[McpTool]] = {tool.name: tool for tool in _TOOLS}
 async def _told(
     events: AsyncGenerator[NamedFrame, None], progress: Progress | None
 ) -> AsyncGenerator[NamedFrame, None]:
-    """The events; reports to the client what they are about, whenever it changes."""
+    """Yield a run's events, and report each change of activity to the client."""
     told = ""
     async with aclosing(events):
         async for name, frame in events:
@@ -448,7 +448,7 @@ def _named(hit: Hit, item: str, call: McpCall) -> dict[str, Any]:
 
 
 def text_of(hits: Sequence[Hit]) -> str:
-    """The text of blocks, in their order."""
+    """Join the text of blocks in document order."""
     return "\n\n".join(filter(None, map(_text_of, hits)))
 
 

@@ -1,6 +1,6 @@
-"""A question that a route begins: its run, under a key of its sender, and what becomes of it.
+"""Starting a run for a question, idempotently, and waiting for its result.
 
-A question that is sent again under its key finds its run, and follows that one instead.
+A repeat under the same key follows the run of the first request.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -34,12 +34,12 @@ from shared.wiring import Services
 
 @dataclass(frozen=True)
 class Question:
-    """A request, who sent it, and what serves it.
+    """A question with its request and user.
 
     Attributes:
-        key: what finds the run of the same question again; None = the request's Idempotency-Key, if any.
-        key_holds: how long.
-        channel: by which an agent is asked.
+        key: idempotency key; None = the request's Idempotency-Key, if any.
+        key_holds: lifetime of the key.
+        channel: the channel that an agent must allow.
     """
 
     request: Request
@@ -54,13 +54,13 @@ class Question:
 
     @property
     def stream_seconds(self) -> float:
-        """How long a reader may follow the run."""
+        """Maximum duration of a stream, in seconds."""
         return self.services.settings.host.stream_seconds
 
     def events(
         self, run_id: str, begun: LogSlice | None, seconds: float | None = None
     ) -> AsyncGenerator[NamedFrame, None]:
-        """The run's events as they come, until the limit in seconds; None = a stream's limit."""
+        """Yield the run's events for at most `within_s` seconds; None = a stream's maximum."""
         revive = closer(self.client, run_id, self.services)
         limit = self.stream_seconds if seconds is None else seconds
         return follow_named(self.services.run_log, run_id, 0, limit, revive, begun=begun)
@@ -68,7 +68,7 @@ class Question:
 
 @dataclass(frozen=True)
 class _Begun:
-    """A run that exists. `log` is the beginning of its log, if this request has written it."""
+    """A stored run. `log` is the start of its journal if this request wrote it."""
 
     run_id: str
     log: LogSlice | None
@@ -76,9 +76,10 @@ class _Begun:
 
 
 async def begin_question(question: Question) -> tuple[str, LogSlice | None]:
-    """The run: a new one, or the one that an earlier request under the same key has begun.
+    """Start a run, or find the run of an earlier request under the same key. Concurrent requests make one
+    run.
 
-    Returns its id and how its log begins; None = an earlier request began it. Two at once make one.
+    Returns the run's id and the start of its journal, which is None if an earlier request wrote it.
     """
     with fair_turns.SHARES.answering():
         return await _begin(question)
@@ -155,7 +156,7 @@ async def _start(run_id: str, question: Question) -> None:
 
 
 async def _start_late(run_id: str, question: Question) -> None:
-    """Set to work what an earlier request has left; a run that was set to work meanwhile stays as it is."""
+    """Start the orchestration of a run that an earlier request stored, unless it has been started."""
     user, services = question.user, question.services
     if not await _is_known(run_id, question):
         await renew_run(run_id, user, question.arrived_at, services)
@@ -170,7 +171,7 @@ async def _start_late(run_id: str, question: Question) -> None:
 
 
 async def _is_known(run_id: str, question: Question) -> bool:
-    """Whether the run's orchestration was started; no, where nobody can tell."""
+    """Return whether the run's orchestration was started; False if its status is unavailable."""
     with suppress(Exception):  # the client raises nothing more precise
         return await Instances(question.client).state(run_id) is not None
     return False
@@ -182,7 +183,7 @@ async def view_of(run_id: str, question: Question) -> RunView:
 
 
 async def view_at_end(run_id: str, events: AsyncIterator[NamedFrame], question: Question) -> RunView:
-    """The run when it has ended, or waits for its owner, or the time of the events is over."""
+    """Return the run once it has ended, waits for its owner, or the events' time limit is over."""
     async for name, _ in events:
         if name == "ASK_USER" and (view := await view_of(run_id, question)).status == "waiting":
             return view
@@ -196,10 +197,10 @@ async def deliver_answer(
     services: Services,
     client: df.DurableOrchestrationClient,
 ) -> None:
-    """Give a run what it waits for.
+    """Pass the user's answer to a waiting run.
 
     Raises:
-        ConflictError: it waits for nothing.
+        ConflictError: the run isn't waiting for an answer.
     """
     if await answer_clarification(record, answer, user, services):
         # After the answer is stored: if this fails, sending the answer again raises the event again.

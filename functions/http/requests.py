@@ -1,4 +1,4 @@
-"""Who calls a route, whether they may, and whether they sent the same request before."""
+"""Dependencies of routes: the caller, their rights and limits, and the audit trail."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -26,11 +26,11 @@ _CALLER = "groundwork.caller"  # in a request's scope, which is its own alone
 
 
 class SignInRedirect(Exception):  # noqa: N818  # it leads on, and is no error
-    """Nobody is signed in, and a browser asks: the response leads to the address that this names."""
+    """Raised to redirect a browser without a session to the sign-in address in its message."""
 
 
 def durable_client(request: Request) -> df.DurableOrchestrationClient:
-    """Return the client that the function was called with."""
+    """Return the durable client that the function received."""
     return request.state.client
 
 
@@ -39,12 +39,12 @@ Durable = Annotated[df.DurableOrchestrationClient, Depends(durable_client)]
 
 
 async def caller_of(request: Request) -> UserContext:
-    """Who is asking.
+    """Authenticate the caller.
 
     Raises:
-        NotAuthenticatedError: (401) nothing believable says so.
-        AccessDeniedError: (403) somebody who is not let in.
-        DependencyError: (502-504) their groups are not in the token, and cannot be looked up.
+        NotAuthenticatedError: (401) there is no valid identity.
+        AccessDeniedError: (403) the user isn't admitted.
+        DependencyError: (502-504) the user's groups aren't in the token and cannot be looked up.
     """
     if (known := request.scope.get(_CALLER)) is not None:
         user: UserContext = known
@@ -63,7 +63,9 @@ async def caller_of(request: Request) -> UserContext:
 
 
 async def administrator_of(request: Request) -> UserContext:
-    """Who is asking. Errors as `caller_of`; AccessDeniedError (403) without the role."""
+    """Authenticate an administrator. Raises as `caller_of`, and `AccessDeniedError`
+    (403) without the role.
+    """
     user = await caller_of(request)
     if not is_admin(user):
         raise AccessDeniedError("This is for administrators.", "Ask for the application role `admin`.")
@@ -71,9 +73,10 @@ async def administrator_of(request: Request) -> UserContext:
 
 
 def only_header(request: Request, name: str) -> str:
-    """A header's value; empty without it. NotAuthenticatedError (401) for two that differ.
+    """Return a header's value; empty if it is missing. Raises `NotAuthenticatedError` (401) for two different
+    values.
 
-    Nobody can tell which of them the platform has checked.
+    It is unknown which of the two the platform has checked.
     """
     values = set(request.headers.getlist(name))
     if len(values) > 1:
@@ -89,7 +92,7 @@ Administrator = Annotated[UserContext, Depends(administrator_of)]
 
 
 async def services_for(caller: Caller) -> Services:
-    """Return the prepared services, once the caller is known."""
+    """Return the prepared services, after authentication."""
     return await wiring.ready_services()
 
 
@@ -98,7 +101,7 @@ Ready = Annotated[Services, Depends(services_for)]
 
 
 async def caller_and_services(request: Request) -> tuple[UserContext, Services]:
-    """Return who is asking, as `caller_of`, and what serves them, for routes that handle strangers."""
+    """Authenticate the caller as `caller_of`, and return the services, for routes that handle strangers."""
     return await caller_of(request), await wiring.ready_services()
 
 
@@ -115,7 +118,7 @@ async def admitted(
     needs: Sequence[Resource] = (),
     used: Usage | None = None,
 ) -> None:
-    """Count a call that costs; its answer, whatever it will be, tells what is left.
+    """Count a call against the caller's limits, and add the remaining allowance to the response.
 
     Raises:
         TooManyRequestsError, TooManyRunsError, DailyLimitError: as `shared.access.limits.admit`.
@@ -126,7 +129,7 @@ async def admitted(
 
 
 def open_stream(user: UserContext, services: Services) -> OpenStream:
-    """Take a place for a connection of the caller that stays open. TooManyRequestsError if none is left."""
+    """Reserve one of the caller's open connections. Raises `TooManyRequestsError` if none is left."""
     return services.user_limits.streams.open(user.user_id, services.settings.limits)
 
 
@@ -140,10 +143,10 @@ async def note_act(
     subject: str = "",
     may_repeat: bool = False,
 ) -> None:
-    """Add to the audit trail what the caller does. Never raises.
+    """Record an action of the caller in the audit trail. Never raises.
 
     Args:
-        may_repeat: equal acts of the last ten minutes need no entry of their own.
+        may_repeat: whether identical actions within ten minutes share one entry.
     """
     entry = AuditEntry(
         at=datetime.now(UTC),
@@ -158,13 +161,13 @@ async def note_act(
 
 
 async def note_list(request: Request, user: UserContext, services: Services, page: DocumentList) -> None:
-    """Add to the audit trail that the caller was shown a list of documents. Never raises."""
+    """Record in the audit trail that the caller was shown a list of documents. Never raises."""
     doc_ids = [document.doc_id for document in page.documents]
     await note_act(request, user, services, "list", *doc_ids, may_repeat=True)
 
 
 async def _note_refusal(request: Request, user: UserContext, asked: str) -> None:
-    """Add to the audit trail that the caller's role or rights did not allow what they asked for."""
+    """Record in the audit trail that the caller lacked a role or right."""
     path = {name: str(value)[:_MAX_ID_CHARS] for name, value in request.path_params.items()}
     doc_ids = [path["doc_id"]] if "doc_id" in path else []
     run_id = path.get("run_id") or path.get("summary_id") or ""
@@ -175,7 +178,7 @@ async def _note_refusal(request: Request, user: UserContext, asked: str) -> None
 
 
 def client_address(request: Request) -> str:
-    """Where a request comes from, as far as it is known: the last that App Service adds, else the peer's."""
+    """Return the client's address: the last one that App Service adds, else the peer's."""
     if wiring.get_services().settings.host.in_azure:
         forwarded: str = request.headers.get("x-forwarded-for", "")
         return forwarded.rpartition(",")[2].strip()[:64]

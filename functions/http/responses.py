@@ -1,4 +1,4 @@
-"""The HTTP dialect: bodies become models, models become responses, errors RFC 9457 problem details."""
+"""Responses: models as JSON, files, event streams, and errors as problem details (RFC 9457)."""
 
 import asyncio
 import hashlib
@@ -36,7 +36,7 @@ _FIRST_BYTE_S = 0.1
 
 
 def address_of(request: Request) -> str:
-    """The app's address in a browser, without a trailing slash; if none is set, as this request came."""
+    """Return the app's base address in a browser; if it isn't configured, the request's own."""
     host = get_settings().host
     known = host.public_address if host.public_url or host.in_azure else None  # locally the name has no https
     return known or str(request.base_url).rstrip("/")
@@ -49,24 +49,24 @@ def added_headers(request: Request) -> Mapping[str, str]:
 
 
 def record_refusals(request: Request, record: Callable[[str], Awaitable[None]]) -> None:
-    """Have `record` called with the method and route if this request is refused. It must not raise."""
+    """Register a callback that gets the method and route if this request is refused. It must not raise."""
     request.scope[_RECORD_REFUSAL] = record
 
 
 async def record_refusal(request: Request, route: str, error: GroundworkError) -> None:
-    """Call what `record_refusals` was given, if the error is a refusal."""
+    """Call the callback of `record_refusals` if the error is a refusal."""
     record = request.scope.get(_RECORD_REFUSAL)
     if record is not None and isinstance(error, AccessDeniedError | NotFoundError):
         await record(f"{request.method} {route}")
 
 
 def add_headers(request: Request, headers: Mapping[str, str]) -> None:
-    """Have the answer to this request carry these, also if it will be a problem."""
+    """Add headers to the response, even if it becomes an error."""
     request.scope.setdefault(_ADDED, {}).update(headers)
 
 
 def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
-    """What `validate` makes; CallerError naming the first field at fault if it cannot."""
+    """Return the result of `validate`. Raises `CallerError` about the first invalid field."""
     try:
         return validate()
     except ValidationError as invalid:
@@ -75,7 +75,7 @@ def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
 
 
 def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON answer; models are dumped."""
+    """Return a JSON response. Models are serialized."""
     dumped = content.model_dump(mode="json") if isinstance(content, BaseModel) else content
     return JSONResponse(dumped, status_code=status, headers=dict(headers or {}))
 
@@ -83,7 +83,7 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
 def tagged_response(
     request: Request, view: BaseModel, leaving_out: Collection[str] = (), status: int = 200
 ) -> Response:
-    """The view with its ETag; 304 when the caller has this very state."""
+    """Return a view with its ETag; 304 if the caller has this version."""
     etag = etag_of(view, leaving_out)
     headers = {"ETag": f'"{etag}"', "Cache-Control": "private, no-cache"}
     if request.method == "GET" and is_known(request.headers.get("if-none-match"), etag):
@@ -94,9 +94,9 @@ def tagged_response(
 async def file_response(
     parts: AsyncIterator[bytes], blob: BlobProperties, span: ByteSpan | None = None
 ) -> Response:
-    """A file, streamed: all of it, or the bytes of `span` (206).
+    """Stream a file, or the bytes of `span` (206).
 
-    It is never rendered in our origin unless it is a PDF: an HTML document could carry script.
+    Only PDFs are rendered in our origin: an HTML document could contain scripts.
     """
     filename = blob.name.rpartition("/")[2]
     is_pdf = filename.lower().endswith(".pdf")
@@ -119,9 +119,9 @@ async def file_response(
 async def picture_response(
     request: Request, parts: AsyncIterator[bytes], blob: BlobProperties, media_type: str = "image/png"
 ) -> Response:
-    """A picture that we made, shown inline; 304 when the caller has it already.
+    """Return a generated picture for inline display; 304 if the ETag matches.
 
-    A browser may keep it, and asks each time whether it may show it.
+    Browsers may cache it, but must revalidate, which checks access again.
     """
     headers = {"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
     if is_known(request.headers.get("if-none-match"), blob.etag):
@@ -146,7 +146,7 @@ async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def event_stream(frames: AsyncIterator[bytes], place: OpenStream, run_id: str | None = None) -> Response:
-    """Server-sent events. Proxies must not buffer them, and a reader that stalls is disconnected.
+    """Return a response of server-sent events, unbuffered by proxies. Readers that stall are disconnected.
 
     `place` is closed with the stream.
     """
@@ -155,7 +155,9 @@ def event_stream(frames: AsyncIterator[bytes], place: OpenStream, run_id: str | 
 
 
 async def _opened(frames: AsyncIterator[bytes], place: OpenStream) -> AsyncIterator[bytes]:
-    """The frames; a comment first, if there is none yet: the host sends headers with the first byte."""
+    """Yield the frames, preceded by a comment if none is ready: the host sends headers
+    with the first byte.
+    """
     first = asyncio.ensure_future(anext(frames, b""))
     try:
         await asyncio.wait({first}, timeout=_FIRST_BYTE_S)
@@ -171,7 +173,7 @@ async def _opened(frames: AsyncIterator[bytes], place: OpenStream) -> AsyncItera
 
 
 def problem(error: GroundworkError) -> Response:
-    """Problem details (RFC 9457): type, title, status, detail, hints, and of a file its failure."""
+    """Render an error as problem details (RFC 9457)."""
     note_fields(error_type=error.code)
     content = Problem(
         type=f"urn:groundwork:error:{error.code}",
@@ -190,7 +192,9 @@ def problem(error: GroundworkError) -> Response:
 
 
 def openai_error(error: GroundworkError) -> Response:
-    """Return an error in the shape of OpenAI's protocol; its clients show `message`, with the hints in it."""
+    """Render an error in the format of OpenAI's protocol. Its clients show only `message`, so it includes the
+    hints.
+    """
     note_fields(error_type=error.code)
     told = {"message": " ".join((error.detail, *error.hints)), "type": error.code, "code": error.code}
     return JSONResponse(
@@ -210,7 +214,9 @@ def _headers_of(error: GroundworkError) -> dict[str, str]:
 def cached_response(
     request: Request, content: bytes, media_type: str, headers: Mapping[str, str]
 ) -> Response:
-    """What changes only with the app; 304 when the caller has it. It is asked for again each time."""
+    """Return content that changes only with the app; 304 if the ETag matches. Browsers
+    revalidate each time.
+    """
     etag = hashlib.sha256(content).hexdigest()[:32]
     kept = {"ETag": f'"{etag}"', "Cache-Control": "no-cache"}
     if is_known(request.headers.get("if-none-match"), etag):
@@ -234,14 +240,14 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class _ReaderStuckError(Exception):
-    """One piece has not left in STUCK_AFTER_S."""
+    """A piece of the response wasn't sent within STUCK_AFTER_S."""
 
 
 class PatientResponse(StreamingResponse):
-    """Pieces as they come; ends without its last one when the reader is stuck."""
+    """A streaming response that ends early if its reader stalls."""
 
     async def stream_response(self, send: Send) -> None:
-        """Send all pieces. Whatever ends it, what makes the pieces is closed at once."""
+        """Send all pieces. The iterator is closed at once, however the response ends."""
 
         async def send_in_time(message: MutableMapping[str, Any]) -> None:
             try:

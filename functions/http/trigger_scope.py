@@ -1,4 +1,4 @@
-"""What surrounds the handling of an event: its span, and the fields of its log lines."""
+"""The span and log fields around the handling of an event."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,9 +10,9 @@ from shared.platform.telemetry import log_scope
 
 @asynccontextmanager
 async def trigger_scope(name: str, **fields: str) -> AsyncIterator[None]:
-    """Handle an event in a span, which continues the current trace or begins one.
+    """Wrap the handling of an event in a span, which continues the current trace or starts one.
 
-    `fields` are attributes of the span, and of every line that is logged inside.
+    `fields` become attributes of the span and fields of every line logged inside.
     """
     await (await load_async("shared.wiring", "start_telemetry"))()
     goes_on = tracing.traceparent()

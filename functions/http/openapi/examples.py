@@ -1,7 +1,8 @@
-"""Examples of bodies and answers, composed of the values in examples.json. Pure.
+"""Examples of bodies and replies, composed from the values in examples.json. Pure.
 
-A value stands there by the name of its model, by `Model.field`, or by `field` in any model; the narrowest
-counts. Fields without one are null, false, empty or 0, as their schema allows; a text has to have one.
+A value is stored under the name of its model, `Model.field`, or `field` for any model; the most specific
+entry wins. Fields without a value become null, false, empty or 0, as their schema allows. Strings need a
+value.
 """
 
 import json
@@ -15,16 +16,16 @@ Json = dict[str, Any]
 
 @cache
 def example_values() -> Mapping[str, Any]:
-    """The values."""
+    """Return the contents of examples.json."""
     values: Json = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
     return values
 
 
 def example_of(model: str, schemas: Mapping[str, Json]) -> Any:
-    """An example of a model whose schema is among `schemas`.
+    """Build an example of a model whose schema is among `schemas`.
 
     Raises:
-        LookupError: a text of it has no value; names it.
+        LookupError: a string field has no value; the message names it.
     """
     values = example_values()
     if model in values:
@@ -51,7 +52,7 @@ def _value(model: str, name: str, field: Json, schemas: Mapping[str, Json]) -> A
 
 
 def _shape_in(field: Json) -> str | None:
-    """The model that a schema refers to, or the first of several."""
+    """Return the model that a schema refers to; the first of several."""
     options = [field, *field.get("anyOf", ()), *field.get("oneOf", ())]
     return next((str(one["$ref"]).rpartition("/")[2] for one in options if "$ref" in one), None)
 
@@ -61,7 +62,7 @@ def _kinds(field: Json) -> set[str]:
 
 
 def _fits(value: Any, field: Json) -> bool:
-    """Whether a value that is there by the field's name alone is of the kind that this model's field has."""
+    """Return whether a value stored under a field's name has a type that the field allows."""
     names = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
     return names[type(value)] in _kinds(field)
 
