@@ -135,15 +135,19 @@ def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
 
 
 def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> tuple[str, ...]:
-    """Those that the question is about; of a comparison that names none, those that were found for it, and
-    the others of their series.
+    """Return the documents that a sub-agent is limited to, or none if it may search everywhere.
 
-    More than fit into one task are too many: the best of them, if evidence tells which these are.
+    They are those that the question names, else, of a comparison of editions, the editions that were found
+    and the others of their series. If there are too many, the best ones are returned.
     """
     found = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))
     targets = target_documents(delegation_request)
     if not targets:
-        return (*found, *delegation_request.series)[:MOST_DOCUMENTS] if compared else ()
+        # Two things that are compared needn't be documents: what matters of them may stand in a third one.
+        is_of_editions = compared and repeated_series(
+            hit.filename for hit in delegation_request.evidence.hits
+        )
+        return (*found, *delegation_request.series)[:MOST_DOCUMENTS] if is_of_editions else ()
     if len(targets) <= MOST_DOCUMENTS:
         return targets
     best = [doc_id for doc_id in found if doc_id in targets]
@@ -165,7 +169,8 @@ async def with_documents(
         delegation_request = replace(
             delegation_request, series=await rest_of_series(delegation_request, services)
         )
-    doc_ids = task_documents(delegation_request, compared=compared)
+    found = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))[:MOST_DOCUMENTS]
+    doc_ids = task_documents(delegation_request, compared=compared) or (found if compared else ())
     pages = {record.doc_id: record.page_count or 1 for record in delegation_request.evidence.records}
     tokens = sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _PAGE_TOKENS
     if tokens <= services.settings.answering.whole_documents_tokens:

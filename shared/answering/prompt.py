@@ -55,6 +55,7 @@ def first_messages(
             # A plan that completes "auf Deutsch bitte" or "as a table" may lose just these words.
             element("as_asked", request.question) if question != request.question else "",
             element("query_type", plan.query_type) if has_documents else "",
+            element("missing_subject", plan.missing_subject) if plan.missing_subject.strip() else "",
             element("today", request.today.isoformat()),
             *asker,
             documents_xml(evidence) if has_documents else "",

@@ -1,8 +1,10 @@
 """Proof of an answer: citations, quotations, numbers and figures.
 
-`document_prompt` renders documents for a model, `alignment` and `metadata_proof` locate what it cites,
-`citations` numbers and formats it (a recording at its cue, `cues`), `repairs` asks for quotations that
-failed, `reader_text` sanitises model text, and `untrusted_text` sanitises names chosen by other people.
+`document_prompt` renders documents for a model, `tags` parses the tags of its answer, `alignment`
+and `metadata_proof` locate what it cites, `citations` numbers and formats it (a recording at its cue,
+`cues`), `repairs` asks for quotations that failed, `reader_text` sanitises model text, and `untrusted_text`
+sanitises names chosen by other people.
 
-Pure: alignment, cues, messages, metadata_proof, quote_places, reader_text, text, untrusted_text, words.
+Pure: alignment, cues, messages, metadata_proof, quote_places, reader_text, tags, text,
+untrusted_text, words.
 """

@@ -64,6 +64,10 @@ class QuestionPlan(Model):
         default=False,  # plans that an older version stored have none
         description="Whether rows of spreadsheets must be calculated with: sums, counts, averages, rankings.",
     )
+    missing_subject: str = Field(
+        default="",  # plans that an older version stored have none
+        description="What neither question nor conversation gives, such as 'which team'; else empty.",
+    )
     todo: tuple[PlannedTodo, ...] = Field(description="2-4 items; none where there is one thing to do.")
 
 

@@ -85,6 +85,21 @@ def prompt_for(query_type: QueryType) -> str:
     return f"{system.text}\n---\n{user.text}"
 
 
+def test_what_a_question_leaves_open_is_told() -> None:
+    request = RunRequest(
+        run_id="r",
+        thread_id="t",
+        user=USER,
+        question="How many games did this team win?",
+        created_at=datetime(2026, 11, 21, tzinfo=UTC),
+    )
+    messages = [
+        first_messages(request, plan(missing_subject=subject), Evidence(hits=hits()))[1].text
+        for subject in ("which team", "")
+    ]
+    assert ["<missing_subject>which team</missing_subject>" in text for text in messages] == [True, False]
+
+
 def test_there_is_an_example_for_each_query_type() -> None:
     assert set(EXAMPLES) == {*TYPES, "No answer"}
 

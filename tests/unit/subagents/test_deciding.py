@@ -104,11 +104,11 @@ async def test_a_comparison_is_one_task_about_all_its_documents() -> None:
     assert made.starts[0].profiles == ("comparator", "doc_reader")
 
 
-async def test_a_comparison_that_names_no_document_is_about_those_that_were_found() -> None:
+async def test_a_comparison_that_names_no_document_searches_everywhere() -> None:
     documents = tuple(f"d{n}" for n in range(9))
     made = await decided(comparison(*documents, named=False), services_with())
     assert made.delegation is not None
-    assert made.delegation.tasks[0].doc_ids == documents[:6]
+    assert made.delegation.tasks[0].doc_ids == ()
 
 
 async def test_more_chosen_documents_than_fit_give_way_to_those_with_evidence() -> None:

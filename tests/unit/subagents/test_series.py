@@ -59,10 +59,10 @@ async def test_a_choice_of_the_caller_is_not_left() -> None:
     assert await documents_of(chosen, services) == ("Q1 NVDA.pdf", "Q2 NVDA.pdf")
 
 
-async def test_one_of_a_series_calls_for_no_other() -> None:
+async def test_documents_that_are_no_editions_limit_no_search() -> None:
     services = await library("Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q1 AMZN.pdf")
     found = await documents_of(comparison("Q1 NVDA.pdf", "Q1 AMZN.pdf"), services)
-    assert found == ("Q1 NVDA.pdf", "Q1 AMZN.pdf")
+    assert found == ()
 
 
 async def test_there_are_never_more_than_fit() -> None:
