@@ -4,7 +4,8 @@
 `prepare` plans and searches, `turn_step` lets the model search again or answer (`turn`, `turn_question`), and
 `run_end` commits the answer. `statements` splits a turn's answer into statements, `proofs` proves them,
 `draft` renders them, and `answer_writer` streams them. `policy` decides whether sub-agents work on a
-question, and `profiles` lists them. `inline` runs the same script in one process, and `agent` offers it to programs of your own.
+question, and `profiles` lists them. `inline` runs the same script in one process, and `agent` offers it to
+programs of your own.
 
 Pure: budget, clarification, findings, policy, policy_models, profiles, script, statements, steps,
 sub_agent, subagent_models.
