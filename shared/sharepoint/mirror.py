@@ -246,7 +246,7 @@ class Mirror:
                 if old != target:
                     await self._delete_blobs(item.item_id, keep=old)
                 return item.model_copy(update={"blob": old, "skipped": "unreadable"})
-        if old != target or not item.content:
+        if old is not None and (old != target or not item.content):
             await self._delete_blobs(item.item_id, keep=target)
         return item.model_copy(update={"blob": target, "content": file.content_mark, "skipped": None})
 

@@ -30,7 +30,7 @@ class Counts(Model):
         default_factory=dict, description="Files that were left out, by reason."
     )
     examples: tuple[SkippedItem, ...] = Field(
-        default=(), description="Up to 100 hidden or skipped files, by name."
+        default=(), description="Up to 100 hidden or skipped files, hidden ones first."
     )
 
 

@@ -45,7 +45,8 @@ async def count_items(store: LibraryStore, library_id: str) -> tuple[Counts, dat
     """Count a library's files; return the counts and the earliest end of a grant of a stored document."""
     files = hidden = 0
     skipped: dict[str, int] = {}
-    examples: list[SkippedItem] = []
+    hidden_examples: list[SkippedItem] = []
+    skipped_examples: list[SkippedItem] = []
     expires_at: datetime | None = None
     async for item in store.items(library_id, "file"):
         files += item.blob is not None
@@ -53,9 +54,10 @@ async def count_items(store: LibraryStore, library_id: str) -> tuple[Counts, dat
         if item.skipped is not None:
             skipped[item.skipped] = skipped.get(item.skipped, 0) + 1
         reason = item.problem or item.skipped
+        examples = hidden_examples if item.problem is not None else skipped_examples
         if reason is not None and reason != "outside_folder" and len(examples) < MAX_EXAMPLES:
             examples.append(SkippedItem(name=item.name, reason=reason))
         if item.blob is not None and item.expires_at is not None:
             expires_at = min(item.expires_at, expires_at or item.expires_at)
-    counts = Counts(files=files, hidden=hidden, skipped=skipped, examples=tuple(examples))
-    return counts, expires_at
+    shown = (*hidden_examples, *skipped_examples)[:MAX_EXAMPLES]
+    return Counts(files=files, hidden=hidden, skipped=skipped, examples=shown), expires_at

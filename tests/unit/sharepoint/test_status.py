@@ -11,6 +11,7 @@ from shared.documents.state import DocumentState, Rights
 from shared.ingestion.changes import change_access, delete
 from shared.platform.errors import ConfigurationError, ConflictError
 from shared.platform.settings import load_settings
+from shared.sharepoint.models import MAX_EXAMPLES, SkippedItem
 from shared.sharepoint.status import view_libraries
 from tests.fakes.services import fake_services
 from tests.fakes.sharepoint_server import TENANT, Fault, user
@@ -42,6 +43,21 @@ async def test_the_status_follows_the_runs() -> None:
         await t.run(after=timedelta(days=2))
         (library,) = (await view_libraries(t.services)).libraries
         assert library.status == "closed"
+
+
+async def test_hidden_documents_are_named_before_skipped_files() -> None:
+    async with tenant() as t:
+        drive = t.server.drive()
+        for number in range(MAX_EXAMPLES):
+            t.server.file(drive, f"{number}.bin", permissions=[user(ANNA)])
+        hidden = t.server.file(drive, "pay.md", permissions=[user(ANNA)])
+        t.server.faults = [Fault(f"{hidden}/permissions", 403, times=10)]
+        await t.run()
+        (library,) = (await view_libraries(t.services)).libraries
+        counts = library.counts
+        assert (counts.hidden, dict(counts.skipped)) == (1, {"format": MAX_EXAMPLES})
+        assert len(counts.examples) == MAX_EXAMPLES
+        assert counts.examples[0] == SkippedItem(name="pay.md", reason="permissions_unreadable")
 
 
 async def test_without_libraries_there_is_no_status() -> None:
