@@ -19,7 +19,7 @@ from shared.runs.models import RunAnswer
 
 @dataclass(frozen=True)
 class AnswerRules:
-    """What an answer must prove, and how its remarks are worded.
+    """Rules for the proof of an answer, and the words of its remarks.
 
     Attributes:
         needs_proof: statements without any citation are marked.

@@ -8,7 +8,7 @@ from shared.evidence.reader_text import ReaderText
 
 @dataclass
 class Draft:
-    """The text of an answer so far. Everything a model wrote in it is sanitised.
+    """The sanitised text of an answer so far.
 
     Attributes:
         starts_paragraph: the next text of the model begins a paragraph.
@@ -20,7 +20,7 @@ class Draft:
     _sanitiser: ReaderText = field(default_factory=ReaderText)
 
     def continue_from(self, text: str) -> None:
-        """Replace the text by one that the next paragraph continues."""
+        """Replace the text. The model's next text begins a paragraph."""
         self.text, self.starts_paragraph = text, bool(text)
         self._sanitiser = ReaderText.after(text)
 
@@ -50,11 +50,11 @@ class Draft:
 
     def add_paragraph(self, text: str) -> None:
         """Append our own paragraph, outside any table or code."""
-        shown = self.text.rstrip(" ")
-        line_ends = len(shown) - len(shown.rstrip("\n"))
+        before = self.text.rstrip(" ")
+        line_ends = len(before) - len(before.rstrip("\n"))
         fence = self._sanitiser.open_fence
         code_end = ("" if line_ends else "\n") + f"{fence}\n\n" if fence else ""
-        gap = (code_end or "\n\n"[min(line_ends, 2) :]) if shown else ""
+        gap = (code_end or "\n\n"[min(line_ends, 2) :]) if before else ""
         self.text += self._sanitiser.own(gap + text)
         self.starts_paragraph = False
 

@@ -14,7 +14,7 @@ from shared.evidence.models import TableResult
 from shared.evidence.number_proof import unproved_numbers, without_date, without_rank
 from shared.evidence.text import sentence_ends
 
-# What ends the statement before a citation, or begins an item of a list.
+# The end of the statement before a citation, or the mark of a list item.
 _BELONGS_BEFORE = re.compile(r"\s*(?:[-*>#]+|\d{1,3}[.)])[^\S\n]+|[.,;:!?)*_|]*[^\S\n]*")
 
 IsComputed = Callable[[TableResult], Awaitable[bool]]
@@ -31,7 +31,7 @@ class NumberCheck:
     """A check of statements by the results of a run.
 
     Attributes:
-        results: of all table queries of the run. If there are none, nothing is checked.
+        results: of all table queries of the run. Nothing is checked without results.
         is_computed: repeats the query of a result. All are repeated once, at the first check.
         others: texts whose numbers an uncited statement may repeat. The first, the question, counts for cited
             statements as well.
@@ -62,21 +62,21 @@ class NumberCheck:
         computed = await self.computed()
         cited = [result for result in computed if result.result_id in ids]
         others = [*self.others[:1], *(cite.quote for cite in statement.cites)] if ids else self.others
-        shown: list[Statement | Withheld] = []
+        parts: list[Statement | Withheld] = []
         for number, sentence in enumerate(_sentences(statement.text)):
             may_be_rank = statement.begins_line and not number
             text = without_rank(sentence, self._most_rows) if may_be_rank else sentence
             text = without_date(text, self.today) if self.today else text
             is_unknown = bool(ids) and not cited
             if not (is_unknown or unproved_numbers(text, cited if ids else computed, others, self.language)):
-                shown.append(Statement(sentence))
-            elif not shown or shown[-1] != Withheld():
-                shown.append(Withheld())
-        if statement.text.endswith("\n") and shown[-1:] == [Withheld()]:
-            shown.append(Statement("\n"))
-        known = {result.result_id for result in cited}
-        cites = tuple(cite for cite in statement.cites if not cite.result or cite.result in known)
-        return [*shown, Statement("", cites)] if cites else shown
+                parts.append(Statement(sentence))
+            elif not parts or parts[-1] != Withheld():
+                parts.append(Withheld())
+        if statement.text.endswith("\n") and parts[-1:] == [Withheld()]:
+            parts.append(Statement("\n"))
+        cited_ids = {result.result_id for result in cited}
+        cites = tuple(cite for cite in statement.cites if not cite.result or cite.result in cited_ids)
+        return [*parts, Statement("", cites)] if cites else parts
 
     @property
     def _most_rows(self) -> int:
@@ -86,7 +86,7 @@ class NumberCheck:
 def _sentences(text: str) -> list[str]:
     """Split a text into sentences with the white space that follows them.
 
-    Punctuation or a list mark at its start is a piece of its own.
+    Punctuation or a list mark at its start is a separate piece.
     """
     start = _BELONGS_BEFORE.match(text)
     ends = sorted({start.end() if start else 0, *sentence_ends(text), len(text)} - {0})

@@ -34,7 +34,7 @@ def prove(
     proofs: list[Proof | None] = []
     for cite in statement.cites:
         if cite.result:
-            result = next((known for known in results if known.result_id == cite.result), None)
+            result = next((match for match in results if match.result_id == cite.result), None)
             proofs.append(Proof(*book.compute(result, language)) if result else None)
         elif proved := book.prove(cite.doc_id, cite.quote):
             proofs.append(Proof(*proved))

@@ -1,7 +1,7 @@
-"""From the text of a model's turn to the statements of its answer. Pure.
+"""Split the text of a model's turn into the statements of its answer. Pure.
 
-Every function takes the whole text so far, and its result only ever grows: what a longer text yields begins
-with what a shorter one yielded.
+`split_turn` takes the whole text so far. The answer of a longer text begins with the answer of a shorter one,
+so only the difference needs to be written.
 """
 
 import re
@@ -40,29 +40,31 @@ class Statement:
 Part = Statement | FigureTag | GapTag
 
 
-def split_turn(said: str, *, is_answer: bool, at_end: bool = False) -> tuple[str, str | None]:
+def split_turn(turn_text: str, *, is_answer: bool, at_end: bool = False) -> tuple[str, str | None]:
     """Return the thought and the answer of a turn. The answer is None until it begins.
 
     An answer begins at `<answer>`. A turn that cites without the tag is an answer from its first word.
 
     Args:
         is_answer: the whole text is the answer, because the turn calls no tool.
-        at_end: nothing follows `said`.
+        at_end: nothing follows `turn_text`.
     """
-    begin = None if is_answer else _BEGINS.search(said)
+    begin = None if is_answer else _BEGINS.search(turn_text)
     if begin is None and not is_answer:
-        return said, None
+        return turn_text, None
     has_thought = begin is not None and bool(_TAG.fullmatch(begin[0]))
-    thought, answer = (said[: begin.start()], said[begin.end() :]) if begin and has_thought else ("", said)
+    thought, answer = (
+        (turn_text[: begin.start()], turn_text[begin.end() :]) if begin and has_thought else ("", turn_text)
+    )
     if not at_end and (open_tag := _OPEN_TAG.search(answer)):
         answer = answer[: open_tag.start()]
     return thought, _unwrapped(_TAG.sub("", answer).lstrip(), at_end=at_end)
 
 
-def from_first_gap(said: str) -> str:
+def from_first_gap(turn_text: str) -> str:
     """Return the part of a turn that readers haven't seen because a gap ended it, or ""."""
-    gap = _GAP.search(said)
-    return _TAG.sub("", said[gap.start() :]) if gap else ""
+    gap = _GAP.search(turn_text)
+    return _TAG.sub("", turn_text[gap.start() :]) if gap else ""
 
 
 def _unwrapped(text: str, *, at_end: bool) -> str:
@@ -88,7 +90,7 @@ def _unwrapped(text: str, *, at_end: bool) -> str:
 def split_statements(
     pieces: Sequence[Piece], *, holds_numbers: bool = False
 ) -> tuple[list[Part], list[Piece]]:
-    """Group pieces into statements, and return those that are complete and the pieces of the open line.
+    """Group pieces into statements. Return the complete statements, and the pieces of the open line.
 
     Args:
         holds_numbers: keep back the open line from its first sentence with a number. Otherwise nothing is
@@ -111,8 +113,8 @@ def split_statements(
                 line = []
     if not holds_numbers:
         return [*parts, *_statements(line)], []
-    begin, held = _without_numbers(line)
-    return [*parts, *begin], held
+    begin, rest_of_line = _without_numbers(line)
+    return [*parts, *begin], rest_of_line
 
 
 def _without_numbers(line: Sequence[Piece]) -> tuple[list[Part], list[Piece]]:

@@ -35,7 +35,7 @@ def _unreadable(words: Messages, record: DocumentRecord) -> str:
 def answer_without_model(
     question: str, evidence: Evidence, book: CitationBook, words: Messages, note: str
 ) -> RunAnswer:
-    """Return quotations, else a list of documents, else an abstention. Adds its citations to `book`.
+    """Return quotations, a list of documents, or an abstention. Adds its citations to `book`.
 
     Args:
         note: the reason why no model wrote the answer.

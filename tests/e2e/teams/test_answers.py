@@ -160,7 +160,7 @@ def test_a_room_is_told_only_what_everybody_may_read(anna: Chat) -> None:
     anna.go_to(ROOM)
     since = len(anna.playground.answers())
     anna.say(KILN_QUESTION, mentioning=True)
-    anna.see("The documents don't answer this.")
+    anna.see("The documents don't answer this")
     anna.say("How many characters must new passwords have at least?", mentioning=True)
     anna.see("14 characters")
     anna.picture("room")
