@@ -12,9 +12,7 @@ from shared.runs.events import RunEvent
 from shared.runs.models import RunAnswer
 from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
-from tests.fakes.services import fake_services
-from tests.world import QUESTION, add_document
-from tests.world import ask as run_question
+from tests.world import QUESTION, World
 
 PASSAGES: list[dict[str, str]] = json.loads(
     (Path(__file__).parent / "hostile_passages.json").read_text("utf-8")
@@ -59,12 +57,13 @@ class Outcome:
 
 async def ask(model: ChatModel, hostile: str) -> Outcome:
     """Ask the question with a hostile text in every place of a document that a prompt shows."""
-    services = fake_services(chat_model=model)
-    await _add(services, "manual", "The pump runs at 15 bar.", readers=READER.groups, name="manual.pdf")
-    await _add(services, "salaries", f"{SECRET} The pump is his.", readers=("ben",), name="salaries.pdf")
+    world = World(model)
+    services = world.services
+    await _add(world, "manual", "The pump runs at 15 bar.", readers=READER.groups)
+    await _add(world, "salaries", f"{SECRET} The pump is his.", readers=("ben",))
     note = f"At what pressure does the pump run? {hostile}"
-    await _add(services, "notes", note, readers=("*",), name="notes.pdf", everywhere=hostile)
-    view, events = await run_question(services, QUESTION, READER)
+    await _add(world, "notes", note, readers=("*",), everywhere=hostile)
+    view, events = await world.ask(QUESTION, READER)
     indexes = (_memory(services.content_index), _memory(services.documents_index))
     filters = [query.filter for index in indexes for query in index.requests]
     assert view.answer is not None, view.error
@@ -72,14 +71,13 @@ async def ask(model: ChatModel, hostile: str) -> Outcome:
 
 
 async def _add(
-    services: Services, doc_id: str, text: str, *, readers: tuple[str, ...], name: str, everywhere: str = ""
+    world: World, doc_id: str, text: str, *, readers: tuple[str, ...], everywhere: str = ""
 ) -> None:
-    await add_document(
-        services,
+    services = world.services
+    await world.add(
         doc_id,
         text,
         readers=readers,
-        filename=name,
         title=everywhere or doc_id,
         author=everywhere or None,
         tags=(everywhere,) if everywhere else (),
@@ -90,7 +88,7 @@ async def _add(
     image = {
         "block_id": f"{doc_id}-figure-9",
         "doc_id": doc_id,
-        "filename": name,
+        "filename": f"{doc_id}.pdf",
         "page_number": 1,
         "heading_path": everywhere,
         "block_type": "image",
