@@ -20,5 +20,5 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
     ),
 )
 async def list_libraries(administrator: Administrator, services: Ready) -> Response:
-    """Status of the synchronised libraries."""
+    """List the synchronised libraries with their status."""
     return json_response(await view_libraries(services))

@@ -25,7 +25,7 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
     ),
 )
 async def reconcile_now(administrator: Administrator, client: Durable) -> Response:
-    """The same at once, for administrators."""
+    """Run the reconciliation at once."""
     return json_response(await reconcile(client, int(time.time())))
 
 
@@ -38,7 +38,7 @@ async def reconcile_now(administrator: Administrator, client: Durable) -> Respon
     ),
 )
 async def get_audit(administrator: Administrator, services: Ready) -> Response:
-    """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
+    """Check that files, states, rows, blocks and figures agree; returns the differences."""
     return json_response(await audit(services, int(time.time())))
 
 
@@ -50,7 +50,7 @@ async def get_audit(administrator: Administrator, services: Ready) -> Response:
     ),
 )
 async def get_failed(req: Request, administrator: Administrator, services: Ready) -> Response:
-    """List documents that failed, whoever owns them, with their names and owners."""
+    """List failed documents of all owners, with their names and owners."""
     failed = await failed_documents(services.documents)
     doc_ids = [document.doc_id for document in failed.documents]
     await note_act(req, administrator, services, "list", *doc_ids, may_repeat=True)
@@ -65,6 +65,6 @@ async def get_failed(req: Request, administrator: Administrator, services: Ready
     ),
 )
 async def get_poison(administrator: Administrator, services: Ready) -> Response:
-    """Events that were given up, for administrators: which file each is about, and no more."""
+    """List the messages in poison queues, with the file that each is about."""
     messages = tuple(await services.poison.peek())
     return json_response(PoisonList(messages=messages, count=len(messages)))

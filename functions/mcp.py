@@ -1,4 +1,4 @@
-"""POST /api/mcp: the Model Context Protocol, for other assistants; and who signs people in for it."""
+"""POST /api/mcp: the Model Context Protocol for other assistants, and the metadata of its sign-in."""
 
 import asyncio
 import json
@@ -79,7 +79,7 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
     ),
 )
 async def mcp(req: Request, client: Durable) -> Response:
-    """One JSON-RPC message: its answer, or 202 for a notification."""
+    """Serve one JSON-RPC message: its answer, or 202 for a notification."""
     address = address_of(req)
     try:
         user, services = await caller_and_services(req)
@@ -106,7 +106,7 @@ async def mcp(req: Request, client: Durable) -> Response:
 @router.get(f"/{_METADATA}", **hidden())
 @router.get(f"/{_METADATA}/{{resource:path}}", **hidden())
 async def get_resource_metadata(req: Request) -> Response:
-    """Who signs people in for this server. Source: RFC 9728."""
+    """Return the authorization server of this resource. Source: RFC 9728."""
     if req.path_params.get("resource", "api/mcp").strip("/") != "api/mcp":
         raise NotFoundError("There is no such resource.", "Ask for that of /api/mcp.")
     tenant = get_settings().identity.allowed_tenants
@@ -166,7 +166,7 @@ async def _call_tool(message: Message, call: McpCall, *, streams: bool) -> Respo
 async def _streamed(
     message: Message, tool: type[McpTool], call: McpCall, arguments: dict[str, Any]
 ) -> AsyncIterator[bytes]:
-    """The progress of a call as notifications, then its answer. The run continues if the client leaves."""
+    """Stream progress notifications, then the answer. The run continues if the client disconnects."""
     told: asyncio.Queue[str | None] = asyncio.Queue()
     working = asyncio.create_task(tool(replace(call, progress=told.put)).execute(**arguments))
     working.add_done_callback(lambda _: told.put_nowait(None))
@@ -188,7 +188,7 @@ def _event(content: Mapping[str, Any]) -> bytes:
 
 
 def _tool_result(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A tool's result in both forms: clients show the text, and read the structure."""
+    """Return a tool's result as text, which clients show, and as structured content, which they parse."""
     content = {name: value for name, value in result.items() if name != "success"}
     text = json.dumps(content, ensure_ascii=False)
     return {

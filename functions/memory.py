@@ -1,4 +1,4 @@
-"""Memory over HTTP: what is remembered of the caller's questions, and how to have it forgotten."""
+"""Memory over HTTP: list the caller's remembered questions, switch remembering off, delete everything."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ router = APIRouter(tags=["Memory"], route_class=ApiRoute)
     ),
 )
 async def get_memory(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
-    """The caller's memories, newest first."""
+    """List the caller's memories, newest first."""
     found, is_on = await run_together(
         list_memories(user, services, page.limit, page.cursor or None),
         services.threads.is_memory_on(user.user_id),
@@ -53,5 +53,5 @@ async def put_memory(body: MemorySwitch, user: Caller, services: Ready) -> Respo
     ),
 )
 async def delete_memory(user: Caller, services: Ready) -> Response:
-    """Forget everything that is remembered of the caller."""
+    """Delete all memories of the caller."""
     return json_response(await forget_all(user, services.memory_index, services.threads))

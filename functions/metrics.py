@@ -1,4 +1,4 @@
-"""GET /api/metrics/...: how answers, and sub-agents, did of late. For administrators."""
+"""GET /api/metrics/...: recent quality of answers and sub-agents. For administrators."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -27,7 +27,7 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 async def get_subagent_metrics(
     asked: Annotated[MetricsQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """Per profile: how often, how well, how fast, at what cost; and the circuit breaker as it is now."""
+    """Return counts, success, latency and cost per profile, and the state of the circuit breaker."""
     return json_response(
         await subagent_metrics(
             services.settings,
@@ -49,7 +49,7 @@ async def get_subagent_metrics(
 async def get_quality_metrics(
     asked: Annotated[QualityQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """How good answers were in use: what people said, opened, and got; each measure with its aim."""
+    """Return the measured quality of answers in use, each measure with its target."""
     return json_response(
         await quality_metrics(services.quality, datetime.now(UTC), asked.hours, asked.project_id or None)
     )

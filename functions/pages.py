@@ -1,4 +1,6 @@
-"""GET /api/documents/{doc_id}/pages/… and …/readable: documents as people read them, with what was cited."""
+"""GET /api/documents/{doc_id}/pages/… and …/readable: documents for human readers, with the cited passage
+marked.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -88,7 +90,7 @@ _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
 
 @dataclass(frozen=True)
 class Reader:
-    """Who reads which document."""
+    """A user who reads a document."""
 
     doc_id: str
     user: UserContext
@@ -96,16 +98,16 @@ class Reader:
 
 
 async def reader_of(doc_id: http.DocId, user: Caller, services: Ready) -> Reader:
-    """Return the caller, and the document that the address names."""
+    """Return the caller, with the document of the path."""
     return Reader(doc_id, user, services)
 
 
 async def browsing_reader(req: Request, doc_id: http.DocId) -> Reader:
-    """Return the same for pages that a person may open in a browser.
+    """Return the caller and document of a page that is opened in a browser.
 
     Raises:
-        SignInRedirect: nobody is signed in; our page leads to the sign-in, and then to what was asked for.
-        NotAuthenticatedError: the same, and the caller is not a browser.
+        SignInRedirect: a browser has no session. The sign-in leads back to the requested page.
+        NotAuthenticatedError: another client has no valid identity.
     """
     try:
         user = await caller_of(req)
@@ -125,14 +127,16 @@ BrowsingReader = Annotated[Reader, Depends(browsing_reader)]
 
 @dataclass(frozen=True)
 class _Opened:
-    """A document that the reader may read, with its outline, and the citation asked for."""
+    """A readable document with its outline and the requested citation."""
 
     reader: Reader
     material: Material
     state: DocumentState
 
     async def elements(self, parts: range) -> tuple[Element, ...]:
-        """Read the pieces of some parts. NotFoundError or ConflictError if the version is gone."""
+        """Read the elements of some parts. Raises `NotFoundError` or `ConflictError` if
+        the version is gone.
+        """
         return tuple([piece async for pieces in self._parts(parts) for piece in pieces])
 
     async def places(self) -> list[Place]:
@@ -157,10 +161,10 @@ class _Opened:
 
 
 async def _open(reader: Reader, query: CitationQuery) -> _Opened:
-    """Read what all views need.
+    """Read the data that all views need.
 
     Raises:
-        DocumentNotFoundError: there is no such document, or the caller may not read it.
+        DocumentNotFoundError: the document doesn't exist, or the caller may not read it.
     """
     blobs = reader.services.blobs
     found = await readable_document(reader.doc_id, reader.user, reader.services)
@@ -181,10 +185,10 @@ def _views() -> PersonalPlaces:
 
 @asynccontextmanager
 async def _viewing(request: Request, reader: Reader) -> AsyncIterator[None]:
-    """Count a view as a call, and hold one of the reader's places for it.
+    """Count a view as a call, and occupy one of the reader's slots for the duration of the block.
 
     Raises:
-        TooManyRequestsError: the rate limit is reached, or too many views of theirs wait already.
+        TooManyRequestsError: the rate limit is reached, or too many views of this reader are waiting.
     """
     await admitted(request, reader.user, reader.services)
     async with _views().take(reader.user.user_id):
@@ -192,7 +196,7 @@ async def _viewing(request: Request, reader: Reader) -> AsyncIterator[None]:
 
 
 async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
-    """The citation, with its block's text; a background task notes that its source was opened."""
+    """Return the requested citation with its block's text, and count in the background that it was opened."""
     if not (query.run and query.n):
         return None
     citation = await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services)
@@ -205,7 +209,7 @@ async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
 
 
 def note_opened(reader: Reader, query: CitationQuery) -> None:
-    """Count that a source was opened, if it is one of the caller's own; nobody waits for it."""
+    """Count in the background that a source of the caller's own run was opened."""
     if query.run and query.n:
         run_in_background(_note_if_cited(reader, query))
 
@@ -225,9 +229,9 @@ async def sheet_of(
     user: UserContext,
     services: IngestionServices,
 ) -> tuple[PageSheet | None, bool]:
-    """The sheet of a page, and whether the page has a picture.
+    """Return the sheet of a page, and whether the page has a picture.
 
-    It is drawn for a page that is cited: else the picture itself has it drawn, and nobody waits for it here.
+    The sheet of a cited page is rendered here. Otherwise the request for the picture renders it.
     """
     if not has_pictures(state.filename):
         return None, False
@@ -252,7 +256,7 @@ async def sheet_of(
 async def get_document_page(
     req: Request, reader: BrowsingReader, page: http.PageName, query: Annotated[PageQuery, Query()]
 ) -> Response:
-    """One page: its picture with the cited passage marked, and its text. HTML, or JSON if accepted."""
+    """Return a page's picture, with the cited passage marked, and its text, as HTML or JSON."""
     number = page_number_of(page)
     async with _viewing(req, reader):
         opened = await _open(reader, query)
@@ -284,7 +288,7 @@ async def get_document_page(
 async def get_document_page_image(
     req: Request, reader: KnownReader, page: http.PageName, query: Annotated[PictureQuery, Query()]
 ) -> Response:
-    """The picture of a PDF's page, drawn when it is asked for first; 304 when the caller has it already."""
+    """Return the picture of a PDF page, rendered on the first request; 304 if the ETag matches."""
     number = page_number_of(page)
     found = await readable_document(reader.doc_id, reader.user, reader.services)
     if not has_pictures(found.state.filename):
@@ -308,7 +312,7 @@ async def get_document_page_image(
 async def get_readable_document(
     req: Request, reader: BrowsingReader, query: Annotated[ReadableQuery, Query()]
 ) -> Response:
-    """The document's text, a part at a time. HTML, or Markdown or JSON if that is accepted."""
+    """Return one part of the document's text as HTML, Markdown or JSON."""
     async with _viewing(req, reader):
         opened = await _open(reader, query)
         await note_act(req, reader.user, reader.services, "page", reader.doc_id)
@@ -338,7 +342,9 @@ def _html(page: str) -> Response:
 
 
 async def _with_signed(elements: tuple[ViewedElement, ...], reader: Reader) -> tuple[ViewedElement, ...]:
-    """With addresses that need no identity: a caller who takes JSON shows pictures somewhere else."""
+    """Replace addresses of pictures with signed ones, because clients of the JSON view
+    show them elsewhere.
+    """
     names = {one.figure.path: name_of_path(one.figure.path) for one in elements if one.figure}
     signed = await signed_urls(filter(None, names.values()), reader.services)
 

@@ -1,4 +1,4 @@
-"""A timer that keeps files, states and indexes in agreement: it repairs what events missed."""
+"""A timer that repairs differences between files, states and indexes which events have missed."""
 
 import time
 from collections import Counter
@@ -17,7 +17,7 @@ SCHEDULE_S = 300  # as `functions.triggers` calls it
 
 
 async def reconcile_documents(client: df.DurableOrchestrationClient) -> None:
-    """Start the ingestion of what differs from its file; say in the log what lies in the poison queues."""
+    """Start the ingestion of documents that differ from their files, and log messages in poison queues."""
     try:
         await reconcile(client, int(time.time() // SCHEDULE_S), WINDOW_BITS)
     finally:
@@ -25,7 +25,7 @@ async def reconcile_documents(client: df.DurableOrchestrationClient) -> None:
 
 
 async def _tell_poison() -> None:
-    """An alert watches for this event: the messages stay until somebody has looked at them."""
+    """Log the messages in poison queues, for an alert. They stay until an operator removes them."""
     found = Counter(message.queue for message in await (await wiring.ready_services()).poison.peek())
     if found:
         get_logger().warning("poison.found", queues=dict(found))

@@ -1,4 +1,4 @@
-"""Runs from the outside: list them, read one, follow it, answer what it asks, cancel it, rate its answer."""
+"""Runs over HTTP: list, read, follow, answer a clarification, cancel, rate."""
 
 from typing import Annotated, Any
 
@@ -36,7 +36,7 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
 
 async def own_run(run_id: http.RunId, user: Caller, services: Ready) -> RunRecord:
-    """Return the run of the address. NotFoundError for one of somebody else, too."""
+    """Return the run of the path. Raises `NotFoundError` for runs of other users, too."""
     return await owned_run(run_id, user, services.runs)
 
 
@@ -51,7 +51,7 @@ OwnRun = Annotated[RunRecord, Depends(own_run)]
     ),
 )
 async def list_runs(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
-    """The caller's runs, a page at a time."""
+    """List the caller's runs, one page at a time."""
     return json_response(
         await run_list.list_runs(user, services.threads, services.runs, page.limit, page.cursor)
     )
@@ -65,7 +65,7 @@ async def list_runs(page: Annotated[ListQuery, Query()], user: Caller, services:
     ),
 )
 async def get_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -> Response:
-    """A run's status, todo list, what it asks and, once committed, its answer."""
+    """Return a run's status, todo list, clarification and, once committed, its answer."""
     if run.finished_at is None:
         await closer(client, run.run_id, services)()
         run = await owned_run(run.run_id, user, services.runs)
@@ -84,7 +84,7 @@ async def get_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -
 async def get_run_events(
     req: Request, run: OwnRun, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """A run's events from the first, or after `Last-Event-ID`."""
+    """Stream a run's events from the first, or after `Last-Event-ID`."""
     after = last_event_id(req.headers.get("last-event-id"))
     if not run.has_log:
         raise NotFoundError(
@@ -114,7 +114,7 @@ async def get_run_events(
 async def answer_run(
     run: OwnRun, answer: ClarificationAnswer, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run continues."""
+    """Answer a run's clarification: `{"choice": 2}` or `{"text": "the 2024 one"}`."""
     await deliver_answer(run, answer, user, services, client)
     run = await owned_run(run.run_id, user, services.runs)
     return json_response(await view_run(run, services, user), 202, {"Location": f"/api/runs/{run.run_id}"})
@@ -129,7 +129,7 @@ async def answer_run(
     ),
 )
 async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -> Response:
-    """End a run and its sub-agents: its stream ends with a RunCancelledError. Again: the same."""
+    """Cancel a run and its sub-agents; idempotent. The stream ends with a RunCancelledError."""
     run = await run_end.cancel_run(run.run_id, services)
     await _terminate(client, run.run_id, run.run_id)
     # Ending an orchestration ends none of its children. They come second: nobody starts another one now.
@@ -150,7 +150,7 @@ async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable
     ),
 )
 async def put_feedback(run_id: http.RunId, body: FeedbackBody, user: Caller, services: Ready) -> Response:
-    """Rate a run that has ended; the last rating counts."""
+    """Rate an ended run, replacing an earlier rating."""
     return json_response(await rate_run(run_id, body, user, services.runs, services.quality))
 
 
@@ -162,7 +162,7 @@ async def put_feedback(run_id: http.RunId, body: FeedbackBody, user: Caller, ser
     ),
 )
 async def get_feedback(run_id: http.RunId, user: Caller, services: Ready) -> Response:
-    """What the caller said of a run."""
+    """Return the caller's rating of a run."""
     return json_response(await feedback_of(run_id, user, services.runs))
 
 
@@ -174,7 +174,7 @@ async def get_feedback(run_id: http.RunId, user: Caller, services: Ready) -> Res
     ),
 )
 async def delete_feedback(run_id: http.RunId, user: Caller, services: Ready) -> Response:
-    """Take it back."""
+    """Delete the caller's rating of a run."""
     await withdraw_feedback(run_id, user, services.runs, services.quality)
     return Response(status_code=204)
 
@@ -187,7 +187,7 @@ async def delete_feedback(run_id: http.RunId, user: Caller, services: Ready) -> 
     ),
 )
 async def post_opening(run_id: http.RunId, body: SourceOpened, user: Caller, services: Ready) -> Response:
-    """Report that the source of a citation was opened; each citation counts once."""
+    """Record that the source of a citation was opened; each citation counts once."""
     await open_source(run_id, body.n, user, services)
     return Response(status_code=204)
 

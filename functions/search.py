@@ -1,4 +1,4 @@
-"""`/api/search`: the passages and figures that bear on a query, without an answer."""
+"""`/api/search`: passages and figures that match a query, without an answer."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ router = APIRouter(tags=["Search"], route_class=ApiRoute)
     ),
 )
 async def search(req: Request, body: SearchBody, user: Caller, services: Ready) -> Response:
-    """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
+    """Search the blocks that the caller may read. No result is a success."""
     return await _found(req, body, user, services)
 
 
@@ -46,7 +46,7 @@ async def search(req: Request, body: SearchBody, user: Caller, services: Ready) 
 async def search_by_address(
     req: Request, query: Annotated[SearchQuery, Query()], user: Caller, services: Ready
 ) -> Response:
-    """The same, with its filters as query parameters."""
+    """Search as `search`, with query parameters instead of a body."""
     wanted = SearchBody(query=query.q, top_k=query.top_k, filters=query.filters)
     return await _found(req, wanted, user, services)
 

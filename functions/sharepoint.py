@@ -1,4 +1,4 @@
-"""SharePoint and OneDrive libraries: a timer starts one run for each."""
+"""A timer that starts one run for each SharePoint or OneDrive library."""
 
 import uuid
 

@@ -1,8 +1,8 @@
-"""The web page: its shell at `/` and `/web`, its files below `/web/assets/`, and what it has to know first.
+"""The web page at `/` and `/web`, its files below `/web/assets/`, and its configuration at `/api/site`.
 
-Reads no identity: the responses are the same for everybody and hold no personal data. web/build.mjs makes the
-files and their compressed variants. Their names are fixed, because the platform's sign-in lists every public
-address; the query parameter `v` is the version of the build, so browsers may cache a file forever.
+No identity is read: responses are the same for everybody and hold no personal data. web/build.mjs builds the
+files and their compressed variants. File names are fixed, because the platform's sign-in lists every public
+address; the query parameter `v` is the version of the build, so browsers may cache files forever.
 """
 
 import asyncio
@@ -39,19 +39,19 @@ _POLICY = (
 
 @router.get("/", **hidden())
 async def get_root_page(req: Request) -> Response:
-    """The page at the root."""
+    """Send the page at the root."""
     return await _shell(req)
 
 
 @router.get("/web", **hidden())
 async def get_page(req: Request) -> Response:
-    """The same page where the platform asks nobody to sign in first; the page itself leads to it."""
+    """Send the same page where the platform requires no sign-in. The page links to the sign-in."""
     return await _shell(req)
 
 
 @router.get("/web/assets/{asset}", **hidden())
 async def get_page_asset(req: Request, asset: http.AssetName) -> Response:
-    """A file of the page, compressed as the browser can read it."""
+    """Send a file of the page in the best encoding that the browser accepts."""
     version = await asyncio.to_thread(_version)
     if version is None or asset not in ASSETS or req.query_params.get("v") != version:
         raise NotFoundError("The page has no such file.", "Reload it: there is a newer version.")
@@ -73,7 +73,7 @@ async def get_page_asset(req: Request, asset: http.AssetName) -> Response:
     ),
 )
 async def get_site() -> Response:
-    """What a page has to know before anything is sent: limits and formats."""
+    """Return the limits and formats that the page needs before the first request."""
     # Imported when used: a worker that starts does not wait for it.
 
     settings = get_settings()
@@ -102,7 +102,10 @@ async def _shell(req: Request) -> Response:
 
 
 def _upload_source(settings: Settings) -> str:
-    """Large files go straight to the storage account, so the page must be let there."""
+    """Return the storage account's origin as an item of the Content-Security-Policy; empty if unknown.
+
+    The page uploads large files there.
+    """
     address = settings.storage.blob_uri or _blob_endpoint(settings.storage.connection_string or "")
     parts = urlsplit(address)
     return f" {parts.scheme}://{parts.netloc}" if parts.netloc else ""

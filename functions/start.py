@@ -1,4 +1,4 @@
-"""What stops a worker before it registers a function: settings that are missing or wrong."""
+"""Checks before a worker registers functions: missing or invalid settings stop it."""
 
 from pathlib import Path
 
@@ -9,10 +9,10 @@ _ROOT = Path(__file__).parents[1]
 
 
 def require_settings() -> None:
-    """Stop the start when a setting is missing or wrong, rather than fail with each request.
+    """Stop the start if a setting is missing or invalid, rather than fail every request.
 
     Raises:
-        ConfigurationError: all that is wrong, each with its name, its purpose and an example.
+        ConfigurationError: one line for each such setting: name, purpose and example.
     """
     settings = get_settings()
     if next((_ROOT / settings.answering.agents_folder).glob("*.agent.md"), None):

@@ -1,4 +1,4 @@
-"""Summaries over HTTP: begin one, list them, look at one, cancel it, delete it. Its owner's alone."""
+"""Summaries over HTTP: create, list, read, cancel, delete. Only the owner sees them."""
 
 import asyncio
 import math
@@ -51,7 +51,7 @@ router = APIRouter(tags=["Summaries"], route_class=ApiRoute)
 
 
 async def own_summary(summary_id: http.SummaryId, user: Caller, services: Ready) -> SummaryRequest:
-    """Return the summary of the address. NotFoundError for one of somebody else, too."""
+    """Return the summary of the path. Raises `NotFoundError` for summaries of other users, too."""
     return await owned_summary(summary_id, user, services.blobs)
 
 
@@ -63,7 +63,7 @@ _WAIT = re.compile(r"(?:^|[,\s])wait=([0-9]{1,4})(?:$|[,;\s])")
 
 @dataclass(frozen=True)
 class _Order:
-    """A request, who sent it, and what serves it."""
+    """A request for a summary, with its user and services."""
 
     request: Request
     order: SummaryOrder
@@ -87,7 +87,7 @@ class _Order:
 async def create_summary(
     req: Request, order: SummaryOrder, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
+    """Start a summary. `Prefer: wait=60` waits up to 60 seconds for the result."""
     wait = _WAIT.search(req.headers.get("prefer", ""))
     summary = await _begin(_Order(req, order, user, services, client))
     if wait:
@@ -105,7 +105,7 @@ async def create_summary(
     ),
 )
 async def list_summaries(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
-    """The caller's summaries, a page at a time."""
+    """List the caller's summaries, one page at a time."""
     return json_response(await own_list.list_summaries(user, services.blobs, page.limit, page.cursor))
 
 
@@ -119,7 +119,7 @@ async def list_summaries(page: Annotated[ListQuery, Query()], user: Caller, serv
 async def get_summary(
     req: Request, summary: OwnSummary, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """The progress of a summary, and its result once it is there."""
+    """Return the progress of a summary, and its result once it is complete."""
     view = await view_summary(summary, services, user)
     if view.status == "running":
         with suppress(Exception):  # the client raises nothing more precise: then nobody can tell
@@ -142,7 +142,7 @@ async def get_summary(
 async def cancel_summary(
     req: Request, summary: OwnSummary, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """End a summary. Again: the same."""
+    """Cancel a summary; idempotent."""
     await summaries.cancel_summary(summary, services)
     await forget_instances(summary, _stopper(client))
     view = await view_summary(summary, services, user)
@@ -158,7 +158,7 @@ async def cancel_summary(
     ),
 )
 async def delete_summary(summary: OwnSummary, services: Ready, client: Durable) -> Response:
-    """Delete a summary and everything made of it."""
+    """Delete a summary and all data derived from it."""
     await summaries.delete_summary(
         summary, services.settings, services.blobs, services.user_limits, forgetter(client)
     )
@@ -166,14 +166,14 @@ async def delete_summary(summary: OwnSummary, services: Ready, client: Durable) 
 
 
 async def _note_read(req: Request, user: UserContext, services: Services, view: SummaryView) -> None:
-    """Add to the audit trail which documents a summary shows its reader, if it shows any."""
+    """Record in the audit trail which documents a summary showed its reader."""
     if view.result is not None:
         shown = dict.fromkeys(cited.doc_id for cited in view.result.citations)
         await note_act(req, user, services, "summary", *shown, run_id=view.summary_id)
 
 
 def forgetter(client: df.DurableOrchestrationClient) -> Forget:
-    """Ends an orchestration if it is at work, and removes its history."""
+    """Return a function that terminates an orchestration and purges its history."""
     stop = _stopper(client)
 
     async def forget(instance_id: str) -> None:
@@ -197,10 +197,10 @@ def _stopper(client: df.DurableOrchestrationClient) -> Forget:
 
 
 async def _begin(wanted: _Order) -> SummaryRequest:
-    """The summary: a new one, or the one that an earlier request under the same key has made.
+    """Create a summary, or return the one that an earlier request under the same key created.
 
     Raises:
-        NotFoundError: that one was deleted since.
+        NotFoundError: the earlier summary has been deleted.
     """
     services = wanted.services
     key = Key(wanted.request, wanted.order, wanted.user, services, resource_id=new_id(wanted.user, services))
@@ -222,7 +222,7 @@ async def _begin(wanted: _Order) -> SummaryRequest:
 
 
 async def _renewed(known: SummaryRequest, wanted: _Order) -> SummaryRequest:
-    """What was stored, as if it was asked for now, unless somebody has set it to work."""
+    """Reset the creation time of a stored request, unless its orchestration has been started."""
     is_started = True
     with suppress(Exception):  # the client raises nothing more precise: then it stays as it is
         is_started = await Instances(wanted.client).state(known.summary_id) is not None
@@ -244,7 +244,7 @@ async def _store(summary_id: str, wanted: _Order) -> SummaryRequest:
 
 
 async def _start(client: df.DurableOrchestrationClient, request: SummaryRequest, services: Services) -> None:
-    """Start the orchestration, unless the same order under the same key has started it."""
+    """Start the orchestration, unless a request under the same key has started it."""
     if await has_ended(request.summary_id, services.blobs):
         # Its end may have come before the slot that this request has taken for it.
         await release(request.user.user_id, request.summary_id, services.settings, services.user_limits)

@@ -1,8 +1,7 @@
-"""POST /api/messages: Teams and the other channels of the Bot Service. Believed, taken down, acknowledged.
+"""POST /api/messages: authenticates, stores and acknowledges activities of Teams and other channels.
 
-The channel waits 15 s, and sends again what was not acknowledged: nothing here waits for a model, and the
-answer is written into the conversation by a separate orchestration. What belongs to channels is imported
-when one first writes; other requests never pay for it.
+A channel waits 15 s and resends unacknowledged activities. So nothing here waits for a model: a separate
+orchestration writes the answer into the conversation.
 """
 
 from fastapi import APIRouter, Request, Response
@@ -35,7 +34,7 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "
     ),
 )
 async def receive_activity(req: Request, client: Durable) -> Response:
-    """An activity of a channel. 202; 200 with a body for those that wait for one."""
+    """Accept an activity of a channel: 202, or 200 with a body for activities that expect one."""
     activity = await _authenticated_activity(req)
     if activity.kind == "ignored":
         return json_response({}, 200 if activity.activity_type == "invoke" else 202)
@@ -45,12 +44,13 @@ async def receive_activity(req: Request, client: Durable) -> Response:
 
 
 async def _authenticated_activity(req: Request) -> BotActivity:
-    """
+    """Authenticate and parse an activity.
+
     Raises:
-        NotAuthenticatedError: (401) its sender proves nothing, or not enough.
-        AccessDeniedError: (403) somebody of another tenant.
+        NotAuthenticatedError: (401) the token is missing or invalid.
+        AccessDeniedError: (403) the sender belongs to another tenant.
         PayloadTooLargeError, SlowBodyError: (413, 408) as `read_body`.
-        CallerError: (400) no activity.
+        CallerError: (400) the body isn't an activity.
     """
     inbox = wiring.get_services().bot_inbox
     if inbox is None:
@@ -65,10 +65,10 @@ async def _authenticated_activity(req: Request) -> BotActivity:
 
 
 def _peer(req: Request) -> str | None:
-    """The address of the client; None where it is not known for sure, or a web page sent this.
+    """Return the client's address; None if it is uncertain, or if a web page sent the request.
 
-    Behind a proxy everybody seems to be this machine: a proxy gives itself away by its headers, or by the
-    name under which the app was called.
+    Behind a proxy every client appears to be this machine. Proxies are recognised by their headers, or by the
+    host name of the request.
     """
     host = req.headers.get("host", "").strip().lower()
     name = host if host.endswith("]") else host.rpartition(":")[0] or host

@@ -1,4 +1,4 @@
-"""Threads over HTTP: begin, list, rename, read, clear, delete. Each is its owner's alone."""
+"""Threads over HTTP: create, list, rename, read, clear, delete. Only the owner sees them."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -47,7 +47,7 @@ router = APIRouter(tags=["Threads"], route_class=ApiRoute)
     ),
 )
 async def create_thread(req: Request, body: NewThread, user: Caller, services: Ready) -> Response:
-    """Begin a thread, or a branch of one."""
+    """Create a thread, or a branch of one."""
     key = Key(req, body, user, services, resource_id=new_id(user, services))
 
     async def find(claimed: Claimed) -> ThreadView | None:
@@ -77,7 +77,7 @@ async def create_thread(req: Request, body: NewThread, user: Caller, services: R
     ),
 )
 async def get_threads(page: Annotated[ThreadsQuery, Query()], user: Caller, services: Ready) -> Response:
-    """The caller's threads, a page at a time."""
+    """List the caller's threads, one page at a time."""
     if page.q:
         return json_response(await find_threads(page.q, user, services.threads, page.limit))
     return json_response(await list_threads(user, services.threads, page.limit, page.cursor or None))
@@ -92,7 +92,7 @@ async def get_threads(page: Annotated[ThreadsQuery, Query()], user: Caller, serv
     ),
 )
 async def get_thread(req: Request, thread_id: http.ThreadId, user: Caller, services: Ready) -> Response:
-    """One thread, without its turns."""
+    """Return a thread without its turns."""
     return tagged_response(req, view_of(await owned_thread(thread_id, user, services.threads)))
 
 
@@ -123,7 +123,7 @@ async def patch_thread(
     ),
 )
 async def delete_thread(req: Request, thread_id: http.ThreadId, user: Caller, services: Ready) -> Response:
-    """Delete a thread and everything made of it."""
+    """Delete a thread and all data derived from it."""
     await threads.delete_thread(thread_id, user, services, _match(req))
     return Response(status_code=204)
 
@@ -137,7 +137,7 @@ async def delete_thread(req: Request, thread_id: http.ThreadId, user: Caller, se
     ),
 )
 async def clear_thread(thread_id: http.ThreadId, user: Caller, services: Ready) -> Response:
-    """Delete the turns of a thread, and keep the thread."""
+    """Delete a thread's turns, but keep the thread."""
     return json_response(await threads.clear_thread(thread_id, user, services))
 
 
@@ -151,13 +151,15 @@ async def clear_thread(thread_id: http.ThreadId, user: Caller, services: Ready) 
 async def get_thread_messages(
     thread_id: http.ThreadId, page: Annotated[MessagesQuery, Query()], user: Caller, services: Ready
 ) -> Response:
-    """The turns of a thread with their answers, a page at a time from the newest."""
+    """List a thread's turns with their answers, newest first, one page at a time."""
     before = int(page.cursor) if page.cursor else None
     return json_response(await read_messages(thread_id, user, services, page.limit, before))
 
 
 def _match(request: Request) -> Callable[[ThreadView], None]:
-    """Refuses a thread that is not as the caller says (If-Match)."""
+    """Return a check that raises `PreconditionFailedError` if the If-Match header
+    doesn't match the thread.
+    """
     return lambda view: require_match(request.headers, etag_of(view))
 
 

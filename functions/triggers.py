@@ -1,4 +1,4 @@
-"""Registers the triggers of queues and timers: each hands over to the function of the same name."""
+"""Triggers of queues and timers. Each calls the function of the same name in a module that is loaded late."""
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -30,21 +30,21 @@ async def remember_turn(message: func.QueueMessage) -> None:
 @blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Erase what was deleted of a thread or a person."""
+    """Erase the data of a deleted thread or person."""
     await (await load_async(_BACKGROUND, "erase_turns"))(message, client)
 
 
 @blueprint.timer_trigger(arg_name="timer", schedule=TIDY_SCHEDULE, run_on_startup=False, use_monitor=True)
 @blueprint.durable_client_input(client_name="client")
 async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
-    """Purge what is older than its retention."""
+    """Purge data older than its retention."""
     await (await load_async(_BACKGROUND, "keep_tidy"))(client)
 
 
 @blueprint.timer_trigger(arg_name="timer", schedule=REVIVAL_SCHEDULE, run_on_startup=False, use_monitor=False)
 @blueprint.durable_client_input(client_name="client")
 async def revive_instances(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
-    """Restart instances that the host lost."""
+    """Restart orchestrations that the host lost."""
     await (await load_async(_BACKGROUND, "revive_instances"))(client)
 
 
@@ -53,7 +53,7 @@ async def revive_instances(timer: func.TimerRequest, client: df.DurableOrchestra
 )
 @blueprint.durable_client_input(client_name="client")
 async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
-    """Repair what events missed."""
+    """Repair what events have missed."""
     await (await load_async("functions.reconciliation", "reconcile_documents"))(client)
 
 
@@ -62,5 +62,5 @@ async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrches
 )
 @sharepoint_blueprint.durable_client_input(client_name="client")
 async def synchronise_libraries(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
-    """Start a run for each SharePoint library that has none."""
+    """Start a run for each SharePoint library that has no run in progress."""
     await (await load_async("functions.sharepoint", "synchronise_libraries"))(client)

@@ -1,4 +1,4 @@
-"""POST /api/documents: a file through the app, an address for a large one past it, or a page of the web."""
+"""POST /api/documents: upload a file, get a ticket for uploading a large one, or import a web page."""
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -60,7 +60,9 @@ router = APIRouter(tags=["Documents"], route_class=ApiRoute)
     ),
 )
 async def upload_document(req: Request, user: Caller, services: Ready, client: Durable) -> Response:
-    """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
+    """Store a file and start its ingestion. The form has `folder`, `project_id`, `acl` (repeated), then
+    `file`.
+    """
     _refuse_large(req.headers.get("content-length"), _max_form_bytes(services))
     await fair_turns.SHARES.give_way(sender_of(uploads_of(user.user_id)))
     form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
@@ -79,7 +81,9 @@ async def upload_document(req: Request, user: Caller, services: Ready, client: D
     ),
 )
 async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, services: Ready) -> Response:
-    """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
+    """Return an address to which the caller may write one file within an hour. Its event starts the
+    ingestion.
+    """
     request = await _with_ids(body, user, services)
     doc_id = document_id(blob_name_of(request, user))
 
@@ -111,7 +115,7 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
 async def import_page(
     req: Request, asked: ImportRequest, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """A public page of the web becomes a document of the caller's, or a new version of it."""
+    """Import a public web page as a new document, or a new version, of the caller."""
     if not services.settings.web_pages.web_import or services.web_pages is None:
         raise AccessDeniedError("Web pages are not imported here.", "Save the page, and upload the file.")
     pages = services.web_pages
@@ -135,7 +139,7 @@ async def import_page(
 
 
 async def _admit_document(req: Request, user: UserContext, services: Services) -> None:
-    """Count a call, and a document of the daily quota. Errors as `admitted`."""
+    """Count a call and a document of the daily quota. Raises as `admitted`."""
     await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
 
 
@@ -150,7 +154,7 @@ async def _receive(
     services: Services,
     client: df.DurableOrchestrationClient,
 ) -> Response:
-    """Store the file and start its ingestion, unless the very same was done under this key."""
+    """Store the file and start its ingestion, unless an earlier request under this key did both."""
     request = await _with_ids(_upload_request(form.filename, form.fields), user, services)
     doc_id = document_id(blob_name_of(request, user))
     content = _Counted(form.parts(), _max_form_bytes(services))
@@ -175,7 +179,7 @@ async def _receive(
 
 
 async def _accepted(req: Request, state: DocumentState, user: UserContext, services: Services) -> Response:
-    """202: the document is stored, and is being ingested."""
+    """Return the 202 response for a stored document."""
     await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
     return json_response(await get_own_document(state, user, services), 202, headers)
@@ -189,7 +193,7 @@ async def _with_ids(request: UploadRequest, user: UserContext, services: Service
 
 
 class _Counted:
-    """The content of a file, and at its end its digest. PayloadTooLargeError beyond `max_bytes`."""
+    """Counts and hashes the content of a file. Raises `PayloadTooLargeError` beyond `max_bytes`."""
 
     def __init__(self, parts: AsyncIterator[bytes], max_bytes: int) -> None:
         self._parts = parts
@@ -206,17 +210,17 @@ class _Counted:
             yield part
 
     async def digest_of_rest(self) -> str:
-        """sha256 as hex, once everything was read."""
+        """Read the remaining content, and return the SHA-256 of the whole as hexadecimal digits."""
         async for _ in self:
             continue
         return self._digest.hexdigest()
 
 
 def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> UploadRequest:
-    """The form's fields as a request.
+    """Convert the form's fields to a request.
 
     Raises:
-        CallerError: an unknown field, one given twice, or one of the wrong form.
+        CallerError: a field is unknown, repeated or invalid.
     """
     known = tuple(name for name in UploadForm.model_fields if name != "file")
     unknown = sorted(set(fields) - set(known))
@@ -235,7 +239,7 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> Uploa
 
 
 def _refuse_large(content_length: str | None, max_bytes: int) -> None:
-    """Refuse before anything is sent, if the sender says how much it will be."""
+    """Raise `PayloadTooLargeError` before the body is read, if its Content-Length exceeds the limit."""
     if content_length and content_length.isdigit() and int(content_length) > max_bytes + MAX_FIELDS_BYTES:
         raise _too_large_for_a_form(max_bytes)
 

@@ -1,4 +1,4 @@
-"""Users: the caller, whom they may share with; for administrators, people with their limits, and erasure."""
+"""Users: the caller, possible audiences, and for administrators the limits and erasure of people."""
 
 from typing import Annotated
 
@@ -38,7 +38,7 @@ router = APIRouter(route_class=ApiRoute)
     ),
 )
 async def get_me(user: Caller, services: Ready) -> Response:
-    """The caller: names, roles, how many groups count, and what they have used up today."""
+    """Return the caller's names, roles, number of groups, and use of the daily limits."""
     shown = user.model_dump(include={"user_id", "name", "department", "org_id", "roles"})
     today = await use_of_today(user.user_id, services.settings, services.user_limits)
     return json_response(
@@ -57,7 +57,9 @@ async def get_me(user: Caller, services: Ready) -> Response:
 async def get_audiences(
     req: Request, query: Annotated[AudiencesQuery, Query()], user: Caller, services: Ready
 ) -> Response:
-    """Return whom the caller may share documents with; with a query, people and groups of the directory."""
+    """Return the audiences that the caller may share with; with a query, people and
+    groups of the directory.
+    """
     if query.q:
         await admitted(req, user, services)
         return json_response(await find_audiences(query.q, services.directory))
@@ -78,7 +80,9 @@ async def get_audiences(
 async def list_users(
     req: Request, query: Annotated[PeopleQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """List people with what they used up today: those found by name, or those who were active recently."""
+    """List people with their use of the daily limits: those that match a name, or the
+    recently active ones.
+    """
     settings, limits = services.settings, services.user_limits
     if query.q:
         people = await people_found(query.q, services.directory, settings, limits)
@@ -107,7 +111,7 @@ async def erase_user(
     administrator: Administrator,
     services: Ready,
 ) -> Response:
-    """Erase what is kept of a person. 202: a queue does it, in passes over a quarter of an hour."""
+    """Start the erasure of a person's data. A queue performs it in passes over a quarter of an hour."""
     _require_id(user_id)
     view = await ask_for_erasure(user_id, wanted.documents, services)
     await note_act(req, administrator, services, "erase_person", subject=pseudonym(user_id))
@@ -124,12 +128,12 @@ async def erase_user(
     ),
 )
 async def get_erasure(user_id: http.UserId, administrator: Administrator, services: Ready) -> Response:
-    """The progress of the erasure of a person, or what it has done."""
+    """Return the progress or the result of a person's erasure."""
     _require_id(user_id)
     return json_response(await erasure_of(user_id, services.blobs))
 
 
 def _require_id(user_id: str) -> None:
-    """Raise `CallerError` for what cannot be an id. Ids are opaque: whether it exists is not checked."""
+    """Raise `CallerError` for an invalid id. Ids are opaque: existence is not checked."""
     if not user_id.strip() or len(user_id) > MAX_ID_CHARS or not user_id.isprintable():
         raise CallerError("Invalid user id.", "Send the object id in Entra ID, as GET /api/me shows it.")

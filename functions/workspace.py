@@ -1,4 +1,4 @@
-"""The caller's workspace over HTTP: the files that agents wrote for them."""
+"""The caller's workspace over HTTP: files that agents wrote for them."""
 
 from fastapi import APIRouter, Response
 
@@ -22,7 +22,7 @@ router = APIRouter(tags=["Workspace"], route_class=ApiRoute)
     ),
 )
 async def get_workspace(user: Caller, services: Ready) -> Response:
-    """The files, by name."""
+    """List the files by name."""
     files = tuple(await Workspace(services.blobs, user).files())
     return json_response(WorkspaceList(files=files, count=len(files)))
 
@@ -36,7 +36,7 @@ async def get_workspace(user: Caller, services: Ready) -> Response:
     ),
 )
 async def get_workspace_file(file: http.FileName, user: Caller, services: Ready) -> Response:
-    """A file, as an agent wrote it."""
+    """Return a file's content."""
     blob = await Workspace(services.blobs, user).find(file)
     return await file_response(services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
 

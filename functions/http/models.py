@@ -20,7 +20,7 @@ _MAX_CURSOR_CHARS = 6000
 
 
 def _plain(text: Any) -> Any:
-    """Python reads more as a number than people mean: `1_0`, ` 1`, digits of other scripts."""
+    """Reject number formats that only Python accepts: `1_0`, ` 1`, digits of other scripts."""
     if isinstance(text, str) and not _DIGITS.fullmatch(text):
         raise ValueError("takes a whole number in plain digits")
     return text
@@ -108,7 +108,7 @@ class MetadataQuery(Model):
 
     @property
     def filters(self) -> Filters:
-        """What was given, as filters of the index."""
+        """The given parameters as index filters."""
         names = ("document_type", "department", "project_id", "language", "author", "filename", "tags")
         found: Filters = {name: value for name in names if (value := getattr(self, name))}
         for field, first, last in (
@@ -425,7 +425,7 @@ class ChatMessage(Model):
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the message."""
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
@@ -455,7 +455,7 @@ class CompletionBody(Model):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What the person said, oldest first."""
+        """The texts of the user's messages, oldest first."""
         return tuple(message.text for message in self.messages if message.role == "user")
 
 
