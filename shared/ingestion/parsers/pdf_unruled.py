@@ -240,6 +240,11 @@ class _Block:
     rows: list[_Row] = field(default_factory=list)
     columns: list[Span] = field(default_factory=list)
 
+    @property
+    def label_end(self) -> float:
+        """The right end of the longest label."""
+        return max([row.cells[0].right for row in self.rows if row.texts], default=self.columns[0][0])
+
     def holds(self, row: _Row) -> bool:
         """Whether all figures of the row stand in known columns."""
         return all(
@@ -367,7 +372,8 @@ def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row
         if row.bottom - below.top > _HEADER_GAP * below.height or not _is_header(row, block):
             break
         is_apart = row.bottom - below.top > _WRAP_GAP * below.height
-        if header and len(below.cells) >= width and is_apart and not _UNIT.match(row.text):
+        is_over = all(cell.left > block.label_end for cell in row.cells)
+        if header and len(below.cells) >= width and is_apart and not _UNIT.match(row.text) and not is_over:
             break  # each column has its name already
         header.insert(0, row)
         below = row
@@ -387,7 +393,10 @@ def _is_header(row: _Row, block: _Block) -> bool:
     if _CAPTION.match(row.text) or any(_is_sentence(cell) for cell in row.cells):
         return False
     reach = row.height
-    is_over = any(cell.left < begin - 2 * reach and cell.right > begin + reach for cell in row.cells)
+    is_over = any(
+        cell.left < min(begin - 2 * reach, block.label_end) and cell.right > begin + reach
+        for cell in row.cells
+    )
     return not is_over and not _is_title(row, block) and (not row.is_data or row.year_count > 1)
 
 
@@ -486,10 +495,14 @@ def _with_whole_labels(rows: Sequence[list[str]], body: Sequence[_Row]) -> Itera
 def _header_texts(header: Sequence[_Row], columns: Sequence[Span], block: _Block) -> list[str]:
     texts: list[list[str]] = [[] for _ in columns]
     first = columns.index(block.columns[0])
-    for row in header:
-        for cell, places in zip(row.cells, _header_places(row, columns, first), strict=True):
+    spans = list(columns)
+    for row in reversed(header):
+        for cell, places in zip(row.cells, _header_places(row, spans, first), strict=True):
             for place in places:
-                texts[place].append(cell.text)
+                texts[place].insert(0, cell.text)
+            if len(places) == 1:  # a header above names the columns of the names below it
+                left, right = spans[places[0]]
+                spans[places[0]] = min(left, cell.left), max(right, cell.right)
     return [" ".join(parts) for parts in texts]
 
 
@@ -509,7 +522,9 @@ def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[
             result.append([0])
             continue
         if cell.right < columns[first][0]:
-            result.append([min(_column_of(cell, columns), first - 1) if first else 0])
+            # Names may stand left of their figures.
+            is_label = not number or not first or _column_of(cell, columns[: first + 1]) < first
+            result.append([min(_column_of(cell, columns), first - 1) if first and is_label else first])
             continue
         others = {place for other, places in enumerate(covered) if other != number for place in places}
         ranges = [

@@ -73,6 +73,19 @@ def test_rows_of_figures_become_a_table_with_their_header_of_two_rows(tmp_path: 
     ]
 
 
+def test_names_of_columns_may_stand_left_of_their_figures(tmp_path: Path) -> None:
+    page = Page()
+    page.line("Twelve Months Ended June 30,", 345)
+    page.text("($ million)")
+    page.text("2022", 345)
+    page.line("2023", 445)
+    for row in ROWS:
+        page.row(*row)
+    assert table_of(page.elements(tmp_path))[0] == (
+        "| ($ million) | Twelve Months Ended June 30, 2022 | Twelve Months Ended June 30, 2023 |"
+    )
+
+
 def test_currencies_and_percent_signs_stay_with_their_figures(tmp_path: Path) -> None:
     page = Page()
     page.row("", "2023", "2022")
