@@ -6,12 +6,12 @@ well comes once.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,7 @@ _STAMP_CHARS = 200  # what a stamp or a running header adds to a scanned page
 _STAMP_LIKENESS = 0.8  # of letters: recognition misreads some of small print (unmeasured)
 _MAX_SCAN_SIDE_PX = 4000
 _FIGURE_DPI = 150
+_SAME_ROW = 0.5  # of a font size: labels of one row of a drawing
 _SIZE_SHARE = 0.9  # of a recognised line's height: its font size, near enough to tell lines from gaps
 _PASSWORD, _SECURITY = 4, 5  # FPDF_GetLastError, fpdfview.h
 _MAX_NAMED_RANGES = 20
@@ -131,37 +132,67 @@ def _elements(pages: Sequence[list[Line]], reader: "_Reader") -> Iterator[Elemen
                 yield from grid_elements(rows, page_number)
                 continue
             last = part
-            yield from _text_elements(part, headings, hyphens, reader.pictures)
+            yield from _text_elements(part, headings, hyphens, reader)
         yield from reader.pictures.rest(page_number, hyphens)
 
 
 def _text_elements(
-    lines: Sequence[Line], headings: HeadingRule, hyphens: HyphenRule, pictures: "PdfPictures"
+    lines: Sequence[Line], headings: HeadingRule, hyphens: HyphenRule, reader: "_Reader"
 ) -> Iterator[Element]:
     """Lines of one page between two tables, and the figures that belong there."""
     rule = ParagraphRule(lines)
     page_number = lines[0].page_number
-    for level, run in _runs(lines, headings):
-        groups = [run] if level is not None else split_groups(run, rule)
+    for level, run in _runs(lines, headings, reader.charts):
+        is_chart = run[0] in reader.charts
+        groups = [run] if level is not None or is_chart else split_groups(run, rule)
         for group in groups:
-            yield from pictures.before(page_number, group, hyphens)
-            text = hyphens.mend(paragraph_text(group, rule))
-            if level is None:
+            yield from reader.pictures.before(page_number, group, hyphens)
+            text = hyphens.mend(_chart_text(group) if is_chart else paragraph_text(group, rule))
+            if is_chart and level is None:
+                yield Element(kind="paragraph", text=text, page_number=page_number)
+            elif level is None:
                 yield paragraph_element(text, page_number)
             else:
                 text = " ".join(text.split())
                 yield Element(kind="heading", text=text, page_number=page_number, level=level)
 
 
-def _runs(page: Sequence[Line], headings: HeadingRule) -> Iterator[tuple[int | None, list[Line]]]:
-    """Lines of a page in runs of one heading each, or of text. A heading of several lines is one run."""
+def _chart_text(lines: Sequence[Line]) -> str:
+    """Return the words of a drawing, a line for each row."""
+    text = lines[0].text
+    for before, line in pairwise(lines):
+        text += f"{' ' if abs(before.middle - line.middle) < _SAME_ROW * line.size else chr(10)}{line.text}"
+    return text
+
+
+def _with_charts_whole(lines: Sequence[Line], charts: Mapping[Line, PageFigure]) -> list[Line]:
+    """Return the lines of a page, those of one drawing together in place of the first."""
+    placed: list[PageFigure] = []
+    result: list[Line] = []
+    for line in lines:
+        figure = charts.get(line)
+        if figure is None:
+            result.append(line)
+        elif figure not in placed:
+            placed.append(figure)
+            result += figure.lines
+    return result
+
+
+def _runs(
+    page: Sequence[Line], headings: HeadingRule, charts: Mapping[Line, PageFigure]
+) -> Iterator[tuple[int | None, list[Line]]]:
+    """Yield runs of lines: a heading, the words of a drawing, or text."""
     run: list[Line] = []
     run_level: int | None = None
     for position, line in enumerate(page):
         before = page[position - 1] if position else None
         after = page[position + 1] if position + 1 < len(page) else None
-        level = headings.level(line, before, after)
-        if run and (level != run_level or (level is not None and not _same_heading(run[-1], line))):
+        chart = charts.get(line)
+        # The title of a chart begins no section: what follows the chart is none of it.
+        level = headings.level(line, before, after) if chart is None else headings.declared_level(line)
+        is_next = level != run_level or (level is not None and not _same_heading(run[-1], line))
+        if run and (is_next or chart != charts.get(run[-1])):
             yield run_level, run
             run = []
         run_level = level
@@ -188,6 +219,7 @@ class _Reader:
         self.pictures = PdfPictures(context)
         self._is_tagged = bool(pdfium.FPDFCatalog_IsTagged(document.raw))
         self.tables: dict[int, list[Table]] = {}
+        self.charts: dict[Line, PageFigure] = {}
         self.tags: dict[int, Sequence[TaggedHeading]] = {}
 
     def read_pages(self) -> list[list[Line]]:
@@ -212,7 +244,9 @@ class _Reader:
                 lines = with_filled(lines, content.fields, page_number)
             if content.headings:
                 self.tags[page_number] = content.headings
-            self.pictures.read(sheet, lines, tables)
+            figures = self.pictures.read(sheet, lines, tables)
+            self.charts |= {line: figure for figure in figures for line in figure.lines}
+            lines = _with_charts_whole(lines, self.charts)
         except pypdfium2.PdfiumError:
             self._unreadable.append(page_number)
             return []
@@ -287,8 +321,8 @@ class PdfPictures:
         """Why pages were not recognised, and what to do; "" where a service was to read them."""
         return "" if self._context.service_pages is not None else self._context.recognition.unread_reason
 
-    def read(self, sheet: Sheet, lines: Sequence[Line], tables: Sequence[Region]) -> None:
-        """Keep the figures of a page that has text, and have one that has none recognised.
+    def read(self, sheet: Sheet, lines: Sequence[Line], tables: Sequence[Region]) -> list[PageFigure]:
+        """Keep and return the figures of a page that has text, and have one that has none recognised.
 
         Raises:
             pypdfium2.PdfiumError: the page cannot be rendered.
@@ -298,8 +332,7 @@ class PdfPictures:
         is_empty = chars < MIN_PAGE_CHARS and (bool(content.drawn) if chars else content.has_objects)
         is_stamped = not is_empty and chars < _STAMP_CHARS and covering_picture(content) is not None
         is_read = (is_empty or is_stamped) and self._recognise(sheet, lines)
-        if not (is_empty or is_read or self._context.figures.is_full):
-            self._keep_figures(sheet, lines, tables)
+        return [] if is_empty or is_read else self._keep_figures(sheet, lines, tables)
 
     def finish(self, document: Any) -> None:
         """Wait for the recognised pages, and keep their figures. One that shows no words is a figure."""
@@ -363,14 +396,18 @@ class PdfPictures:
         lines: Sequence[Line],
         tables: Sequence[Region],
         scanned_words: Sequence[Region] | None = None,
-    ) -> None:
+    ) -> list[PageFigure]:
+        figures: list[PageFigure] = []
         try:
-            scanned = _scanned(sheet, lines, scanned_words)
-            for figure in page_figures(sheet.content, lines, tables, scanned):
+            is_full = self._context.figures.is_full
+            scanned = [] if is_full else _scanned(sheet, lines, scanned_words)
+            figures = page_figures(sheet.content, lines, tables, scanned)
+            for figure in [] if is_full else figures:
                 self._keep(sheet, figure, is_read=scanned_words is not None)
         except (pypdfium2.PdfiumError, ValueError):
             # What cannot be drawn costs its page the figures, never the text.
             get_logger().warning("figure.unreadable", page_number=sheet.number)
+        return figures
 
     def _keep(self, sheet: Sheet, figure: PageFigure, *, is_read: bool) -> None:
         """`is_read`: recognition has seen this part of the page already."""
@@ -397,7 +434,7 @@ class PdfPictures:
                 words = [region_of(box, region, recognised.size) for box in recognised.words]
                 self._keep_figures(sheet, _placed_lines(sheet, recognised), (), words)
             elif covering_picture(sheet.content) is not None:
-                whole = PageFigure(region=region, label="", words="", anchor=None)
+                whole = PageFigure(region=region, label="", anchor=None)
                 self._keep(sheet, whole, is_read=False)
 
 

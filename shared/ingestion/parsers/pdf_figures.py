@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 
 from shared.ingestion.parsers.pdf_content import PageContent
 from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings, page_drawings
@@ -20,6 +21,8 @@ _LABEL_REACH = 14.0  # points from a drawing to the words at its edges
 _LABEL_ROUNDS = 3  # words next to words: legends, the names of rows
 _MAX_LABEL_WORDS = 8
 _MAX_LABEL_PROPORTION = 1.2  # of the drawing's width
+_TITLE_REACH = 24.0  # points from a drawing to the title above it
+_MAX_TITLE_LINES, _MAX_TITLE_WORDS = 3, 16
 _RUNNING_WORDS = 5
 _MAX_CAPTION_LINES = 4
 _MAX_LEGEND_LINES, _MIN_LEGEND_LETTERS = 2, 5
@@ -40,6 +43,7 @@ class FigureText:
         self._lines = lines
         self._boxes = [(line, line_region(line)) for line in lines]
         self._running = _running_lines(lines)
+        self._usual_size = median([line.size for line in lines]) if lines else 0.0
         self.captions = [(line, box) for line, box in self._boxes if _CAPTION.match(line.text)]
 
     def share(self, region: Region) -> float:
@@ -94,6 +98,26 @@ class FigureText:
         letters = sum(character.isalpha() for line in below for character in line.text)
         is_said = letters >= _MIN_LEGEND_LETTERS and letters * 2 >= sum(len(line.text) for line in below)
         return below if len(below) <= _MAX_LEGEND_LINES and is_said else []
+
+    def titles(self, region: Region) -> list[Line]:
+        """Return the title right above a drawing: one or two bold or larger lines, within its width."""
+        above = sorted(
+            (box.bottom, line)
+            for line, box in self._boxes
+            if region.top - _LABEL_REACH < box.bottom < region.top + _TITLE_REACH
+            and region.left - _LABEL_REACH <= box.left
+            and box.right <= region.right + _LABEL_REACH
+        )
+        found: list[Line] = []
+        for bottom, line in above:
+            reached = found[-1].top if found else region.top
+            is_title = line.bold or line.size > self._usual_size
+            if len(found) == _MAX_TITLE_LINES or not is_title or bottom - reached > _TITLE_REACH:
+                break
+            if len(line.text.split()) > _MAX_TITLE_WORDS or _CAPTION.match(line.text):
+                break
+            found.append(line)
+        return found[::-1]
 
     def line_below(self, region: Region) -> Line | None:
         """The first line under the region, in its column if there is one."""
@@ -151,13 +175,17 @@ class PageFigure:
     Attributes:
         label: its "Figure N" line and its continuation, else the text right below; may be empty.
         anchor: the line of the page before which it belongs; None = at the page's end.
-        words: lines within it.
+        lines: its title and the lines within it, from the top; those of the label are none of them.
     """
 
     region: Region
     label: str
-    words: str
     anchor: Line | None
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def words(self) -> str:
+        return "\n".join(line.text for line in self.lines)
 
 
 def page_figures(
@@ -298,14 +326,17 @@ class _Finder:
             label = self._text.legend(drawing.region, region)
         for line in label:
             region = region.joined(line_region(line))
+        titles = self._text.titles(region)
+        for line in titles:
+            region = region.joined(line_region(line))
         words = [line for line in self._text.within(region) if line not in label]
         first = label or words
         anchor = first[0] if first else self._text.line_below(region)
         return PageFigure(
             region=region.grown(_MARGIN).common(self._whole),
-            label=" ".join(line.text for line in label),
-            words="\n".join(line.text for line in words),
+            label=" ".join(line.text for line in label or titles),
             anchor=anchor,
+            lines=tuple(sorted(words, key=lambda line: -line.top)),
         )
 
 

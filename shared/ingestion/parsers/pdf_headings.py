@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from shared.documents.models import Element
 from shared.ingestion.parsers.pdf_content import TaggedHeading
-from shared.ingestion.parsers.pdf_lines import BULLETS, Line
+from shared.ingestion.parsers.pdf_lines import BULLETS, Line, starts_item
 
 _LARGER = 1.15
 _MAX_CHARS = 150
@@ -61,7 +61,7 @@ class HeadingRule:
         Args:
             before, after: the lines before and after it on the page.
         """
-        known = self._tagged_level(line) or self._outlined_level(line)
+        known = self.declared_level(line)
         if known is not None or self._trusts_tags:
             return known
         if not _reads_like_heading(line.text) or _is_begun_sentence(line, after):
@@ -72,6 +72,10 @@ class HeadingRule:
         if is_bold_heading and len(line.text) <= _MAX_BOLD_CHARS and not _continues(line, after):
             return min(max(_BOLD_LEVEL, len(set(self._levels.values())) + 1), _MAX_LEVEL)
         return None
+
+    def declared_level(self, line: Line) -> int | None:
+        """Return the heading's level by the file's tags or its outline."""
+        return self._tagged_level(line) or self._outlined_level(line)
 
     def _tagged_level(self, line: Line) -> int | None:
         """By where its first letter stands; the boxes of tags are tight, those of lines are loose."""
@@ -148,6 +152,7 @@ def _continues(line: Line, after: Line | None) -> bool:
     return (
         after is not None
         and after.bold
+        and not starts_item(after.text)
         and after.size == line.size
         and after.top <= line.top
         and line.bottom - after.top <= 0.5 * line.size

@@ -294,11 +294,16 @@ def paragraph_element(text: str, page_number: int | None) -> Element:
 
     The item's bullet becomes "-"; numbers stay, they may be referred to.
     """
-    if _BULLET.match(text) is None:
+    if not starts_item(text):
         return Element(kind="paragraph", text=text, page_number=page_number)
     bare = _SIGN.sub("", text)
     text = f"- {bare}" if bare != text else text
     return Element(kind="list_item", text=text, page_number=page_number)
+
+
+def starts_item(text: str) -> bool:
+    """Return whether a text begins with a bullet, or with a number or letter of a list."""
+    return _BULLET.match(text) is not None
 
 
 def is_row(text: str) -> bool:
