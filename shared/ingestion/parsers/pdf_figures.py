@@ -101,15 +101,15 @@ class FigureText:
 
     def titles(self, region: Region) -> list[Line]:
         """Return the title right above a drawing: one or two bold or larger lines, within its width."""
-        above = sorted(
+        above = [
             (box.bottom, line)
             for line, box in self._boxes
             if region.top - _LABEL_REACH < box.bottom < region.top + _TITLE_REACH
             and region.left - _LABEL_REACH <= box.left
             and box.right <= region.right + _LABEL_REACH
-        )
+        ]
         found: list[Line] = []
-        for bottom, line in above:
+        for bottom, line in sorted(above, key=lambda pair: pair[0]):
             reached = found[-1].top if found else region.top
             is_title = line.bold or line.size > self._usual_size
             if len(found) == _MAX_TITLE_LINES or not is_title or bottom - reached > _TITLE_REACH:

@@ -16,7 +16,8 @@ from shared.ingestion.parsers.pdf_lines import BULLETS, Line, starts_item
 _LARGER = 1.15
 _MAX_CHARS = 150
 _MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16  # of a table's title
-_MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.9  # "of", "and"; the share of words that begin like a name
+_MAX_TITLE_LINES = 3
+_MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.85  # "of", "and"; the share of words that begin like a name
 _MAX_BOLD_CHARS = 90
 _BODY_SHARE = 0.3  # a size with more of the text than this is body text, whatever its size
 _SMALL_DOCUMENT_CHARS, _FEW_LINES = 2000, 3  # a page with little but its title
@@ -169,15 +170,29 @@ def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
         if element is None:
             continue
         is_above = after is not None and after.kind == "table" and after.page_number == element.page_number
-        if element.kind == "paragraph" and is_above and _is_title(element.text):
+        title, rest = _title_and_rest(element.text) if element.kind == "paragraph" and is_above else ("", "")
+        if title:
             title_level = title_level or min(level + 1, _MAX_LEVEL)
-            text = " ".join(element.text.split())
-            yield element.model_copy(update={"kind": "heading", "text": text, "level": title_level})
+            yield element.model_copy(update={"kind": "heading", "text": title, "level": title_level})
+            if rest:
+                yield element.model_copy(update={"text": rest})
             continue
         if element.kind == "heading":
             level = element.level or 1
             title_level = level if is_above else None
         yield element
+
+
+def _title_and_rest(text: str) -> tuple[str, str]:
+    """Return the title at the begin of a paragraph, and the lines below it, such as a unit."""
+    if _LINE_OF_NUMBER.search(text):  # an address
+        return "", text
+    lines = text.split("\n")
+    for count in range(min(len(lines), _MAX_TITLE_LINES), 0, -1):
+        title = " ".join(" ".join(lines[:count]).split())
+        if _is_title(title):
+            return title, "\n".join(lines[count:])
+    return "", text
 
 
 def _is_title(text: str) -> bool:
@@ -188,7 +203,6 @@ def _is_title(text: str) -> bool:
         _MIN_TITLE_WORDS <= len(words) <= _MAX_TITLE_WORDS
         and text[0].isupper()
         and text[-1] not in ".,;:"
-        and not _LINE_OF_NUMBER.search(text)  # an address
         and named >= _NAMED_SHARE * len(words)
         and _is_mostly_letters(text)
     )
