@@ -167,16 +167,17 @@ def _chart_text(lines: Sequence[Line]) -> str:
 
 def _with_charts_whole(lines: Sequence[Line], charts: Mapping[Line, PageFigure]) -> list[Line]:
     """Return the lines of a page, those of one drawing together in place of the first."""
-    placed: list[PageFigure] = []
-    result: list[Line] = []
+    groups: list[list[Line]] = []
+    by_chart: dict[int, list[Line]] = {}
     for line in lines:
-        figure = charts.get(line)
-        if figure is None:
-            result.append(line)
-        elif figure not in placed:
-            placed.append(figure)
-            result += figure.lines
-    return result
+        group = by_chart.get(id(charts.get(line))) if line in charts else None
+        if group is not None:
+            group.append(line)
+            continue
+        groups.append([line])
+        if line in charts:
+            by_chart[id(charts[line])] = groups[-1]
+    return [line for group in groups for line in group]
 
 
 def _runs(

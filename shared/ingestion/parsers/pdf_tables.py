@@ -388,17 +388,22 @@ def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
 
     A title in the first row is left to the text above.
     """
-    first = {cell: [word for word in words if grid.cell_at(*_centre(word)) == cell] for cell in grid.cells[0]}
-    titles = [cell for cell in first if first[cell] and cell.width > _TITLE_SHARE * grid.box.width]
-    if len(titles) == 1 == sum(map(bool, first.values())) and len(grid.cells) > _MIN_TITLED_ROWS:
-        grid = Grid(replace(grid.box, top=grid.ys[1]), grid.cells[1:], grid.xs, grid.ys[1:])
-        words = [word for word in words if word not in first[titles[0]]]
     boxes = dict.fromkeys(box for row in grid.cells for box in row)
     if len(boxes) > _MAX_BOXES:
         return None
     cells: dict[Region, list[Word]] = {box: [] for box in boxes}
     for word in words:
         cells[grid.cell_at(*_centre(word))].append(word)
+    first = [box for box in dict.fromkeys(grid.cells[0]) if cells[box]]
+    if (
+        len(first) == 1
+        and first[0].width > _TITLE_SHARE * grid.box.width
+        and len(grid.cells) > _MIN_TITLED_ROWS
+    ):
+        title = cells.pop(first[0])
+        words = [word for word in words if word not in title]
+        grid = Grid(replace(grid.box, top=grid.ys[1]), grid.cells[1:], grid.xs, grid.ys[1:])
+        cells.setdefault(first[0], [])
     lines = {box: _cell_lines(found) for box, found in cells.items()}
     if not could_be_table(grid, [" ".join(lines[box]) for box in grid.cells[0]]):
         return None

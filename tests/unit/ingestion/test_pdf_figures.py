@@ -133,6 +133,23 @@ def test_words_in_a_drawing_stay_in_the_text(tmp_path: Path) -> None:
     assert "Valve V7" in figure.picture.words
 
 
+def test_a_charts_title_and_labels_are_one_paragraph_and_no_heading(tmp_path: Path) -> None:
+    maker = FigureMaker().page().heading("Report").paragraph(TEXT * 3)
+    top = maker.pdf.get_y()
+    maker.pdf.set_font("Helvetica", "B", 12)
+    maker.pdf.text(32, top, "Pressure of the pumps")
+    maker.chart()
+    below = maker.pdf.get_y()
+    maker.pdf.set_font("Helvetica", "", 7)
+    for number in range(6):
+        maker.pdf.text(34 + 20 * number, top + 60, f"P-{number}00")
+    maker.pdf.set_y(below + 10)
+    maker.paragraph(TEXT * 3)
+    elements = parse_pdf(maker.write(tmp_path / "a.pdf")).elements
+    assert [element.kind for element in elements] == ["heading", "paragraph", "paragraph", "paragraph"]
+    assert elements[2].text == "Pressure of the pumps\nP-000 P-100 P-200 P-300 P-400 P-500"
+
+
 def test_a_figure_stands_before_its_caption(tmp_path: Path) -> None:
     maker = new_page().chart(caption="Figure 1: Pressure")
     maker.paragraph("What follows.")
