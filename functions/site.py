@@ -28,7 +28,17 @@ router = APIRouter(tags=["Caller"], route_class=ApiRoute)
 _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
 _SUFFIXES = {"br": ".br", "gzip": ".gz"}  # the better one first
-ASSETS = ("de.js", "en.js", "icon.svg", "page.js", "style.css")
+ASSETS = (
+    "account.js",
+    "admin.js",
+    "chunk.js",
+    "de.js",
+    "documents.js",
+    "en.js",
+    "icon.svg",
+    "page.js",
+    "style.css",
+)
 _STAND_IN = "groundwork-extractive"  # what the local model server calls the model that is none
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{uploads}; "

@@ -15,6 +15,7 @@ async function page() {
     entryPoints: { page: "src/main.tsx", style: "src/style/page.css" },
     format: "esm",
     splitting: true,
+    treeShaking: false, // else a view that needs a part of a shared module splits the shared file
     chunkNames: "[name]",
     minify: true,
     legalComments: "none",

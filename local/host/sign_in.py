@@ -21,7 +21,7 @@ COOKIE = "AppServiceAuthSession"
 LOGIN, LOGOUT = "/.auth/login/aad", "/.auth/logout"
 SECRET_SETTING = "DEV_TOKEN_SECRET"  # noqa: S105 # the setting's name
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in – Groundwork</title>
+_PAGE = """<!doctype html><html lang="{language}"><meta charset="utf-8"><title>{title} – Groundwork</title>
 <meta name="viewport" content="width=device-width,initial-scale=1"><style>
 :root{{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}}
 body{{background:light-dark(#fdfcfa,#16191a);color:light-dark(#1d2323,#e6e8e6)}}
@@ -31,10 +31,21 @@ button{{display:block;width:100%;margin:.5rem 0;padding:.75rem 1rem;font:inherit
 text-align:left;cursor:pointer;background:transparent;border-radius:.5rem;
 border:1px solid color-mix(in srgb,currentcolor 30%,transparent)}}
 button:hover{{border-color:currentcolor}}small{{display:block;opacity:.75}}</style>
-<main><p class="name">Groundwork</p><h1>Sign in</h1>
-<p>Ask questions, get answers from your documents, with the passages that prove them.
-This is a local installation: choose one of the sample users.</p>
+<main><p class="name">Groundwork</p><h1>{title}</h1>
+<p>{text}</p>
 <form method="post" action="{action}">{buttons}</form></main></html>"""
+_WORDS = {
+    "en": {
+        "title": "Sign in",
+        "text": "Ask questions and get answers from your documents, with the passages that prove them. "
+        "This is a local installation: choose one of the sample users.",
+    },
+    "de": {
+        "title": "Anmelden",
+        "text": "Stellen Sie Fragen und erhalten Sie Antworten aus Ihren Dokumenten, mit den Stellen, die "
+        "sie belegen. Dies ist eine lokale Installation: Wählen Sie eine der Beispielpersonen.",
+    },
+}
 _BUTTON = '<button name="user" value="{user_id}">{name}<small>{about}</small></button>'
 
 
@@ -84,8 +95,11 @@ def _choice(request: Request) -> Response:
         )
         for user, roles in USERS.values()
     )
-    headers = {"Cache-Control": "no-store", "X-Frame-Options": "DENY"}
-    return HTMLResponse(_PAGE.format(action=action, buttons=buttons), headers=headers)
+    headers = {"Cache-Control": "no-store", "Vary": "Accept-Language", "X-Frame-Options": "DENY"}
+    preferred = request.headers.get("accept-language", "").strip().lower()
+    language = "de" if preferred.startswith("de") else "en"
+    page = _PAGE.format(action=action, buttons=buttons, language=language, **_WORDS[language])
+    return HTMLResponse(page, headers=headers)
 
 
 def _is_loopback(headers: Headers) -> bool:

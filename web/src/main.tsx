@@ -1,4 +1,5 @@
 // Begins: language, who is signed in, then the page.
+import "./shared";
 import { render } from "preact";
 import { signInAddress } from "./api/request";
 import { begin, loadLanguage } from "./stores/session";

@@ -9,7 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from local.run_all.stack import LocalStack
+from samples.acl import ANNA
 from shared.documents.ids import document_id
+from tests.e2e.stack_client import client_of
+from tests.e2e.test_documents import send, until_ended
 from tests.e2e.web.browser import Watched, answered, ask, measure, opened
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -108,6 +111,9 @@ def _faults(watched: Watched, where: str) -> list[str]:
 
 
 def test_administrators_reports_are_accessible(stack: LocalStack, browser: Browser) -> None:
+    with client_of(stack, ANNA) as anna:
+        broken = send(anna, "omega-torn.pdf", b"%PDF-1.7 torn")["doc_id"]
+        assert until_ended(anna, broken)["status"] == "failed"
     with opened(browser, stack.base_url, "admin", path="/?view=admin") as watched:
         page = watched.page
         reports = page.locator(".report")
@@ -117,6 +123,15 @@ def test_administrators_reports_are_accessible(stack: LocalStack, browser: Brows
                 report.locator("summary").click()
             expect(report.locator("> :nth-child(2)")).not_to_have_text(re.compile("Loading"))
         assert watched.axe() == []
+        failed = page.locator(".report tr", has_text="omega-torn.pdf")
+        expect(failed.first).to_contain_text("Anna Bergqvist")
+        people = page.locator(".report", has_text="People and their limits").locator("tbody tr")
+        expect(people.filter(has_text="Anna Bergqvist")).to_have_count(1)
+        page.get_by_label("Search people").fill("ok")
+        expect(people).to_have_count(1)
+        expect(people).to_contain_text("Ben Okafor")
+    with client_of(stack, ANNA) as anna:
+        anna.delete(f"/documents/{broken}")
 
 
 def test_the_audit_trail_is_filtered_and_exported(stack: LocalStack, browser: Browser) -> None:
@@ -132,6 +147,7 @@ def test_the_audit_trail_is_filtered_and_exported(stack: LocalStack, browser: Br
         page.select_option(".report .upload-row select", "answer")
         rows = page.locator(".report tbody tr", has_text="anna")
         expect(rows.first).to_contain_text("answer")
+        expect(rows.first).to_contain_text("heron-400-manual.pdf")
         with page.expect_download() as download:
             page.click("text=Export as CSV")
         lines = download.value.path().read_text(encoding="utf-8").splitlines()

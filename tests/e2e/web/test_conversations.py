@@ -125,6 +125,9 @@ def test_what_was_written_stays_when_an_answer_is_stopped(paced: LocalStack, bro
         expect(page.locator(".stopped .markdown")).to_be_visible()
         assert answer_text(page) == stopped
         assert watched.axe() == []
+        ask(page, FACT)  # the versions of an older question stay
+        expect(page.locator(".turn")).to_have_count(2)
+        expect(page.locator(".turn:first-child .pager")).to_contain_text("1 of 2")
 
 
 def test_a_second_question_waits_for_the_first_answer(paced: LocalStack, browser: Browser) -> None:
@@ -158,3 +161,34 @@ def test_the_latest_question_is_edited_like_every_other(stack: LocalStack, brows
         assert page.url != before
         page.go_back()
         expect(page.locator(".question-text")).to_have_text([FACT])
+
+
+def test_a_long_answer_is_read_from_its_beginning(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        page.set_viewport_size({"width": 1280, "height": 480})
+        ask(page, SUMMARY)
+        answered(page)
+        question = page.locator(".question-text")
+        expect(question).to_be_in_viewport(ratio=1)
+        page.get_by_role("button", name="To the bottom").click()
+        expect(page.locator(".turn .actions")).to_be_in_viewport()
+        page.reload()
+        answered(page)
+        expect(question).to_be_in_viewport(ratio=1)
+
+
+def test_an_agent_is_chosen_beside_the_question(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        page.click(".composer [title='Who answers']")
+        menu = page.locator(".composer .menu-list")
+        expect(menu).to_contain_text("librarian")
+        expect(menu.locator("small").nth(1)).to_have_text(re.compile(r"\w+ \w+"))
+        assert watched.axe() == []
+        menu.locator("button", has_text="librarian").click()
+        expect(page.locator("#question")).to_be_focused()
+        with page.expect_request("**/api/chat") as sent:
+            ask(page, FACT)
+        assert sent.value.post_data_json["agent"] == "librarian"
+        answered(page)

@@ -13,7 +13,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 def test_the_sign_in_names_the_product(stack: LocalStack) -> None:
-    assert "Groundwork" in httpx.get(f"{stack.base_url}/.auth/login/aad").text
+    for language, title in (("en-GB", "Sign in"), ("de-DE,de;q=0.9", "Anmelden"), ("", "Sign in")):
+        page = httpx.get(f"{stack.base_url}/.auth/login/aad", headers={"Accept-Language": language}).text
+        assert f"<title>{title} – Groundwork</title>" in page
 
 
 @pytest.mark.parametrize("user", SAMPLE_USERS, ids=lambda user: user.user_id)

@@ -175,7 +175,14 @@ def test_a_document_is_shared_with_a_group_by_name(
     note.write_text("# Sigma notes\n\nThe sigma press is blue.\n")
     with opened(browser, stack.base_url, path="/?view=documents") as watched:
         page = watched.page
-        page.select_option(".upload select", label="My department (engineering)")
+        page.click(".upload >> text=Change")
+        page.fill("dialog input", "ben o")
+        page.click(".picker-list li >> text=Ben Okafor")
+        page.click("dialog .picker >> text=My department (engineering)")
+        page.click("dialog .readers [aria-label='Remove: Ben Okafor']")
+        assert watched.axe() == []
+        page.click("dialog >> text=Done")
+        expect(page.locator(".upload")).to_contain_text("You, My department (engineering)")
         page.set_input_files("input[type=file] >> nth=0", note)
         page.click("table.documents a >> text=Sigma notes")
         page.wait_for_selector(".metadata")  # complete: what is typed stays
@@ -185,7 +192,10 @@ def test_a_document_is_shared_with_a_group_by_name(
         page.fill(".access input", "ben o")
         page.click(".picker-list li >> text=Ben Okafor")
         expect(readers).to_contain_text("Ben Okafor")
-        expect(readers.locator("li", has_text="Ben Okafor")).to_contain_text("person")
+        expect(readers.locator("li", has_text="Ben Okafor")).to_contain_text("by name")
+        expect(readers.locator("li", has_text="engineering")).to_contain_text(
+            "as a member of this department"
+        )
         page.click(".picker >> text=safety-committee")
         expect(readers).to_contain_text("safety-committee")
         page.click(".access [aria-label='Remove: My department (engineering)']")

@@ -54,7 +54,7 @@ def test_each_file_tells_what_became_of_it(
 ) -> None:
     with opened(browser, stack.base_url, path=PAGE, width=width) as watched:
         page = watched.page
-        page.wait_for_selector(".upload select option >> nth=1", state="attached")
+        page.wait_for_selector(".upload")
         page.set_input_files("input[type=file] >> nth=0", _mixed(tmp_path))
         summary = page.locator(".uploads [role=status]")
         expect(summary).to_contain_text("2 of 5 ready · 3 failed")

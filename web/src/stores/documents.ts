@@ -10,6 +10,8 @@ export type Facet = (typeof FACETS)[number];
 
 export const documents = signal<readonly DocumentView[]>([]);
 export const facets = signal<DocumentFacets | null>(null);
+/** How many documents each project has: of all that the other filters admit. */
+export const projects = signal<DocumentFacets["project_id"]>([]);
 /** What is chosen: one value of a category, several tags. */
 export const filters = signal<Readonly<Partial<Record<Facet, readonly string[]>>>>({});
 export const documentSearch = signal("");
@@ -35,9 +37,10 @@ export function phaseOf(document: { status: string }): "ready" | "failed" | "wor
   return document.status === "ready" || document.status === "failed" ? document.status : "working";
 }
 
-function query(more: Record<string, string>): string {
+function query(more: Record<string, string>, without: Facet | "" = ""): string {
   // A document in work has no metadata yet: its status is asked for without any.
-  const chosen = more["status"] ? [] : Object.entries(filters.value).flatMap(([facet, values]) => values.map((value) => [facet, value]));
+  const kept = more["status"] ? [] : Object.entries(filters.value).filter(([facet]) => facet !== without);
+  const chosen = kept.flatMap(([facet, values]) => values.map((value) => [facet, value]));
   return new URLSearchParams([...chosen, ...Object.entries(more)].filter(([, value]) => value)).toString();
 }
 
@@ -74,15 +77,18 @@ let shown = 0;
 export async function loadDocuments(): Promise<void> {
   const reading = (asked += 1);
   const wanted = listQuery();
-  const [list, counts] = await Promise.all([
+  const words = { q: documentSearch.value.trim() };
+  const [list, counts, all] = await Promise.all([
     read<DocumentList>(`/api/documents?${wanted}`),
-    read<DocumentFacets>(`/api/documents/facets?${query({ q: documentSearch.value.trim() })}`),
+    read<DocumentFacets>(`/api/documents/facets?${query(words)}`),
+    filters.value.project_id ? read<DocumentFacets>(`/api/documents/facets?${query(words, "project_id")}`) : null,
   ]);
   if (wanted !== listQuery() || reading < shown) return; // a later one was quicker
   shown = reading;
   documents.value = list.documents;
   cursor.value = list.cursor;
   facets.value = counts;
+  projects.value = (all ?? counts).project_id;
   isListed.value = true;
 }
 
@@ -98,6 +104,12 @@ export function toggleFilter(facet: Facet, value: string): void {
   const before = filters.value[facet] ?? [];
   const others = facet === "tags" ? before.filter((one) => one !== value) : [];
   filters.value = { ...filters.value, [facet]: before.includes(value) ? others : [...others, value] };
+}
+
+/** Shows the documents of these projects only; of all for none. */
+export function showProjects(names: readonly string[]): void {
+  const { project_id: _, ...others } = filters.value;
+  filters.value = names.length ? { ...others, project_id: names } : others;
 }
 
 const RELOAD_MS = 400;

@@ -19,8 +19,8 @@ export interface Upload {
 }
 
 export const uploads = signal<readonly Upload[]>([]);
-/** Whom the files are shared with, as an entry of access lists; empty = nobody. */
-export const audience = signal("");
+/** Whom the files are shared with, as entries of access lists; empty = nobody. */
+export const audience = signal<readonly string[]>([]);
 export const uploadProject = signal("");
 const AT_ONCE = 2;
 let count = 0;
@@ -43,7 +43,7 @@ export async function importPage(url: string): Promise<void> {
 }
 
 /** Without an audience a new document is the person's own, and one that there is keeps its readers. */
-const chosen = () => ({ project_id: uploadProject.value.trim() || null, acl: audience.value ? [audience.value] : null });
+const chosen = () => ({ project_id: uploadProject.value.trim() || null, acl: audience.value.length ? audience.value : null });
 
 export function refusalOf(file: File): string {
   const suffix = file.name.slice(file.name.lastIndexOf(".")).toLowerCase();
@@ -90,7 +90,7 @@ function retryLater(id: number, seconds: number): void {
 
 async function sendToApp(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<string> {
   const form = new FormData(); // its fields first: the app reads a form as it comes
-  if (audience.value) form.append("acl", audience.value);
+  for (const principal of audience.value) form.append("acl", principal);
   if (one.folder) form.append("folder", one.folder);
   if (uploadProject.value.trim()) form.append("project_id", uploadProject.value.trim());
   form.append("file", one.file);

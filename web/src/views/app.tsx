@@ -3,20 +3,24 @@ import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { signedOut, signInAddress } from "../api/request";
 import { IconButton } from "../parts/button";
 import { DropTarget } from "../parts/drop_target";
+import { lazy } from "../parts/lazy";
 import { Notices } from "../parts/notices";
 import { route } from "../routes";
 import { t } from "../words/words";
-import { AccountView } from "./account/account_view";
-import { AdminView } from "./admin/admin_view";
 import { ChatView } from "./chat/chat_view";
 import { HoverCard } from "./chat/hover_card";
-import { DocumentPanel } from "./documents/document_panel";
-import { DocumentsView } from "./documents/documents_view";
 import { KeyHelp } from "./key_help";
 import { Sidebar } from "./sidebar";
 import { PagePanel } from "./sources/page_panel";
 import { isWide } from "./sources/panel_head";
 import { SourcePanel } from "./sources/source_panel";
+
+// build.mjs names each file after its view; functions/site.py and infra/ list these names.
+const documents = () => import("./documents/documents");
+const DocumentsView = lazy(async () => (await documents()).DocumentsView);
+const DocumentPanel = lazy(async () => (await documents()).DocumentPanel);
+const AccountView = lazy(async () => (await import("./account/account")).AccountView);
+const AdminView = lazy(async () => (await import("./admin/admin")).AdminView);
 
 export function App() {
   const [hasHelp, setHelp] = useState(false);

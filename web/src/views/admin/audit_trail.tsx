@@ -34,6 +34,7 @@ const actionOf = (entry: AuditEntry) => said("ACTIONS", entry.action, inWords(en
 export function AuditTrail({ hours }: { hours: number }) {
   const [filter, setFilter] = useState({ user_id: "", doc_id: "", action: "" });
   const [entries, setEntries] = useState<readonly AuditEntry[]>([]);
+  const [names, setNames] = useState<Readonly<Record<string, string>>>({});
   const [cursor, setCursor] = useState<string | null>(null);
   const [error, setError] = useState("");
   const [isOpen, setOpen] = useState(false);
@@ -44,7 +45,7 @@ export function AuditTrail({ hours }: { hours: number }) {
     let isWanted = true;
     const look = () =>
       read<AuditPage>(path()).then(
-        (page) => isWanted && (setEntries(page.entries), setCursor(page.cursor), setError("")),
+        (page) => isWanted && (setEntries(page.entries), setNames(page.names), setCursor(page.cursor), setError("")),
         (failed) => isWanted && setError(wordsOf(failed)),
       );
     const timer = setTimeout(look, DELAY_MS);
@@ -57,6 +58,7 @@ export function AuditTrail({ hours }: { hours: number }) {
     attempt(async () => {
       const page = await read<AuditPage>(path(cursor!));
       setEntries([...entries, ...page.entries]);
+      setNames({ ...names, ...page.names });
       setCursor(page.cursor);
     });
   const field = (name: "user_id" | "doc_id", label: string) => (
@@ -70,7 +72,7 @@ export function AuditTrail({ hours }: { hours: number }) {
     <bdi>{one.user_id}</bdi>,
     actionOf(one),
     one.origin,
-    one.doc_ids.join(", ") || one.subject,
+    <Documents entry={one} names={names} />,
   ]);
   return (
     <details class="report" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -104,13 +106,22 @@ export function AuditTrail({ hours }: { hours: number }) {
   );
 }
 
+/** The documents of an entry: the first by name, as long as it exists. */
+function Documents({ entry, names }: { entry: AuditEntry; names: Readonly<Record<string, string>> }) {
+  const [first, ...others] = entry.doc_ids;
+  if (!first) return <>{entry.subject}</>;
+  const name = names[first] ?? first;
+  return <bdi title={entry.doc_ids.join(", ")}>{others.length ? t("admin.andMore", { name, count: others.length }) : name}</bdi>;
+}
+
 /** Saves all entries of the filter as CSV. */
 async function save(path: (after?: string) => string): Promise<void> {
-  const lines = ["at,user_id,action,doc_ids,run_id,subject,origin"];
+  const lines = ["at,user_id,action,doc_ids,filenames,run_id,subject,origin"];
   let after = "";
   for (let page = 0; page < MOST_PAGES; page += 1) {
-    const { entries, cursor } = await read<AuditPage>(path(after));
-    lines.push(...entries.map((one) => [one.at, one.user_id, one.action, one.doc_ids.join(" "), one.run_id, one.subject, one.origin].map(cell).join(",")));
+    const { entries, names, cursor } = await read<AuditPage>(path(after));
+    const filenames = (one: AuditEntry) => one.doc_ids.flatMap((id) => names[id] ?? []).join("; ");
+    lines.push(...entries.map((one) => [one.at, one.user_id, one.action, one.doc_ids.join(" "), filenames(one), one.run_id, one.subject, one.origin].map(cell).join(",")));
     if (!cursor) break;
     after = cursor;
   }

@@ -12,11 +12,14 @@ import { NO_VERSION, TurnView } from "./turn";
 import { Welcome } from "./welcome";
 
 const NEAR_END_PX = 60;
+const ABOVE_QUESTION_PX = 16;
+
+const isNearEnd = (element: Element) => element.scrollHeight - element.clientHeight - element.scrollTop < NEAR_END_PX;
 
 export function ChatView() {
   const thread = route.value.thread;
   const scroller = useRef<HTMLDivElement>(null);
-  const { isFollowing, follow, onScroll } = useFollowing(scroller, thread);
+  const { isAtEnd, follow, toEnd, onScroll } = useFollowing(scroller, thread);
   // Before anybody can type: showing a thread forgets the turns of the one before.
   useLayoutEffect(() => {
     void showThread(thread);
@@ -42,9 +45,9 @@ export function ChatView() {
           ))}
         </div>
       </div>
-      {!isFollowing && (
+      {!isAtEnd && (
         <div class="to-end">
-          <IconButton icon="back" name={t("toEnd")} onClick={follow} />
+          <IconButton icon="back" name={t("toEnd")} onClick={toEnd} />
         </div>
       )}
       {!isConnected.value && <p class="connection">{t("reconnecting")}</p>}
@@ -62,23 +65,27 @@ function Versions({ all }: { all: readonly Turn[] }) {
   return <TurnView key={turn.key} turn={turn} version={all.length > 1 ? { at, count: all.length, choose } : NO_VERSION} />;
 }
 
-/** Keeps the end in view while it grows, until somebody scrolls up. */
+/** Keeps the newest turn in view while it grows, its question at the top at most, until somebody scrolls up.
+ *  So a long answer is read from its beginning. */
 function useFollowing(scroller: { current: HTMLDivElement | null }, thread: string) {
-  const [isFollowing, setFollowing] = useState(true);
+  const [isAtEnd, setAtEnd] = useState(true);
   const following = useRef(true);
   const last = useRef(0);
-  const set = (value: boolean) => {
-    following.current = value;
-    setFollowing(value);
-  };
-  const toEnd = () => {
+  const scrollTo = (top: number) => {
     const element = scroller.current!;
-    element.scrollTop = element.scrollHeight;
+    element.scrollTop = top;
     last.current = element.scrollTop;
+    setAtEnd(isNearEnd(element));
+  };
+  const toNewest = () => {
+    const element = scroller.current!;
+    const newest = element.querySelector(".turn:last-of-type");
+    const top = newest ? newest.getBoundingClientRect().top - element.getBoundingClientRect().top - ABOVE_QUESTION_PX : 0;
+    scrollTo(Math.min(element.scrollHeight - element.clientHeight, element.scrollTop + top));
   };
   useLayoutEffect(() => {
-    set(true);
-    const observer = new ResizeObserver(() => following.current && turns.value.length && toEnd());
+    following.current = true;
+    const observer = new ResizeObserver(() => (following.current && turns.value.length ? toNewest() : setAtEnd(isNearEnd(scroller.current!))));
     observer.observe(scroller.current!.firstElementChild!);
     observer.observe(scroller.current!);
     return () => observer.disconnect();
@@ -87,11 +94,17 @@ function useFollowing(scroller: { current: HTMLDivElement | null }, thread: stri
     const element = scroller.current!;
     const isUp = element.scrollTop < last.current - 1;
     last.current = element.scrollTop;
-    const isAtEnd = element.scrollHeight - element.clientHeight - element.scrollTop < NEAR_END_PX;
-    if (isAtEnd !== following.current && (isAtEnd || isUp)) set(isAtEnd);
+    const isEnd = isNearEnd(element);
+    setAtEnd(isEnd);
+    if (isUp) following.current = isEnd;
+    else if (isEnd) following.current = true;
   };
-  const follow = () => (set(true), toEnd());
-  return { isFollowing, follow, onScroll };
+  const follow = () => {
+    following.current = true;
+    toNewest();
+  };
+  const toEnd = () => scrollTo(scroller.current!.scrollHeight);
+  return { isAtEnd, follow, toEnd, onScroll };
 }
 
 function Older({ scroller }: { scroller: { current: HTMLDivElement | null } }) {

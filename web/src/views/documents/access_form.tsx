@@ -46,9 +46,10 @@ export function AccessForm({ known, onChange }: { known: Known; onChange(known: 
   );
 }
 
-function kindOf(principal: string): string {
+/** By what an entry of an access list gives access. */
+export function kindOf(principal: string): string {
   const kind = principal === "*" ? "everyone" : principal.startsWith("org:") ? "organisation" : audiences.value[principal]?.kind;
-  return kind ? t(`kind.${kind}`) : "";
+  return kind ? t(`by.${kind}`) : "";
 }
 
 function Reader({ name, kind, onRemove }: { name: string; kind: string; onRemove?(): void }) {
@@ -62,13 +63,20 @@ function Reader({ name, kind, onRemove }: { name: string; kind: string; onRemove
   );
 }
 
+interface PickerProps {
+  taken: readonly string[];
+  onPick(principal: string): Promise<boolean>;
+  name?: string;
+}
+
 /** A field that offers whom its words may mean. What is typed can be added, too: the server says if nobody is it. */
-export function Picker({ taken, onPick }: { taken: readonly string[]; onPick(principal: string): Promise<boolean> }) {
+export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
   const [words, setWords] = useState("");
   const [found, setFound] = useState<readonly Audience[]>([]);
   const [at, setAt] = useState(-1);
-  const isFree = (one: Audience) => !taken.includes(one.principal) && one.kind !== "person";
-  const offered = words.trim() ? found.filter((one) => !taken.includes(one.principal)) : [];
+  const isTaken = ({ principal }: Audience) => taken.includes(principal) || principal === me.value?.user_id;
+  const isFree = (one: Audience) => !isTaken(one) && one.kind !== "person";
+  const offered = words.trim() ? found.filter((one) => !isTaken(one)) : [];
   useEffect(() => {
     if (!words.trim()) return setFound([]);
     let isWanted = true;
@@ -102,12 +110,12 @@ export function Picker({ taken, onPick }: { taken: readonly string[]; onPick(pri
       <div class="row">
         <input
           role="combobox"
-          aria-label={t("addReader")}
+          aria-label={name}
           aria-expanded={offered.length > 0}
           aria-controls="picker-list"
           aria-activedescendant={at >= 0 ? `picker-${at}` : undefined}
           autocomplete="off"
-          placeholder={t("addReader")}
+          placeholder={name}
           value={words}
           onInput={(event) => setWords(event.currentTarget.value)}
           onKeyDown={onKey}
@@ -116,7 +124,7 @@ export function Picker({ taken, onPick }: { taken: readonly string[]; onPick(pri
           {t("add")}
         </button>
       </div>
-      <ul id="picker-list" class="picker-list" role="listbox" aria-label={t("addReader")} hidden={!offered.length}>
+      <ul id="picker-list" class="picker-list" role="listbox" aria-label={name} hidden={!offered.length}>
         {offered.map((one, index) => (
           <li
             key={one.principal}
@@ -130,7 +138,7 @@ export function Picker({ taken, onPick }: { taken: readonly string[]; onPick(pri
           </li>
         ))}
       </ul>
-      <div class="button-row">
+      <div class="button-row offered">
         {ownAudiences.value.filter(isFree).map((one) => (
           <button key={one.principal} type="button" class="facet-value" onClick={() => void pick(one.principal)}>
             + {labelOf(one)}

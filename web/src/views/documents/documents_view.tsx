@@ -14,6 +14,7 @@ import {
   loadMoreDocuments,
   onlyStatus,
   phaseOf,
+  projects,
   selected,
   shownDocuments,
   sort,
@@ -23,8 +24,11 @@ import {
   type Sort,
 } from "../../stores/documents";
 import { attempt } from "../../stores/notices";
+import { loadNames, nameOfPrincipal } from "../../stores/audiences";
+import { me } from "../../stores/session";
 import { day, languageName, t } from "../../words/words";
 import { FailedFiles } from "./failed_files";
+import { ProjectTree } from "./project_tree";
 import { SelectionBar } from "./selection_bar";
 import { Advice, isUnsearchable, reasonOf, State } from "./status";
 import { UploadArea } from "./upload_area";
@@ -61,7 +65,10 @@ export function DocumentsView() {
       </header>
       <UploadArea />
       <Facets />
-      <List />
+      <div class={projects.value.length ? "with-projects" : ""}>
+        <ProjectTree />
+        <List />
+      </div>
     </section>
   );
 }
@@ -84,7 +91,7 @@ function Facets() {
           </button>
         ))}
       </div>
-      {counts && FACETS.map((facet) => <FacetValues key={facet} facet={facet} values={counts[facet]} />)}
+      {counts && FACETS.filter((facet) => facet !== "project_id").map((facet) => <FacetValues key={facet} facet={facet} values={counts[facet]} />)}
     </div>
   );
 }
@@ -123,6 +130,8 @@ function List() {
   const isFailed = (document: DocumentView) => phaseOf(document) === "failed" && onlyStatus.value !== "failed";
   const failed = shownDocuments.value.filter(isFailed);
   const shown = shownDocuments.value.filter((document) => !isFailed(document));
+  const readers = [...new Set(shown.flatMap((document) => document.acl ?? []))];
+  useEffect(() => void loadNames(readers).catch(() => {}), [readers.join("\n")]);
   const isAll = shown.length > 0 && shown.every(({ doc_id }) => selected.value.has(doc_id));
   if (!isListed.value) return <p class="quiet">{t("loading")}</p>;
   if (!shown.length && !failed.length) return <p class="quiet">{t("noDocuments")}</p>;
@@ -143,7 +152,8 @@ function List() {
               <SortHead field="title" name={t("title")} />
               <SortHead field="document_type" name={t("facet.document_type")} />
               <th scope="col">{t("facet.project_id")}</th>
-              <th scope="col">{t("addedBy")}</th>
+              <th scope="col">{t("owner.column")}</th>
+              <th scope="col">{t("readers.column")}</th>
               <SortHead field="upload_date" name={t("added")} />
               <th scope="col">{t("status")}</th>
             </tr>
@@ -176,6 +186,22 @@ function SortHead({ field, name }: { field: Sort; name: string }) {
   );
 }
 
+const SHOWN_READERS = 2;
+
+/** Who has access: by name for its owner, for others by what they have it themselves. */
+function ReadersOf({ document: { acl, access_via } }: { document: DocumentView }) {
+  if (!acl) return <>{access_via.map((one) => t(`via.short.${one}`)).join(", ")}</>;
+  const others = acl.filter((one) => one !== me.value?.user_id).map(nameOfPrincipal);
+  if (!others.length) return <>{t("audience.person")}</>;
+  const more = others.length - SHOWN_READERS;
+  return (
+    <span title={others.join(", ")}>
+      {others.slice(0, SHOWN_READERS).join(", ")}
+      {more > 0 && ` +${more}`}
+    </span>
+  );
+}
+
 function Row({ document }: { document: DocumentView }) {
   const isOpen = route.value.doc === document.doc_id;
   const toggle = () => {
@@ -203,9 +229,12 @@ function Row({ document }: { document: DocumentView }) {
           )}
         </a>
       </th>
-      <td>{document.document_type}</td>
+      <td>{document.document_type?.replaceAll("_", " ")}</td>
       <td>{document.project_id}</td>
-      <td>{document.published_by}</td>
+      <td>{document.access_via.includes("owner") ? t("you") : (document.published_by ?? "–")}</td>
+      <td>
+        <ReadersOf document={document} />
+      </td>
       <td>{document.upload_date && day(document.upload_date)}</td>
       <td>
         <State document={document} />

@@ -1,13 +1,13 @@
 // What can be done with several documents at once. Each is a call of its own: one that is refused stops no other.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { change, CallError, send } from "../../api/request";
 import type { DocumentDetail } from "../../api/types";
 import { Confirm, Dialog, Prompt } from "../../parts/dialog";
-import { forget, loadDocuments, selected } from "../../stores/documents";
-import { loadAudiences } from "../../stores/audiences";
+import { documents, forget, loadDocuments, selected } from "../../stores/documents";
+import { loadAudiences, loadNames, nameOfPrincipal } from "../../stores/audiences";
 import { attempt, notify, wordsOf } from "../../stores/notices";
 import { t } from "../../words/words";
-import { Picker } from "./access_form";
+import { kindOf, Picker } from "./access_form";
 import { readKnown } from "./document_panel";
 
 const AT_ONCE = 4; // requests of one person at the same time, of the server's five
@@ -39,6 +39,31 @@ async function changeAccess(docId: string, next: (detail: DocumentDetail) => obj
   const { detail, etag } = await readKnown(docId);
   if (!detail.acl) throw new CallError(403, "AccessDeniedError", t("selection.notOwner"));
   await send("PUT", `/api/documents/${docId}/access`, { body: { acl: detail.acl, ...next(detail) }, headers: { "if-match": etag } });
+}
+
+/** Who has access to the selected documents now, and to how many of them. */
+function AccessNow() {
+  const chosen = documents.value.filter((one) => selected.value.has(one.doc_id) && one.acl);
+  const counts = new Map<string, number>();
+  for (const principal of chosen.flatMap((one) => one.acl ?? [])) counts.set(principal, (counts.get(principal) ?? 0) + 1);
+  const names = [...counts.keys()];
+  useEffect(() => void loadNames(names).catch(() => {}), [names.join("\n")]);
+  return (
+    <section aria-labelledby="access-now">
+      <h3 id="access-now">{t("accessNow")}</h3>
+      <ul class="readers">
+        {[...counts].map(([principal, count]) => (
+          <li key={principal}>
+            <span>
+              <bdi>{nameOfPrincipal(principal)}</bdi> <small class="quiet">{kindOf(principal)}</small>
+            </span>
+            <small class="quiet">{t("accessTo", { at: count, count: String(selected.value.size) })}</small>
+          </li>
+        ))}
+      </ul>
+      {!counts.size && <p class="quiet small">{t("onlyOwner")}</p>}
+    </section>
+  );
 }
 
 export function SelectionBar() {
@@ -74,6 +99,7 @@ export function SelectionBar() {
         <Dialog title={t("selection.share")} onClose={close}>
           <p>{t("selection.shareText", { count })}</p>
           <Picker taken={[]} onPick={share} />
+          <AccessNow />
         </Dialog>
       )}
       {asking === "move" && (

@@ -1,9 +1,9 @@
 // Brings files in: by choosing or dropping them, with who may read them, and how far each is.
 import { useEffect, useState } from "preact/hooks";
 import { IconButton } from "../../parts/button";
-import { Prompt } from "../../parts/dialog";
+import { Dialog, Prompt } from "../../parts/dialog";
 import { Icon } from "../../parts/icons";
-import { labelOf, loadAudiences, ownAudiences } from "../../stores/audiences";
+import { loadAudiences, nameOfPrincipal } from "../../stores/audiences";
 import { turn } from "../../routes";
 import { documents, latest } from "../../stores/documents";
 import { attempt } from "../../stores/notices";
@@ -23,6 +23,7 @@ import {
   type Upload,
 } from "../../stores/uploads";
 import { bytes, t } from "../../words/words";
+import { kindOf, Picker } from "./access_form";
 import { reasonOf, State } from "./status";
 
 const MOST_URL_CHARS = 2000; // as the API takes
@@ -43,19 +44,7 @@ export function UploadArea() {
         <span class="quiet small">{t("upload.drop")}</span>
       </div>
       <div class="upload-row">
-        <label class="inline-field">
-          {t("upload.readers")}
-          <select value={audience.value} onChange={(event) => (audience.value = event.currentTarget.value)}>
-            <option value="">{t("audience.person")}</option>
-            {ownAudiences.value
-              .filter((one) => one.kind !== "person")
-              .map((one) => (
-                <option key={one.principal} value={one.principal}>
-                  {labelOf(one)}
-                </option>
-              ))}
-          </select>
-        </label>
+        <Readers />
         <label class="inline-field">
           {t("project")}
           <input
@@ -76,6 +65,46 @@ export function UploadArea() {
           onSave={importPage}
           onClose={() => setImporting(false)}
         />
+      )}
+    </div>
+  );
+}
+
+/** Who will have access to the files that are added next. */
+function Readers() {
+  const [isOpen, setOpen] = useState(false);
+  const names = audience.value.map(nameOfPrincipal);
+  const pick = (principal: string) => {
+    audience.value = [...new Set([...audience.value, principal])];
+    return Promise.resolve(true);
+  };
+  return (
+    <div class="inline-field">
+      {t("upload.readers")}
+      <strong>{names.length ? [t("you"), ...names].join(", ") : t("audience.person")}</strong>
+      <button type="button" class="link-button" onClick={() => setOpen(true)}>
+        {t("change")}
+      </button>
+      {isOpen && (
+        <Dialog title={t("upload.readers")} onClose={() => setOpen(false)}>
+          <ul class="readers">
+            {audience.value.map((one) => (
+              <li key={one}>
+                <span>
+                  <bdi>{nameOfPrincipal(one)}</bdi> <small class="quiet">{kindOf(one)}</small>
+                </span>
+                <IconButton icon="close" name={`${t("remove")}: ${nameOfPrincipal(one)}`} onClick={() => (audience.value = audience.value.filter((other) => other !== one))} />
+              </li>
+            ))}
+          </ul>
+          {!audience.value.length && <p class="quiet">{t("upload.onlyYou")}</p>}
+          <Picker taken={audience.value} onPick={pick} />
+          <div class="dialog-foot">
+            <button type="button" class="button primary" onClick={() => setOpen(false)}>
+              {t("done")}
+            </button>
+          </div>
+        </Dialog>
       )}
     </div>
   );

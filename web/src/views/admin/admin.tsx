@@ -1,13 +1,15 @@
 // For administrators: quality in use, the audit trail, sub-agents, what failed, and whether the stores agree.
+import "../../shared";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
-import type { AuditReport, DocumentList, PoisonList, QualityMetrics, SubagentMetrics } from "../../api/types";
+import type { AuditReport, FailedDocumentList, LibraryList, PoisonList, QualityMetrics, SubagentMetrics } from "../../api/types";
 import { wordsOf } from "../../stores/notices";
 import { said } from "../../words/server";
 import { me } from "../../stores/session";
 import { dateTime, language, t, tOf } from "../../words/words";
 import { AuditTrail } from "./audit_trail";
+import { People } from "./people";
 import { inWords, Table } from "./table";
 
 const HOURS = [24, 168, 720] as const;
@@ -37,7 +39,9 @@ export function AdminView() {
       <Report name={t("admin.quality")} path={`/api/metrics/quality?hours=${hours}`} show={Quality} isOpenFirst />
       <AuditTrail hours={hours} />
       <Report name={t("agents")} path={`/api/metrics/subagents?hours=${Math.min(hours, MOST_SUBAGENT_HOURS)}`} show={SubAgents} />
-      <Report name={t("admin.failed")} path="/api/documents?limit=100&status=failed" show={Failed} />
+      <Report name={t("admin.failed")} path="/api/maintenance/failed" show={Failed} />
+      <People />
+      <Report name={t("admin.sharepoint")} path="/api/sharepoint" show={Libraries} />
       <Report name={t("admin.poison")} path="/api/maintenance/poison" show={Poison} />
       <Report name={t("admin.audit")} path="/api/maintenance/audit" show={Audit} />
     </section>
@@ -115,9 +119,33 @@ function SubAgents(told: SubagentMetrics, name: string) {
   return <Table name={name} head={head.map((key) => t(key))} rows={rows} />;
 }
 
-function Failed(told: DocumentList, name: string) {
-  if (!told.documents.length) return <p class="quiet">{t("noDocuments")}</p>;
-  return <Table name={name} head={[t("document"), t("admin.reason")]} rows={told.documents.map((one) => [one.filename, said("FAILURES", one.failure ?? "", one.status_reason ?? "")])} />;
+function Failed({ documents, count }: FailedDocumentList, name: string) {
+  const rows = documents.map((one) => [
+    <bdi>{one.filename}</bdi>,
+    <bdi>{one.owner_name ?? one.owner_id ?? "–"}</bdi>,
+    said("FAILURES", one.failure ?? "", one.status_reason ?? ""),
+    <time class="time" dateTime={one.failed_at}>{dateTime(one.failed_at)}</time>,
+  ]);
+  return (
+    <>
+      {count > 0 && <p class="quiet">{t("admin.failedText", { count })}</p>}
+      <Table name={name} head={[t("document"), t("owner.column"), t("admin.reason"), t("admin.when")]} rows={rows} />
+    </>
+  );
+}
+
+function Libraries({ libraries }: LibraryList, name: string) {
+  if (!libraries.length) return <p class="quiet">{t("admin.noLibraries")}</p>;
+  const rows = libraries.map(({ counts, ...one }) => [
+    /^https:\/\//.test(one.web_url) ? <a href={one.web_url}>{one.name}</a> : one.name,
+    tOf("library", one.status) + (one.error ? ` (${one.error})` : ""),
+    one.succeeded_at ? dateTime(one.succeeded_at) : "–",
+    number(counts.files),
+    number(counts.hidden),
+    Object.entries(counts.skipped).map(([reason, count]) => `${inWords(reason)}: ${number(count)}`).join(", ") || number(0),
+  ]);
+  const head = [t("title"), t("status"), t("admin.synchronised"), t("admin.files"), t("admin.hidden"), t("admin.skipped")];
+  return <Table name={name} head={head} rows={rows} />;
 }
 
 function Poison(told: PoisonList, name: string) {

@@ -1,4 +1,5 @@
 // One's own account: language, theme, memory; and for administrators how the site fares.
+import "../../shared";
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { change, read, signOutAddress } from "../../api/request";

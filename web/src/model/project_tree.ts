@@ -1,0 +1,28 @@
+// Projects as a tree: a name such as `pumps/heron` stands below `pumps`. Pure.
+
+export interface Branch {
+  name: string;
+  /** Projects here and below, as the API names them. */
+  ids: readonly string[];
+  count: number;
+  below: readonly Branch[];
+}
+
+/** The projects by the parts of their names, in alphabetical order. */
+export function treeOf(found: readonly { value: string; count: number }[], depth = 0): Branch[] {
+  const groups = new Map<string, { value: string; count: number }[]>();
+  for (const one of found) {
+    const name = one.value.split("/")[depth]!;
+    groups.set(name, [...(groups.get(name) ?? []), one]);
+  }
+  const branches = [...groups].map(([name, inside]): Branch => {
+    const deeper = inside.filter(({ value }) => value.split("/").length > depth + 1);
+    return {
+      name,
+      ids: inside.map(({ value }) => value),
+      count: inside.reduce((sum, { count }) => sum + count, 0),
+      below: treeOf(deeper, depth + 1),
+    };
+  });
+  return branches.sort((a, b) => a.name.localeCompare(b.name));
+}

@@ -1,0 +1,43 @@
+// Projects as a tree. A choice includes what stands below it.
+import { treeOf, type Branch } from "../../model/project_tree";
+import { filters, projects, showProjects } from "../../stores/documents";
+import { t } from "../../words/words";
+
+const isWide = () => matchMedia("(min-width: 75rem)").matches;
+
+export function ProjectTree() {
+  if (!projects.value.length) return null;
+  const chosen = filters.value.project_id ?? [];
+  return (
+    <details class="projects" open={isWide() || chosen.length > 0}>
+      <summary>{t("projects")}</summary>
+      <ul>
+        <li>
+          <button type="button" class="project" aria-pressed={!chosen.length} onClick={() => showProjects([])}>
+            {t("allProjects")}
+          </button>
+        </li>
+        <Branches branches={treeOf(projects.value)} chosen={chosen.join("\n")} />
+      </ul>
+    </details>
+  );
+}
+
+function Branches({ branches, chosen }: { branches: readonly Branch[]; chosen: string }) {
+  return (
+    <>
+      {branches.map(({ name, ids, count, below }) => (
+        <li key={name}>
+          <button type="button" class="project" aria-pressed={ids.join("\n") === chosen} onClick={() => showProjects(ids)}>
+            <bdi>{name}</bdi> <span class="quiet">{count}</span>
+          </button>
+          {below.length > 0 && (
+            <ul>
+              <Branches branches={below} chosen={chosen} />
+            </ul>
+          )}
+        </li>
+      ))}
+    </>
+  );
+}
