@@ -79,7 +79,18 @@ function Answer({ turn, version }: { turn: Turn; version: Version }) {
 }
 
 function Failure({ turn, told, status }: { turn: Turn; told: RunState | null; status: string }) {
-  if (status === "cancelled") return <p class="quiet">{t("cancelled")}</p>;
+  const again = isNewest(turn) && (
+    <button type="button" class="button" onClick={() => askAgain(turn)}>
+      {t(status === "cancelled" ? "askAgain" : "tryAgain")}
+    </button>
+  );
+  if (status === "cancelled")
+    return (
+      <div class="button-row">
+        <p class="quiet">{t("cancelled")}</p>
+        {again}
+      </div>
+    );
   if (status !== "failed") return null;
   const english = told?.error?.message || turn.message?.error || t("error.unknown");
   const message = said("ERRORS", told?.error?.type || turn.message?.error_type || "", english);
@@ -87,11 +98,7 @@ function Failure({ turn, told, status }: { turn: Turn; told: RunState | null; st
     <div class="failure" role="alert">
       <p>{message}</p>
       {message === english && told?.error?.hints.map((hint) => <p key={hint}>{hint}</p>)}
-      {isNewest(turn) && (
-        <button type="button" class="button" onClick={() => askAgain(turn)}>
-          {t("tryAgain")}
-        </button>
-      )}
+      {again}
     </div>
   );
 }
@@ -108,7 +115,7 @@ function Actions({ turn, answer, version }: { turn: Turn; answer: RunAnswer | nu
   return (
     <div class="actions">
       {answer && <Rating turn={turn} />}
-      {isNewest(turn) && !workingTurn.value && <IconButton icon="again" name={t("askAgain")} onClick={() => askAgain(turn)} />}
+      {answer && isNewest(turn) && !workingTurn.value && <IconButton icon="again" name={t("askAgain")} onClick={() => askAgain(turn)} />}
       {answer && (
         <>
           <IconButton icon={isCopied ? "check" : "copy"} name={t("copy")} onClick={copy} />

@@ -139,6 +139,11 @@ function Actions({ detail, onReload }: { detail: DocumentDetail; onReload(): voi
           </a>
         </>
       )}
+      {detail.may_change && (
+        <button type="button" class="button" onClick={() => document.querySelector<HTMLElement>(".access input")?.focus()}>
+          {t("selection.share")}
+        </button>
+      )}
       {detail.may_change && (detail.status === "ready" || detail.status === "failed") && (
         <button type="button" class="button" onClick={again}>
           {t("reingest")}
