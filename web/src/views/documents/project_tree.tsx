@@ -3,7 +3,8 @@ import { treeOf, type Branch } from "../../model/project_tree";
 import { filters, projects, showProjects } from "../../stores/documents";
 import { t } from "../../words/words";
 
-const isWide = () => matchMedia("(min-width: 75rem)").matches;
+/** Where the tree stands beside the list, and leaves room for all of its columns (page.css). */
+const isWide = () => matchMedia("(min-width: 88rem)").matches;
 
 export function ProjectTree() {
   if (!projects.value.length) return null;
