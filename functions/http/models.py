@@ -31,7 +31,7 @@ Hours = Annotated[int, Field(ge=1, le=168), BeforeValidator(_plain)]  # a week: 
 
 
 class AudiencesQuery(Model):
-    """Which people and groups of the directory."""
+    """Parameters that select people and groups of the directory."""
 
     q: str = Field(default="", max_length=100, description="The beginning of a word of their name.")
     principal: tuple[str, ...] = Field(
@@ -48,14 +48,14 @@ class PeopleQuery(Model):
 
 
 class ListQuery(Model):
-    """Of lists that are read a page at a time."""
+    """Parameters of lists that are read one page at a time."""
 
     limit: Page = Field(default=50, description="How many at most.")
     cursor: str = Field(default="", description="The `cursor` of the previous page, unchanged.")
 
 
 class AuditQuery(Model):
-    """Which entries of the audit trail."""
+    """Parameters that select entries of the audit trail."""
 
     since: AwareDatetime | None = Field(default=None, description="Start; by default a day before `until`.")
     until: AwareDatetime | None = Field(default=None, description="End; by default now.")
@@ -69,13 +69,13 @@ class AuditQuery(Model):
 
 
 class ThreadsQuery(ListQuery):
-    """Of the list of threads."""
+    """Parameters of the list of threads."""
 
     q: str = Field(default="", max_length=200, description="Words of titles and questions, in one page.")
 
 
 class MessagesQuery(Model):
-    """Of a thread's messages."""
+    """Parameters of a thread's messages."""
 
     limit: Page = Field(default=20, description="How many at most.")
     cursor: str = Field(
@@ -124,13 +124,13 @@ class MetadataQuery(Model):
 
 
 class FacetsQuery(MetadataQuery):
-    """Which documents are counted."""
+    """Parameters that select the documents to be counted."""
 
     q: str = Field(default="", max_length=500, description="Only documents that match one of these words.")
 
 
 class DocumentsQuery(MetadataQuery):
-    """Of the list of documents."""
+    """Parameters of the list of documents."""
 
     q: str = Field(
         default="", max_length=500, description="Words of names, tags, people or summaries; the best first."
@@ -148,7 +148,7 @@ class DocumentsQuery(MetadataQuery):
 
 
 class SearchQuery(MetadataQuery):
-    """Of a search that is sent as an address."""
+    """Parameters of a search by GET."""
 
     q: str = Field(min_length=1, max_length=2000, description="Search terms or a question.")
     top_k: Annotated[int, Field(ge=1, le=50), BeforeValidator(_plain)] = Field(
@@ -157,13 +157,13 @@ class SearchQuery(MetadataQuery):
 
 
 class MetricsQuery(Model):
-    """Of the metrics of sub-agents."""
+    """Parameters of the metrics of sub-agents."""
 
     hours: Hours = Field(default=24, description="How many hours back.")
 
 
 class QualityQuery(Model):
-    """Of the quality of answers in use."""
+    """Parameters of the quality of answers in use."""
 
     hours: Annotated[int, Field(ge=1, le=720), BeforeValidator(_plain)] = Field(  # 30 days, as runs are kept
         default=24, description="How many hours back."
@@ -172,7 +172,7 @@ class QualityQuery(Model):
 
 
 class ResumeHeaders(Model):
-    """Of streams that can be gone on with."""
+    """Headers of resumable streams."""
 
     last_event_id: str = Field(
         default="",
@@ -183,7 +183,7 @@ class ResumeHeaders(Model):
 
 
 class KeyHeaders(Model):
-    """Of requests that make something, and may be sent again."""
+    """Headers of requests that create something and can be repeated."""
 
     idempotency_key: str = Field(
         default="",
@@ -194,7 +194,7 @@ class KeyHeaders(Model):
 
 
 class ChatHeaders(KeyHeaders):
-    """Of a question."""
+    """Headers of a question."""
 
     prefer: str = Field(default="", alias="Prefer", description="`respond-async` answers 202 at once.")
     last_event_id: str = Field(
@@ -206,7 +206,7 @@ class ChatHeaders(KeyHeaders):
 
 
 class SummaryHeaders(KeyHeaders):
-    """Of an order for a summary."""
+    """Headers of a request for a summary."""
 
     prefer: str = Field(
         default="", alias="Prefer", description="`wait=60` waits up to 60 seconds for the result."
@@ -214,7 +214,7 @@ class SummaryHeaders(KeyHeaders):
 
 
 class FileHeaders(Model):
-    """Of a file that is read in part."""
+    """Headers of a request for a part of a file."""
 
     range: str = Field(default="", alias="Range", description="One span, such as `bytes=0-1023`.")
     if_range: str = Field(
@@ -223,13 +223,13 @@ class FileHeaders(Model):
 
 
 class CachedHeaders(Model):
-    """Of something that a caller may have already."""
+    """Headers of a request for something that the caller may have cached."""
 
     if_none_match: str = Field(default="", alias="If-None-Match", description="ETags that the caller has.")
 
 
 class IfMatchHeaders(Model):
-    """Of a change that holds only for the version that the caller has seen."""
+    """Headers of a change that applies only to the version that the caller has seen."""
 
     if_match: str = Field(default="", alias="If-Match", description="ETag that the resource must still have.")
 

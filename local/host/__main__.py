@@ -72,10 +72,10 @@ def _run(arguments: argparse.Namespace) -> bool:
 
 
 def _bind(port: int) -> socket.socket:
-    """Take the port before anything else is started.
+    """Bind the port before anything else starts.
 
     Raises:
-        PortBusyError: another process has it.
+        PortBusyError: another process uses the port.
     """
     # asyncio turns Nagle's algorithm off only where the protocol is named; with it, answers take 40 ms more.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -1,8 +1,7 @@
-"""Which blobs were seen, and which events about them are still to be handled. SQLite; every step is one
-transaction.
+"""Receipts of blobs, and their pending events. SQLite; every operation is one transaction.
 
-The receipt of a blob and the event that it causes are written together: a crash can neither lose an event nor
-forget that it was raised. Events are handled at least once.
+A blob's receipt and its event are written together, so a crash neither loses an event nor raises it twice.
+Events are handled at least once.
 """
 
 import json
@@ -30,7 +29,7 @@ CREATE TABLE IF NOT EXISTS blob_deletions (id INTEGER PRIMARY KEY, message TEXT 
 
 @dataclass(frozen=True)
 class BlobVersion:
-    """One version of a blob that one function is to see. `place` is connection/container."""
+    """A version of a blob, as an event for one function. `place` is connection/container."""
 
     function: str
     place: str
@@ -40,7 +39,7 @@ class BlobVersion:
 
 @dataclass(frozen=True)
 class BlobEvent:
-    """A version that waits to be handled; `tries` counts those begun."""
+    """A pending event. `tries` counts the attempts that have begun."""
 
     event_id: int
     version: BlobVersion
@@ -49,14 +48,14 @@ class BlobEvent:
 
 @dataclass(frozen=True)
 class Deletion:
-    """A message that waits to be put on the deletion queue."""
+    """A pending message for the deletion queue."""
 
     deletion_id: int
     message: str
 
 
 class BlobJournal:
-    """The store. For one process, on one event loop."""
+    """The store of receipts and events, for one process and one event loop."""
 
     def __init__(self, path: Path) -> None:
         self._database = open_database(path, SCHEMA)
@@ -67,7 +66,7 @@ class BlobJournal:
             self._remember(BlobVersion(function, place, name, etag))
 
     def record(self, versions: Iterable[BlobVersion]) -> int:
-        """Raise an event for each version whose etag is new; returns how many."""
+        """Raise an event for each version with a new etag; return their number."""
         new = [version for version in versions if self._etag(version) != version.etag]
         if not new:
             return 0
@@ -83,18 +82,20 @@ class BlobJournal:
         return len(new)
 
     def names(self, place: str) -> set[str]:
-        """Names of all blobs in a place that have a receipt."""
+        """Return the names of all blobs in a place that have a receipt."""
         return set(self._etags.get(place, ()))
 
     def record_deletion(self, place: str, name: str, message: str) -> None:
-        """Drop a vanished blob's receipts, so that its return is an event, and keep a message to be sent."""
+        """Delete the receipts of a deleted blob, so that its return raises an event, and store a message to
+        send.
+        """
         with self._transaction() as database:
             database.execute("DELETE FROM blob_receipts WHERE place = ? AND name = ?", (place, name))
             database.execute("INSERT INTO blob_deletions (message) VALUES (?)", (message,))
         self._etags.get(place, {}).pop(name, None)
 
     def due_events(self, limit: int, excluded: Iterable[int]) -> list[BlobEvent]:
-        """The oldest events that are visible now, without those that are being handled."""
+        """Return the oldest visible events, except those in `excluded`, which are being handled."""
         if limit <= 0:
             return []
         query = (
@@ -105,14 +106,14 @@ class BlobJournal:
         return [BlobEvent(row[0], BlobVersion(*row[1:5]), row[5]) for row in rows]
 
     def begin(self, event: BlobEvent) -> None:
-        """Count a try, before it is made: a blob that kills the process ends as poison, too."""
+        """Count an attempt before it is made, so that a blob that kills the process ends as poison, too."""
         self._database.execute("UPDATE blob_events SET tries = tries + 1 WHERE id = ?", (event.event_id,))
 
     def finish(self, event: BlobEvent) -> None:
         self._database.execute("DELETE FROM blob_events WHERE id = ?", (event.event_id,))
 
     def postpone(self, event: BlobEvent, delay_s: float) -> None:
-        """Hide an event for a while before its next try."""
+        """Hide an event until its next attempt."""
         self._database.execute(
             "UPDATE blob_events SET visible_at = ? WHERE id = ?", (time.time() + delay_s, event.event_id)
         )

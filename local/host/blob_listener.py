@@ -1,8 +1,7 @@
-"""Watches containers and handles blob events: what Event Grid and the blob trigger's internal queue do in
-Azure.
+"""Watches containers and handles blob events, in place of Event Grid and the blob trigger's internal queue.
 
-Azurite raises no events, so containers are listed; new versions and vanished blobs go into the journal in one
-transaction, and are handled from there, at least once.
+Azurite raises no events, so containers are listed. New versions and deletions are recorded in the journal in
+one transaction, and handled from there at least once.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class BlobTrigger:
-    """One blob-triggered function and what it watches."""
+    """A blob-triggered function and the container that it watches."""
 
     function: FunctionDocument
     connection: str
@@ -40,17 +39,17 @@ class BlobTrigger:
 
     @property
     def place(self) -> str:
-        """connection/container: the key of its receipts."""
+        """The key of its receipts: connection/container."""
         return f"{self.connection}/{self.container}"
 
 
 def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients) -> list[BlobTrigger]:
-    """The blob triggers of an app.
+    """Return the blob triggers of an app.
 
     Raises:
-        AppError: a trigger without source EventGrid, which Flex Consumption does not run, one that would have
-            whole blobs read into memory, or a wrong path.
-        SettingError: a %SETTING% of a path, or the connection, is not set.
+        AppError: the source isn't EventGrid, which Flex Consumption requires; the binding would read whole
+            blobs into memory; or the path is invalid.
+        SettingError: the connection, or a %SETTING% of the path, is missing.
     """
     triggers = []
     for function in functions:
@@ -71,10 +70,10 @@ def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients
 
 
 def container_of(path: str) -> str:
-    """The container of a path such as `documents/{name}`, which means all its blobs.
+    """Return the container of a path such as `documents/{name}`, which matches all its blobs.
 
     Raises:
-        AppError: a path of another shape.
+        AppError: the path has another form.
     """
     if (found := _PATH.fullmatch(path)) is None:
         raise AppError(f"blob path {path!r} must be a container and one name, as documents/{{name}}")
@@ -93,7 +92,7 @@ DEFAULT_DELETION_QUEUE = "blob-deleted"
 
 
 class BlobListener:
-    """All blob triggers of one app."""
+    """The listener for all blob triggers of an app."""
 
     def __init__(
         self,
@@ -110,7 +109,7 @@ class BlobListener:
         self._deletion_queue = os.environ.get(DELETION_QUEUE_SETTING, DEFAULT_DELETION_QUEUE)
 
     async def watch(self) -> None:
-        """List the watched containers for ever."""
+        """List the watched containers forever."""
         while True:
             listing_s = 0.0
             for place in sorted({trigger.place for trigger in self._triggers.values()}):
@@ -125,7 +124,7 @@ class BlobListener:
             await asyncio.sleep(min(max(LISTING_PAUSE_S, LISTING_SHARE * listing_s), LONGEST_PAUSE_S))
 
     async def handle(self) -> None:
-        """Handle due events for ever, several at once."""
+        """Handle due events forever, several at once."""
         while True:
             await self._worker.ready()
             free = MAX_PARALLEL - len(self._handling)
@@ -136,7 +135,9 @@ class BlobListener:
             await asyncio.sleep(HANDLING_PAUSE_S)
 
     async def drain(self, grace_s: float) -> None:
-        """Let running calls end; those that do not are handled again after the next start."""
+        """Wait for running calls. Those that exceed the grace period are handled again
+        after the next start.
+        """
         if not self._handling:
             return
         _, late = await asyncio.wait(self._handling.values(), timeout=grace_s)
@@ -197,7 +198,7 @@ class BlobListener:
             self._journal.finish(event)
 
     async def _run(self, trigger: BlobTrigger, blob_name: str) -> None:
-        """Call the function; for a blob that is gone meanwhile, it is not called."""
+        """Call the function, unless the blob has been deleted."""
         container = self._storage.container(trigger.connection, trigger.container)
         if not await container.get_blob_client(blob_name).exists():
             return
@@ -239,7 +240,9 @@ _TOPIC = (
 
 
 def deleted_message(container_url: str, container: str, name: str) -> str:
-    """The message that Event Grid puts on a storage queue when a blob was deleted: one event, base64."""
+    """Return the message that Event Grid sends to a storage queue about a deleted blob:
+    one event, in base64.
+    """
     now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     event = {
         "topic": _TOPIC,

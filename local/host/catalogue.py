@@ -1,7 +1,6 @@
-"""Indexes the function app once and describes each function as the worker does.
+"""Indexes the function app once, and describes each function as the worker does.
 
-Refuses at start what the worker refuses at load, and what this host does not serve: better than a silent
-trigger.
+Rejects at start what the worker rejects and what this host doesn't support, rather than ignore a trigger.
 """
 
 import importlib.util
@@ -26,10 +25,10 @@ STREAMING_HINT = "import azurefunctions.extensions.http.fastapi and annotate its
 
 
 def check_annotation(function_name: str, parameter: Parameter) -> None:
-    """Refuse an annotation that the worker refuses. No annotation is always right.
+    """Check that the worker accepts an annotation. A missing annotation is always accepted.
 
     Raises:
-        AppError: the annotation does not fit the binding.
+        AppError: the annotation doesn't match the binding.
     """
     if parameter.binding_type == "httpTrigger":
         _check_http(function_name, parameter)
@@ -49,10 +48,10 @@ def check_annotation(function_name: str, parameter: Parameter) -> None:
 
 
 def check_return(function_name: str, annotation: object) -> None:
-    """Refuse the return annotation of an HTTP function that the worker refuses.
+    """Check that the worker accepts the return annotation of an HTTP function.
 
     Raises:
-        AppError: a generic such as dict[str, str], or a type that cannot be sent.
+        AppError: it is a generic such as dict[str, str], or a type that cannot be sent.
     """
     is_sent = inspect.isclass(annotation) and extension_base.ResponseTrackerMeta.check_type(annotation)
     if annotation is not None and not is_sent:
@@ -97,7 +96,7 @@ IMPLICIT_RETURN = frozenset({"orchestrationTrigger", "activityTrigger"})
 
 @dataclass(frozen=True)
 class HostedFunction:
-    """One function of the app."""
+    """A function of the app."""
 
     name: str
     call: Callable[..., Any]
@@ -121,15 +120,15 @@ class HostedFunction:
 
     @property
     def document(self) -> FunctionDocument:
-        """What the host knows of it."""
+        """The description that the host receives."""
         return FunctionDocument(self.name, self.bindings, self.trigger, self.trigger_parameter.deferred)
 
 
 def load_app(module_name: str, folder: Path) -> func.FunctionRegister:
-    """Import the app's module from `folder` and return its one top-level app object.
+    """Import the app's module from `folder`, and return its only top-level app object.
 
     Raises:
-        AppError: no such module, not exactly one app object in it, or it refuses its settings.
+        AppError: the module is missing, has no or several app objects, or rejects its settings.
     """
     sys.path.insert(0, str(folder))
     if importlib.util.find_spec(module_name) is None:
@@ -147,10 +146,10 @@ def load_app(module_name: str, folder: Path) -> func.FunctionRegister:
 
 
 def index_functions(app: func.FunctionRegister) -> list[HostedFunction]:
-    """Describe every function of the app. Call once: `get_functions()` raises on its second call.
+    """Describe every function of the app. Call it once: a second call of `get_functions()` raises.
 
     Raises:
-        AppError: a function that the worker would refuse to load, or that this host does not serve.
+        AppError: the worker would reject a function, or this host doesn't support it.
     """
     return [_describe(function) for function in app.get_functions()]
 

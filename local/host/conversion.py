@@ -18,7 +18,7 @@ DEFERRED_SOURCE = "AzureStorageBlobs"
 
 
 class Converter(Protocol):
-    """What both registries hold: classes with these class methods."""
+    """The interface of the classes in both registries."""
 
     def check_input_type_annotation(self, pytype: type) -> bool: ...
     def check_output_type_annotation(self, pytype: type) -> bool: ...
@@ -29,9 +29,9 @@ class Converter(Protocol):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One bound parameter (or the return value) of a function, as the worker sees it.
+    """A bound parameter, or the return value, of a function.
 
-    `binding_type` picks the converter: the binding's own type, or "generic" where the annotation is str or
+    `binding_type` selects the converter: the binding's own type, or "generic" if the annotation is str or
     bytes.
     """
 
@@ -43,7 +43,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class BlobModelBindingData:
-    """What the real host sends for a blob bound to an SDK type: where the blob is, none of its content."""
+    """The value that the real host sends for a blob bound to an SDK type: its address, without content."""
 
     content: bytes
     version: str = "1.0"
@@ -52,7 +52,7 @@ class BlobModelBindingData:
 
 
 class GenericConverter:
-    """For binding types without a converter, and for parameters annotated str or bytes."""
+    """The converter of bindings without their own, and of parameters annotated str or bytes."""
 
     @classmethod
     def check_input_type_annotation(cls, pytype: type) -> bool:
@@ -82,7 +82,7 @@ class GenericConverter:
 
 
 def converter_for(binding_type: str, *, deferred: bool = False) -> Converter:
-    """The converter of a binding type; the generic one where nothing is registered."""
+    """Return the converter of a binding type; the generic one if none is registered."""
     found: Converter | None = _registry(deferred=deferred).get(binding_type)
     return GenericConverter() if found is None else found
 
@@ -93,12 +93,12 @@ def _registry(*, deferred: bool) -> Any:
 
 
 def is_sdk_type(annotation: object) -> bool:
-    """Whether a parameter so annotated is a deferred binding."""
+    """Return whether a parameter with this annotation is a deferred binding."""
     return bool(_registry(deferred=True).check_supported_type(annotation))
 
 
 def datum_of(value: Value) -> Datum:
-    """The converters' form of a wire value."""
+    """Convert a wire value to the converters' type."""
     content = value.content
     if value.type == "model_binding_data" and isinstance(content, bytes):
         return Datum(type=value.type, value=BlobModelBindingData(content))
@@ -106,10 +106,10 @@ def datum_of(value: Value) -> Datum:
 
 
 def decode(parameter: Parameter, datum: Datum, metadata: dict[str, Datum]) -> Any:
-    """The argument that the function receives.
+    """Convert a wire value to the function's argument.
 
     Raises:
-        ValueError, NotImplementedError: the converter refuses the value.
+        ValueError, NotImplementedError: the converter rejects the value.
     """
     converter = converter_for(parameter.binding_type, deferred=parameter.deferred)
     if parameter.deferred:
@@ -118,10 +118,10 @@ def decode(parameter: Parameter, datum: Datum, metadata: dict[str, Datum]) -> An
 
 
 def encode(parameter: Parameter, value: object) -> Datum:
-    """The wire value of an output or a return value.
+    """Convert an output or return value to its wire value.
 
     Raises:
-        ValueError, NotImplementedError: the converter refuses the value.
+        ValueError, NotImplementedError: the converter rejects the value.
     """
     annotation = parameter.annotation if isinstance(parameter.annotation, type) else None
     return converter_for(parameter.binding_type).encode(value, expected_type=annotation)

@@ -1,7 +1,7 @@
-"""The app's orchestrators and activities, as the durable executor asks for them: calls of the worker.
+"""The app's orchestrators and activities for the durable executor, called in the worker.
 
-What was in a worker that died, or is called before the next one is ready, fails: the activity with a
-TaskFailed, the orchestration for good. Python's SDK 1.7 takes the extension's path on which it is so.
+Calls that are lost with a worker, or arrive before the next one is ready, fail: an activity with TaskFailed,
+an orchestration for good. This is how the extension treats version 1.7 of the Python SDK.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,10 +13,10 @@ from local.host.worker_process import CallFailedError, Worker, WorkerLostError
 
 
 class HostedDurableFunctions:
-    """Implements `local.durable.functions.AppFunctions` for one app."""
+    """An implementation of `local.durable.functions.AppFunctions` for one app."""
 
     def __init__(self, functions: Iterable[FunctionDocument], worker: Worker) -> None:
-        """Raises AppError if two orchestrators, or two activities, have one name."""
+        """Index the functions. Raises `AppError` if two orchestrators, or two activities, share a name."""
         functions = list(functions)
         self._orchestrators = _by_name(functions, "orchestrationTrigger", "orchestration")
         self._activities = _by_name(functions, "activityTrigger", "activity")
@@ -29,10 +29,10 @@ class HostedDurableFunctions:
         return self._activities.keys()
 
     async def run_orchestrator(self, name: str, trigger_json: str) -> str:
-        """One episode.
+        """Run one episode.
 
         Raises:
-            CallFailedError: its text is what the SDK raised, unchanged.
+            CallFailedError: the SDK raised; the message is unchanged.
             WorkerLostError: the instance cannot continue.
         """
         try:
@@ -42,10 +42,10 @@ class HostedDurableFunctions:
             raise WorkerLostError(f"Non-Deterministic workflow detected: {lost}") from None
 
     async def run_activity(self, name: str, input_json: str, instance_id: str) -> str:
-        """One activity.
+        """Run one activity.
 
         Raises:
-            ActivityFailed: the function or a converter raised, or its worker was lost.
+            ActivityFailed: the function or a converter raised, or the worker was lost.
         """
         del instance_id
         try:
@@ -60,7 +60,7 @@ class HostedDurableFunctions:
 
 
 def _by_name(functions: list[FunctionDocument], kind: str, name_key: str) -> dict[str, str]:
-    """Functions of a kind by the names under which orchestrations call them."""
+    """Map the names that orchestrations use to the functions of one kind."""
     found: dict[str, str] = {}
     for function in functions:
         if function.kind == kind:

@@ -1,4 +1,4 @@
-"""One function app, assembled: HTTP front, listeners, durable executor. The only place that wires them."""
+"""The host of one function app, composed of HTTP front, listeners and durable executor."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ GRACE_S = 5.0
 
 
 class DrainingApp:
-    """Wraps an ASGI app; `stop()` is called once, when the host begins to stop."""
+    """An ASGI app around another one, whose `stop()` is called once when the host begins to stop."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -67,7 +67,7 @@ class DrainingApp:
 
 
 class _ObservedResponse:
-    """Remembers how far a response has come, so that it can be ended in a way that the client understands."""
+    """A response whose progress is tracked, so that it can be ended in a way that clients understand."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -87,7 +87,7 @@ class _ObservedResponse:
         await self._send(message)
 
     async def finish(self) -> None:
-        """End the response: an unstarted one as 503, a stream by its last chunk."""
+        """End the response: as 503 if it hasn't started, else with its last chunk."""
         if not self._started:
             await self.send(
                 {"type": "http.response.start", "status": 503, "headers": [(b"retry-after", b"5")]}
@@ -102,7 +102,7 @@ log = logging.getLogger(__name__)
 
 
 class FunctionsHost:
-    """Serves the functions of one app. Make it, `start()` it on a running loop, `stop()` it once."""
+    """The host of one app. Call `start()` on a running loop, and `stop()` once."""
 
     def __init__(
         self,
@@ -143,11 +143,13 @@ class FunctionsHost:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start_durable(self) -> None:
-        """Continue the orchestrations that were running when the host was last stopped or killed."""
+        """Resume the orchestrations that were running when the host was stopped or killed."""
         await self._durable.start()
 
     def start_listeners(self) -> None:
-        """Begin to listen for blobs, messages and timers. HTTP must be served by now: functions use it."""
+        """Start listening for blobs, messages and timers. Functions use HTTP, so it
+        must be served already.
+        """
         self._worker.watch(self.failed.set)
         self._listen("blob listing", self._blobs.watch())
         self._listen("blob events", self._blobs.handle())
@@ -157,7 +159,7 @@ class FunctionsHost:
             self._listen(f"timer trigger {timer.function.name}", timer.listen())
 
     async def stop(self) -> None:
-        """Take no new work, let running calls end for GRACE_S, then give the rest up. HTTP still answers."""
+        """Accept no new work, wait GRACE_S for running calls, then abandon the rest. HTTP is still served."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -168,7 +170,7 @@ class FunctionsHost:
         )
 
     async def close(self) -> None:
-        """Close files and connections. Call after `stop()` and after the last HTTP request."""
+        """Close files and connections. Call it after `stop()` and the last HTTP request."""
         self._journal.close()
         self._timer_store.close()
         await self._storage.close()

@@ -1,8 +1,8 @@
-"""What stands before all addresses of the host: its own ones need a key, and no page elsewhere may use them.
+"""Protection of the host's own addresses: they require a key, and reject requests of foreign web pages.
 
-In Azure `/admin` takes the master key and `/runtime` the durable extension's; here one key, in the header
-x-functions-key or the parameter `code`, is both. The SDK sends none to `/durabletask`, where only the worker
-calls: that address holds the worker's key.
+In Azure, `/admin` requires the master key and `/runtime` the durable extension's key. Here one key, in the
+header x-functions-key or the parameter `code`, serves for both. The SDK sends no key to `/durabletask`, which
+only the worker calls, so that address contains the worker's key.
 """
 
 import re
@@ -24,7 +24,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
-    """ASGI app in front of another one. Also takes request lines that hold a whole URL, as Kestrel does."""
+    """An ASGI app around another one. Also accepts absolute-form request lines, as Kestrel does."""
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self._app = app
@@ -68,7 +68,7 @@ def _is_loopback(authority: str) -> bool:
 
 
 class StrictProtocol(H11Protocol):
-    """HTTP/1.1 without folded headers, which h11 would join: Kestrel answers them with 400."""
+    """HTTP/1.1 without folded headers: h11 would join them, but Kestrel replies 400."""
 
     def data_received(self, data: bytes) -> None:
         unread, _ = self.conn.trailing_data

@@ -1,6 +1,6 @@
-"""Finds the HTTP function of a request and passes the request on to the worker, and its answer back.
+"""Routes an HTTP request to its function in the worker, and forwards the response.
 
-Refuses what the real host refuses before it looks for a function: docs/internals/host.md has the list.
+Rejects requests that the real host rejects before routing; docs/internals/host.md lists them.
 """
 
 import asyncio
@@ -25,16 +25,15 @@ PARAMETER = re.compile(r"^\{(\*?)(\w+)(\??)\}$")
 
 @dataclass(frozen=True)
 class RouteTemplate:
-    """A compiled template."""
+    """A compiled route template."""
 
     text: str
     pattern: re.Pattern[str]
 
     def match(self, path: str) -> dict[str, str] | None:
-        """The route parameters of a path (raw, without a leading slash), or None.
+        """Return the route parameters of a path (raw, without a leading slash), or None.
 
-        Values are percent-decoded, but for `%2F` and what is no UTF-8, which stay as they are; an absent
-        optional parameter is absent from the result.
+        Values are percent-decoded, except `%2F` and invalid UTF-8. Absent optional parameters are omitted.
         """
         matched = self.pattern.fullmatch(path)
         if matched is None:
@@ -46,7 +45,7 @@ def compile_route(template: str) -> RouteTemplate:
     """Compile a route template.
 
     Raises:
-        AppError: a segment that this host does not know, such as one with a constraint.
+        AppError: a segment is unsupported, such as one with a constraint.
     """
     pattern = ""
     for index, segment in enumerate(template.strip("/").split("/")):
@@ -89,7 +88,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class HttpRoute:
-    """One HTTP function's address. No methods means: every method."""
+    """The route of an HTTP function. Without methods it accepts all."""
 
     function: FunctionDocument
     template: RouteTemplate
@@ -97,7 +96,7 @@ class HttpRoute:
 
 
 def http_routes(functions: Sequence[FunctionDocument]) -> list[HttpRoute]:
-    """The routes of all HTTP functions, in the order of their names: the first that matches is called.
+    """Return the routes of all HTTP functions, ordered by function name: the first match is called.
 
     Raises:
         AppError: a route cannot be compiled, or two functions share a route and a method.
@@ -207,7 +206,7 @@ class HttpFront:
 
 
 def _refusal(scope: Scope, path: str) -> int | None:
-    """The status of a request that no function may see."""
+    """Return the status of a request that is rejected before routing; None for all others."""
     headers = scope["headers"]
     if (
         len(headers) > _MAX_HEADERS
@@ -243,11 +242,11 @@ def _without_dots(path: str) -> str:
 
 
 class BodyTooLargeError(Exception):
-    """A chunked body is larger than the host takes."""
+    """A chunked body exceeds the host's limit."""
 
 
 class _IncomingRequest:
-    """A request as it comes in. A body with a length is read whole; a chunked one is passed on in pieces."""
+    """An incoming request. A body with a length is read whole; a chunked one is forwarded in pieces."""
 
     def __init__(self, scope: Scope, receive: Receive, max_bytes: int) -> None:
         self.scope = scope
@@ -258,7 +257,7 @@ class _IncomingRequest:
 
     @property
     def headers(self) -> CIMultiDict[str]:
-        """Those of the message, without its length."""
+        """The message's headers, except its length."""
         return CIMultiDict(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in self.scope["headers"]
@@ -267,7 +266,7 @@ class _IncomingRequest:
 
     @property
     def declared_bytes(self) -> int:
-        """The Content-Length; 0 without one."""
+        """The Content-Length; 0 if it is missing."""
         return int(dict(self.scope["headers"]).get(b"content-length", b"0"))
 
     async def body(self) -> Body:

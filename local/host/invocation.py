@@ -1,6 +1,6 @@
-"""Runs one function: assembles its arguments, and calls it. Knows nothing of what triggered it.
+"""Assembles the arguments of a function and calls it, whatever triggered it.
 
-Async functions run on the event loop, the others in the thread pool, as in the worker.
+Async functions run on the event loop, others in the thread pool, as in the worker.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from local.host.conversion import decode, encode
 
 
 class Invoker:
-    """Runs functions.
+    """The caller of functions.
 
     Args:
         client_binding: the JSON of a durable client binding.
@@ -32,18 +32,18 @@ class Invoker:
         self.running_threads = 0  # a cancelled invocation's thread runs on: threads cannot be ended
 
     async def run(self, function: HostedFunction, trigger: Datum, metadata: Mapping[str, Datum]) -> object:
-        """Run with a wire value as the trigger's argument; returns what the function returned.
+        """Call a function with a wire value as trigger argument; return its result.
 
         Raises:
-            Exception: whatever the function or a converter raised.
+            Exception: any exception of the function or a converter.
         """
         return await self.call(function, decode(function.trigger_parameter, trigger, dict(metadata)))
 
     async def call(self, function: HostedFunction, argument: object) -> object:
-        """Run with a ready trigger argument.
+        """Call a function with a converted trigger argument.
 
         Raises:
-            As `run`.
+            Exception: as `run`.
         """
         arguments = self._arguments(function, argument)
         result = await self._execute(function, arguments)
@@ -52,17 +52,17 @@ class Invoker:
         return result
 
     def encode_result(self, function: HostedFunction, result: object) -> Datum:
-        """The wire value of a returned value.
+        """Convert a function's result to its wire value.
 
         Raises:
-            ValueError: the function has no return binding, or its converter refuses the value.
+            ValueError: the function has no return binding, or its converter rejects the value.
         """
         if function.returns is None:
             raise ValueError(f"function {function.name} has no return binding")
         return encode(function.returns, result)
 
     def close(self) -> None:
-        """Accept nothing more; threads that still run are left to end by themselves."""
+        """Accept no further calls. Running threads are left to finish."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _arguments(self, function: HostedFunction, argument: object) -> dict[str, object]:

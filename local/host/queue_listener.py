@@ -1,8 +1,8 @@
-"""Queue triggers: polls one queue for one function; a message is done, tried again, or put on the poison
+"""Queue triggers: polls one queue for one function. A message is deleted, retried, or moved to the poison
 queue.
 
-A message is taken under a short lease that is renewed while its function runs, so that a killed host's
-messages come back within LEASE_S and not after the real host's ten minutes.
+A message is received under a short lease that is renewed while its function runs, so that the messages of a
+killed host return within LEASE_S rather than the real host's ten minutes.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 
 
 def message_text(content: str) -> str:
-    """The text of a message: base64 is decoded where it is valid UTF-8; else the text as it is.
+    """Return the text of a message: base64 is decoded if it contains UTF-8, other text is returned unchanged.
 
-    The real host would refuse plain text; being lenient here loses no message.
+    The real host would reject plain text; accepting it here loses no message.
     """
     try:
         return base64.b64decode(content, validate=True).decode("utf-8")
@@ -39,7 +39,7 @@ def message_text(content: str) -> str:
 
 
 def queue_metadata(message: QueueMessage) -> dict[str, Value]:
-    """The trigger metadata from which azure-functions builds a QueueMessage."""
+    """Return the trigger metadata from which azure-functions builds a QueueMessage."""
     return {
         "Id": text_value(str(message.id)),
         "DequeueCount": json_value(message.dequeue_count),
@@ -55,7 +55,7 @@ def _utc_text(moment: datetime | None) -> str:
 
 
 class QueueListener:
-    """One queue-triggered function."""
+    """The listener of one queue-triggered function."""
 
     def __init__(
         self, function: FunctionDocument, storage: StorageClients, worker: Worker, options: QueueOptions
@@ -71,7 +71,7 @@ class QueueListener:
         self._handling: set[asyncio.Task[None]] = set()
 
     async def listen(self) -> None:
-        """Poll for ever: at once while there are messages, else ever more slowly."""
+        """Poll forever: at once while there are messages, else with a growing interval."""
         pause_s = SHORTEST_PAUSE_S
         while True:
             taken = await self._take()
@@ -79,7 +79,7 @@ class QueueListener:
             await asyncio.sleep(pause_s if not taken else 0)
 
     async def drain(self, grace_s: float) -> None:
-        """Let running calls end; the messages of those that do not come back when their lease ends."""
+        """Wait for running calls. Messages of unfinished calls return when their lease ends."""
         if not self._handling:
             return
         _, late = await asyncio.wait(self._handling, timeout=grace_s)
@@ -148,7 +148,7 @@ class QueueListener:
 
 
 class _Lease:
-    """The right to one message; each renewal changes the pop receipt."""
+    """The lease of one message. Each renewal changes the pop receipt."""
 
     def __init__(self, queue: QueueClient, message: QueueMessage) -> None:
         self.message = message
@@ -156,7 +156,7 @@ class _Lease:
         self._changing = asyncio.Lock()  # two changes with one receipt: the second would be refused
 
     async def keep(self) -> None:
-        """Renew for ever."""
+        """Renew the lease forever."""
         while True:
             await asyncio.sleep(RENEWAL_S)
             async with self._changing:

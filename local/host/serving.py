@@ -1,4 +1,4 @@
-"""Runs a host on its port: uvicorn, readiness, and an orderly stop on SIGTERM or Ctrl-C."""
+"""Serves a host on its port with uvicorn, until SIGTERM or Ctrl-C stops it gracefully."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from local.host.settings import HostError
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its own signal handling: the host decides the order in which things stop."""
+    """uvicorn without signal handling: the host decides in which order its parts stop."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -23,7 +23,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable[[], None]) -> bool:
-    """Serve until a signal comes, or until a listener of the host breaks; returns whether it ended well."""
+    """Serve until a signal arrives or a listener fails. Returns False after a failure."""
     stopping = _stop_signal()
     config = uvicorn.Config(
         host.app,
@@ -56,7 +56,7 @@ async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable
 
 
 def _stop_signal() -> asyncio.Event:
-    """An event that SIGTERM and SIGINT set; the second signal ends the process the hard way."""
+    """Return an event that SIGTERM and SIGINT set. A second signal kills the process."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
 

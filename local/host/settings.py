@@ -1,7 +1,7 @@
-"""Reads host.json and local.settings.json; resolves %SETTING% references and storage connection names.
+"""Reads host.json and local.settings.json, and resolves %SETTING% references and storage connection names.
 
-Settings of the app come from the process environment, as `func start` makes them; local.settings.json only
-fills gaps. Options of host.json that mean nothing locally are ignored.
+Settings of the app come from the process environment, as with `func start`; local.settings.json supplies the
+missing ones. Options of host.json without a local effect are ignored.
 """
 
 import json
@@ -16,15 +16,15 @@ from typing import Any
 
 
 class HostError(Exception):
-    """The host cannot start. The text is shown to the developer in one line, without a traceback."""
+    """The host cannot start. The developer sees the message in one line, without a traceback."""
 
 
 class AppError(HostError):
-    """The function app cannot be indexed, or binds something in a way that the worker refuses."""
+    """The function app cannot be indexed, or has a binding that the worker rejects."""
 
 
 class SettingError(HostError):
-    """A setting is missing or cannot be read."""
+    """A setting is missing or invalid."""
 
 
 class PortBusyError(HostError):
@@ -53,7 +53,7 @@ class QueueOptions:
 
 @dataclass(frozen=True)
 class HostOptions:
-    """The parts of host.json that this host honours."""
+    """The supported parts of host.json."""
 
     route_prefix: str = "api"
     function_timeout_s: float | None = DEFAULT_FUNCTION_TIMEOUT_S
@@ -67,10 +67,10 @@ class HostOptions:
 
 
 def parse_timespan(text: str) -> float:
-    """Seconds of a .NET TimeSpan, `hh:mm:ss` or `d.hh:mm:ss`.
+    """Convert a .NET TimeSpan, `hh:mm:ss` or `d.hh:mm:ss`, to seconds.
 
     Raises:
-        SettingError: another shape.
+        SettingError: the text has another form.
     """
     matched = TIMESPAN.match(text)
     if matched is None:
@@ -80,13 +80,13 @@ def parse_timespan(text: str) -> float:
 
 
 def read_host_options(folder: Path, environment: Mapping[str, str] = os.environ) -> HostOptions:
-    """Options from `folder`/host.json; defaults where it says nothing.
+    """Read `folder`/host.json, with defaults for missing options.
 
     Args:
         environment: `AzureFunctionsJobHost__a__b` replaces the value `b` of the section `a`.
 
     Raises:
-        SettingError: the file is not JSON, or a time span cannot be read.
+        SettingError: the file isn't JSON, or a time span is invalid.
     """
     document = _overridden(_read_json(folder / "host.json"), environment)
     extensions = document.get("extensions", {})
@@ -130,13 +130,15 @@ def _function_timeout(text: str | None) -> float | None:
 
 
 def fill_environment(folder: Path, environment: MutableMapping[str, str]) -> None:
-    """Add the `Values` of local.settings.json to the environment; what is already set wins."""
+    """Add the `Values` of local.settings.json to the environment. Existing variables take precedence."""
     for name, value in _read_json(folder / "local.settings.json").get("Values", {}).items():
         environment.setdefault(name, str(value))
 
 
 def locate(app: str) -> tuple[Path, str]:
-    """Folder and module of `--app`: a module's name in the current folder, or the path of a .py."""
+    """Return folder and module of `--app`, which is a module in the current folder or
+    the path of a .py file.
+    """
     path = Path(app)
     if path.suffix == ".py":
         return path.resolve().parent, path.stem
@@ -144,7 +146,7 @@ def locate(app: str) -> tuple[Path, str]:
 
 
 def set_up_logging() -> None:
-    """Log to stderr, as both processes do."""
+    """Configure logging to stderr, for host and worker."""
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
@@ -153,10 +155,10 @@ def set_up_logging() -> None:
 
 
 def resolve_references(text: str, environment: Mapping[str, str]) -> str:
-    """Replace each `%NAME%` by the setting NAME, as in paths, queue names and schedules.
+    """Replace each `%NAME%` in a path, queue name or schedule with the setting NAME.
 
     Raises:
-        SettingError: NAME is not set.
+        SettingError: NAME is missing.
     """
 
     def setting(matched: re.Match[str]) -> str:
@@ -169,12 +171,12 @@ def resolve_references(text: str, environment: Mapping[str, str]) -> str:
 
 
 def storage_connection(name: str | None, environment: Mapping[str, str]) -> str:
-    """The connection string that a binding's `connection` names; AzureWebJobsStorage if it names none.
+    """Return the connection string for a binding's `connection`; AzureWebJobsStorage if it has none.
 
     The real host looks for `AzureWebJobs<name>` before `<name>`.
 
     Raises:
-        SettingError: neither is set.
+        SettingError: neither setting exists.
     """
     wanted = name or DEFAULT_STORAGE
     for candidate in (f"AzureWebJobs{wanted}", wanted):
@@ -186,7 +188,7 @@ def storage_connection(name: str | None, environment: Mapping[str, str]) -> str:
 
 
 def is_disabled(function_name: str, environment: Mapping[str, str]) -> bool:
-    """Whether the setting `AzureWebJobs.<function>.Disabled` switches the function off."""
+    """Return whether the setting `AzureWebJobs.<function>.Disabled` disables the function."""
     return environment.get(f"AzureWebJobs.{function_name}.Disabled", "").lower() in {"true", "1"}
 
 

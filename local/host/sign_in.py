@@ -1,8 +1,9 @@
-"""Stands in for App Service Authentication: the same addresses, a cookie, and sample users to choose from.
+"""Replaces App Service Authentication: the same addresses, a cookie, and sample users to choose from.
 
-A browser signs in at `/.auth/login/aad` and gets a cookie that no script can read. Requests with the cookie
-and without a token reach the app with the development token in it, so neither app nor page need know where
-they run. Only for a loopback `Host`: a page whose name was made to point here gets nothing.
+A browser signs in at `/.auth/login/aad` and gets a cookie that scripts cannot read. A request with the cookie
+and without a token reaches the app with the development token added, so that neither app nor page depends on
+where it runs. Only for a loopback `Host`, so that a foreign host name that resolves to this machine gets
+nothing.
 """
 
 import html
@@ -50,7 +51,7 @@ _BUTTON = '<button name="user" value="{user_id}">{name}<small>{about}</small></b
 
 
 class SignIn:
-    """ASGI app in front of another one. Without a secret it lets everything through as it is."""
+    """An ASGI app around another one. Without a secret it forwards every request unchanged."""
 
     def __init__(self, app: ASGIApp, environment: Mapping[str, str]) -> None:
         self._app = app
@@ -110,7 +111,7 @@ def _is_loopback(headers: Headers) -> bool:
 
 
 def _own_path(wanted: str | None) -> str:
-    """Where to continue: a path of this origin, and nothing that a browser takes for another one."""
+    """Return the path to continue at. It always belongs to this origin, however a browser parses it."""
     is_own = wanted is not None and wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
     return wanted if wanted and is_own else "/"
 

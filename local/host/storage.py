@@ -1,4 +1,4 @@
-"""Opens storage clients by the connection names of bindings, and keeps them until the host stops."""
+"""Opens storage clients by the connection names of bindings, and caches them until the host stops."""
 
 import contextlib
 import os
@@ -29,17 +29,17 @@ SIGNATURE_LIFETIME = timedelta(minutes=15)
 
 
 class BlobLister:
-    """Lists containers. For clients that were made from a connection string with a key."""
+    """A lister of containers, for clients made from a connection string with a key."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
 
     async def etags(self, container: ContainerClient) -> dict[str, str]:
-        """The etag, without quotes, of every blob by its name.
+        """Return the etag, unquoted, of every blob by name.
 
         Raises:
-            ResourceNotFoundError: there is no such container.
-            AzureError: storage did not answer, or refused.
+            ResourceNotFoundError: the container doesn't exist.
+            AzureError: storage did not respond, or rejected the request.
         """
         query = f"{_signature(container)}&restype=container&comp=list&maxresults={PAGE_BLOBS}"
         found: dict[str, str] = {}
@@ -53,7 +53,7 @@ class BlobLister:
                 return found
 
     async def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.close()
 
@@ -105,7 +105,7 @@ RETRIES: dict[str, Any] = {
 
 
 class StorageClients:
-    """One blob and one queue client per connection string; closes them all at once."""
+    """One blob client and one queue client per connection string, closed together."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._environment = environment
@@ -119,15 +119,15 @@ class StorageClients:
         """Replace `%SETTING%` references.
 
         Raises:
-            SettingError: such a setting is not set.
+            SettingError: a setting is missing.
         """
         return resolve_references(text, self._environment)
 
     def queue(self, connection: str | None, name: str) -> QueueClient:
-        """A queue, by a binding's connection name (None: AzureWebJobsStorage).
+        """Return a queue client for a binding's connection name; None means AzureWebJobsStorage.
 
         Raises:
-            SettingError: the connection is not set.
+            SettingError: the connection is missing.
         """
         text = storage_connection(connection, self._environment)
         if text not in self._queue_services:
@@ -138,10 +138,10 @@ class StorageClients:
 
     @staticmethod
     async def send(queue: QueueClient, text: str) -> None:
-        """Put a message on a queue, which is made if it is missing.
+        """Put a message on a queue, creating the queue if needed.
 
         Raises:
-            AzureError: storage refused it.
+            AzureError: storage rejected the request.
         """
         try:
             await queue.send_message(text)
@@ -151,10 +151,10 @@ class StorageClients:
             await queue.send_message(text)
 
     def container(self, connection: str | None, name: str) -> ContainerClient:
-        """A blob container, by a binding's connection name.
+        """Return a container client for a binding's connection name.
 
         Raises:
-            SettingError: the connection is not set.
+            SettingError: the connection is missing.
         """
         return self._blob_service(connection).get_container_client(name)
 

@@ -1,4 +1,6 @@
-"""Timer triggers: NCRONTAB schedules in UTC; the status is kept on disk, and a missed run is made up for."""
+"""Timer triggers: NCRONTAB schedules in UTC. The status is stored on disk, and a missed
+run is made up for.
+"""
 
 import asyncio
 import logging
@@ -30,17 +32,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TimerStatus:
-    """When a timer ran last (None: never) and is to run next."""
+    """The last run of a timer, or None, and the next one."""
 
     last: datetime | None
     next: datetime
 
 
 class Schedule:
-    """An NCRONTAB expression: six fields with seconds first."""
+    """An NCRONTAB expression: six fields, the first of which is seconds."""
 
     def __init__(self, expression: str) -> None:
-        """Raises AppError if the expression cannot be read."""
+        """Parse the expression. Raises `AppError` if it is invalid."""
         if len(expression.split()) != 6:
             raise AppError(f"schedule {expression!r} must have six fields, seconds first")
         self._expression = expression
@@ -50,7 +52,7 @@ class Schedule:
             raise AppError(f"schedule {expression!r} cannot be read: {error}") from error
 
     def after(self, moment: datetime) -> datetime:
-        """The first time strictly after `moment`."""
+        """Return the first time strictly after `moment`."""
         found: datetime = croniter(self._expression, moment, second_at_beginning=True).get_next(datetime)
         return found
 
@@ -79,7 +81,7 @@ class TimerStatusStore:
 
 
 class TimerListener:
-    """One timer-triggered function. Its runs never overlap, as in the real host."""
+    """The listener of one timer-triggered function. As in the real host, its runs never overlap."""
 
     def __init__(
         self, function: FunctionDocument, storage: StorageClients, worker: Worker, store: TimerStatusStore
@@ -91,7 +93,7 @@ class TimerListener:
         self._store = store
 
     async def listen(self) -> None:
-        """Run on schedule for ever. At start: once if runOnStartup, or if a run was missed meanwhile."""
+        """Run on schedule forever. At start, run once for runOnStartup or a missed run."""
         now = datetime.now(UTC)
         status = self._store.read(self.function.name)
         is_past_due = (

@@ -1,6 +1,6 @@
-"""What host and worker say to each other: descriptions of functions, values, calls. JSON; pure.
+"""The protocol between host and worker: descriptions of functions, values and calls as JSON. Pure.
 
-The host knows functions by their bindings alone; only the worker holds the app.
+The host knows functions only by their bindings; the worker holds the app.
 """
 
 import base64
@@ -21,10 +21,10 @@ ValueType = Literal["string", "json", "bytes", "model_binding_data"]
 
 @dataclass(frozen=True)
 class FunctionDocument:
-    """One function of the app, as its host knows it.
+    """The description of a function for its host.
 
     Attributes:
-        takes_place: a blob trigger of an SDK type, which receives where the blob lies.
+        takes_place: whether a blob trigger is bound to an SDK type, and so receives the blob's address.
     """
 
     name: str
@@ -40,7 +40,7 @@ class FunctionDocument:
 
 @dataclass(frozen=True)
 class Value:
-    """A wire value: the text or bytes of a trigger, of its metadata, or of a result."""
+    """The text or bytes of a trigger, its metadata, or a result."""
 
     type: ValueType
     content: str | bytes
@@ -48,7 +48,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a function."""
+    """A call of a function."""
 
     function: str
     trigger: Value
@@ -73,7 +73,7 @@ def dump_call(call: Call) -> bytes:
 
 
 def load_call(body: bytes) -> Call:
-    """The inverse of `dump_call`."""
+    """Parse the output of `dump_call`."""
     document = json.loads(body)
     return Call(
         document["function"],

@@ -1,7 +1,7 @@
-"""The worker: loads the app, runs its functions, serves its HTTP functions by the streaming extension.
+"""The worker: loads the app, runs its functions, and serves HTTP functions through the streaming extension.
 
-Started by its host, on a socket that it was given; it ends with its host. Requests and responses, and what
-becomes of a returned str, dict or model, are the extension's.
+The host starts it with a bound socket, and it exits with the host. The extension converts requests, and
+responses of type str, dict or model.
 """
 
 import argparse
@@ -44,7 +44,9 @@ log = logging.getLogger(__name__)
 
 
 class WorkerApp:
-    """The ASGI app that the host calls: GET / lists the functions, POST / calls one, the rest is HTTP's."""
+    """The ASGI app that the host calls: GET / lists the functions, POST / calls one, other requests are
+    HTTP's.
+    """
 
     def __init__(self, functions: list[HostedFunction], invoker: Invoker, key: str) -> None:
         self._functions = {function.name: function for function in functions}
@@ -153,7 +155,7 @@ async def _never() -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that only SIGTERM ends: Ctrl-C reaches the host as well, which stops in order."""
+    """uvicorn that only SIGTERM stops. Ctrl-C also reaches the host, which stops the worker in order."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

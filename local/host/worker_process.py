@@ -1,7 +1,7 @@
-"""The worker as its host sees it: a process that is started, called, restarted when it dies, and ended.
+"""The worker as a child process of the host: started, called, restarted after a crash, and stopped.
 
-As in the real host nothing is delivered twice: a call that was in a worker that died, or comes before the
-next one is ready, raises `WorkerLostError`. A call that takes longer than functionTimeout ends the worker.
+As in the real host, nothing is delivered twice: a call that is lost with a worker, or arrives before the next
+one is ready, raises `WorkerLostError`. A call that exceeds functionTimeout ends the worker.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ log = logging.getLogger(__name__)
 
 
 class WorkerLostError(Exception):
-    """There is no answer, and none will come: the worker died, or is not ready."""
+    """The call has no result: the worker died, or isn't ready."""
 
 
 class WorkerFailedError(HostError):
-    """The worker refused to start, and has said why."""
+    """The worker failed to start, and has printed the reason."""
 
 
 class CallFailedError(Exception):
@@ -50,10 +50,10 @@ class CallFailedError(Exception):
 
 
 class Worker:
-    """One worker process at a time. Made outside an event loop, so that it starts while the host does."""
+    """One worker process at a time. Created outside an event loop, so that it starts while the host does."""
 
     def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-        """`arguments` are those of `local.host.worker`, but for its socket."""
+        """Start a process with the arguments of `local.host.worker`, except its socket."""
         self._arguments = arguments
         self._restart_s = float(environment.get(RESTART_SETTING, DEFAULT_RESTART_S))
         self.key = secrets.token_hex(16)  # of host and worker, for each other
@@ -73,13 +73,13 @@ class Worker:
         return self._process.pid
 
     async def start(self, timeout_s: float | None) -> list[FunctionDocument]:
-        """Wait for the first process to be ready; the functions of the app.
+        """Wait for the first process; return the functions of the app.
 
         Args:
             timeout_s: functionTimeout; None = no limit.
 
         Raises:
-            WorkerFailedError: it ended before that, and has said why.
+            WorkerFailedError: the process exited, and has printed the reason.
         """
         self._timeout_s = timeout_s
         self._changed = asyncio.Event()
@@ -100,20 +100,20 @@ class Worker:
         ]
 
     def watch(self, on_end: Callable[[], None]) -> None:
-        """From now on start it again whenever it dies; `on_end` is called when it died too often."""
+        """Restart the process from now on when it dies. `on_end` is called if it died too often."""
         self._watching = asyncio.create_task(self._watch(on_end), name="worker")
 
     async def ready(self) -> None:
-        """Wait until there is a worker: what can wait is not called before."""
+        """Wait until the worker is ready, for calls that can wait."""
         while not self._is_ready:
             self._changed.clear()
             await self._changed.wait()
 
     async def call(self, call: Call) -> str | None:
-        """Call a function; the wire text of what it returned.
+        """Call a function; return its result as wire text.
 
         Raises:
-            WorkerLostError: the worker died, or is not ready.
+            WorkerLostError: the worker died, or isn't ready.
             CallFailedError: the function raised.
         """
         async with self.request("POST", "/", {}, dump_call(call)) as answer:
@@ -127,10 +127,10 @@ class Worker:
     async def request(
         self, method: str, target: str, headers: Mapping[str, str], body: Body
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """An HTTP request to the worker. `target` is a path with its query, percent-encoded.
+        """Send an HTTP request to the worker. `target` is a percent-encoded path with its query.
 
         Raises:
-            WorkerLostError: as `call`; also out of the block, while the answer is read.
+            WorkerLostError: as `call`; also outside the block, while the response is read.
         """
         if not self._is_ready:
             raise WorkerLostError("Did not find any initialized language workers")
@@ -151,7 +151,7 @@ class Worker:
             raise WorkerLostError(f"The worker process exited ({type(lost).__name__})") from None
 
     async def stop(self) -> None:
-        """End it: in order, or at once if it does not."""
+        """Stop the process gracefully; kill it if it doesn't exit."""
         self._is_stopping = True
         if self._watching is not None:
             self._watching.cancel()
