@@ -51,28 +51,15 @@ MAX_REFUSAL_CHARS = 2000
 
 
 async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
-    """The model's turn, or the choice of sub-agents that work on the question first."""
+    """Take the model's turn, or choose sub-agents that work on the question first."""
     taken = await context.journal.find(action.step, Turn, "turn")
-    preparation = await context.journal.get(action.prepared_step, Preparation, "preparation")
-    before = await Before.read(context, action)
-    request, stored = await context.request(), preparation.stored
     first: list[RunEvent] = []
-    stored = await _resumed(context, action, before, stored, first)
-    request = request.with_rights_of(stored.asker)
-    found = preparation.evidence or Evidence()
-    consent = web_consent_of(context, request, before)
-    off = WEB_TOOLS if consent is False else ()
-    known = tools_of(request.agent, context.services.settings, has_tables=found.has_tables)
-    tools = tuple(name for name in known if name not in off)
-    time = context.time_of(request, stored)
-    question = TurnQuestion(request, stored, Collected(evidence=found), tools, before, consent)
+    question = await _question(context, action, first)
+    before, found = question.before, question.collected.evidence
+    time = context.time_of(question.request, question.stored)
     advice = ""
-    if action.delegation_step:
-        question.collected = await collected_once(context, action.delegation_step, found)
-    await question.join_earlier(context)
-    found = question.collected.evidence
     is_first = not action.delegation_step and not action.earlier and taken is None
-    if is_first and Delegate.name in tools and not found.tables:
+    if is_first and Delegate.name in question.tools and not found.tables:
         decided = await _delegation(context, question, time)
         if (chosen := await _waits_for(context, decided)) is not None:
             return await context.complete(chosen, decided.event)
@@ -96,6 +83,28 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
     if asked is None:
         return await context.complete(_observed(context, taken), *events)
     return await ask_user(context, await context.request(), asked, _observed(context, taken))
+
+
+async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent]) -> TurnQuestion:
+    """Return the question with all evidence that the asker may read now.
+
+    Args:
+        first: gets the events of a reply that arrived since the turn before.
+    """
+    preparation = await context.journal.get(action.prepared_step, Preparation, "preparation")
+    before = await Before.read(context, action)
+    stored = await _resumed(context, action, before, preparation.stored, first)
+    request = (await context.request()).with_rights_of(stored.asker)
+    evidence = preparation.evidence or Evidence()
+    consent = web_consent_of(context, request, before)
+    off = WEB_TOOLS if consent is False else ()
+    known = tools_of(request.agent, context.services.settings, has_tables=evidence.has_tables)
+    tools = tuple(name for name in known if name not in off)
+    question = TurnQuestion(request, stored, Collected(evidence=evidence), tools, before, consent)
+    if action.delegation_step:
+        question.collected = await collected_once(context, action.delegation_step, evidence)
+    await question.join_earlier(context)
+    return question
 
 
 async def _resumed(
