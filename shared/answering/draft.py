@@ -50,10 +50,12 @@ class Draft:
 
     def add_paragraph(self, text: str) -> None:
         """Append our own paragraph, outside any table or code."""
+        if self._sanitiser.open_fence and not self.text.rstrip(" ").endswith("\n"):
+            self.text += self._sanitiser.own("\n")  # the open line may itself close the code
         before = self.text.rstrip(" ")
         line_ends = len(before) - len(before.rstrip("\n"))
         fence = self._sanitiser.open_fence
-        code_end = ("" if line_ends else "\n") + f"{fence}\n\n" if fence else ""
+        code_end = f"{fence}\n\n" if fence else ""
         gap = (code_end or "\n\n"[min(line_ends, 2) :]) if before else ""
         self.text += self._sanitiser.own(gap + text)
         self.starts_paragraph = False

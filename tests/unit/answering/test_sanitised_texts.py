@@ -77,6 +77,14 @@ def answer_from_passages(text: str, _: random.Random) -> list[str]:
     return [answer_without_model("the pump", Evidence(hits=(hit,)), book, ENGLISH, ENGLISH.broken).text]
 
 
+def test_a_turn_that_ends_in_the_last_line_of_code_hides_no_link_of_the_next() -> None:
+    draft = Draft(FigurePlacer(()))
+    draft.continue_from("```\ncode\n````")
+    draft.write("``\n```\n[Sign in](https://evil.example/login)")
+    draft.settle()
+    assert live_parts(draft.text) == []
+
+
 Show = Callable[[str, random.Random], list[str]]
 SHOWN: tuple[Show, ...] = (
     answer,
