@@ -65,7 +65,7 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
         limit_s = context.services.settings.answering.plan_timeout_s
         stored = await plan_or_default(context.services.chat_model, request, time, limit_s, action.tries)
         plan = stored.plan
-        await event_log.write(
+        event_log.stage(
             ActionEvent(kind="make_plan", query_type=plan.query_type, intent=plan.intent),
             TodoListStatus(state="done", todo=started(todo_items(plan))),
             *warning_events(stored.warnings),
@@ -75,6 +75,7 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
         if plan.query_type == "CONVERSATION" and plan.reply.strip():
             return await _reply(context, plan)
         if names_documents(request, plan):
+            await event_log.write()
             stored = await _resolved(context, request, stored, time, event_log)
         if stored.options:
             question = question_back(

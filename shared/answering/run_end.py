@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from shared.access.limits import release
 from shared.answering.models import Turn
 from shared.answering.services import AnsweringServices
-from shared.answering.shown_documents import ShownDocuments, record_unanswered
+from shared.answering.shown_documents import record_unanswered
 from shared.answering.step_context import StepContext
 from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed
 from shared.conversations.thread_store import ThreadStore
@@ -35,9 +35,9 @@ _HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")
 async def commit_step(context: StepContext, action: CommitAnswer) -> RunClosed:
     """Store the answer, then send COMPLETE."""
     turn = await context.journal.get(action.answer_step, Turn, "turn")
-    event_log = await context.open()
+    event_log = context.begin()  # two attempts at once store the same; one of them sends COMPLETE
     answer = turn.answer.model_copy(update={"tokens": context.tokens})
-    await commit_answer(answer, action, context.services, event_log, context.shown)
+    await commit_answer(answer, action, context, event_log)
     return RunClosed()
 
 
@@ -48,13 +48,10 @@ async def report_step(context: StepContext, action: ReportFailure) -> RunClosed:
 
 
 async def commit_answer(
-    answer: RunAnswer,
-    action: CommitAnswer,
-    services: AnsweringServices,
-    event_log: EventLog,
-    shown: ShownDocuments,
+    answer: RunAnswer, action: CommitAnswer, context: StepContext, event_log: EventLog
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
+    services = context.services
     content = answer.model_dump_json().encode()
     request, (record, _) = await run_together(
         RunFiles(services.blobs, answer.run_id).request(),
@@ -69,7 +66,7 @@ async def commit_answer(
         await _commit_record(record, answer, services.blobs, services.runs, services.threads)
     # COMPLETE is sent last: by then the answer can be read everywhere. Remembering comes later anyway.
     complete = event_log.write(_complete(answer, request.thread_id, action.todo))
-    background_writes: list[Coroutine[None, None, None]] = [shown.record_end(answer)]
+    background_writes: list[Coroutine[None, None, None]] = [context.shown.record_end(answer)]
     if record is not None:
         background_writes += [
             ask_to_remember(record, services.queues),
@@ -79,7 +76,7 @@ async def commit_answer(
         await run_together(complete, *background_writes)
     except NotFoundError:
         raise await _withdrawn(answer.run_id, services.blobs) from None
-    await note_end(record, services, answer, action.answer_step)
+    await note_end(record, services, answer, action.answer_step, context.journal)
 
 
 async def report_failure(

@@ -15,7 +15,7 @@ from shared.answering.steps import CommitAnswer, Observation, StepAction, StepIn
 from shared.platform.errors import GroundworkError
 from shared.platform.meters import counter
 from shared.platform.models import Stored
-from shared.runs.event_log import EventLog, open_event_log
+from shared.runs.event_log import EventLog, staged_event_log
 from shared.runs.events import (
     DiscardedStatus,
     DoneLine,
@@ -97,10 +97,20 @@ class StepContext:
         Raises:
             RunClosedError: the run has ended.
         """
+        event_log = self.begin(*then)
+        await event_log.write()
+        return event_log
+
+    def begin(self, *then: RunEvent) -> EventLog:
+        """Begin this attempt like `open`, with the mark in the same append as its next events.
+
+        Raises:
+            RunClosedError: the run has ended.
+        """
         first: Sequence[RunEvent] = then
         if self.action.todo and not isinstance(self.action, CommitAnswer):  # COMPLETE carries that one
             first = (TodoListStatus(state="progress", todo=self.action.todo), *then)
-        self._event_log = await open_event_log(
+        self._event_log = staged_event_log(
             self.services.run_log,
             self.run_id,
             self.action.step,

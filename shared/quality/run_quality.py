@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from shared.platform.blobs import BlobStore
 from shared.platform.errors import NotFoundError
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import answer_record
@@ -16,23 +15,31 @@ from shared.runs.event_log import EventLog
 from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent, latest_todo
 from shared.runs.journal import Journal
 from shared.runs.models import RunAnswer, RunRecord, WritingFacts
-from shared.runs.run_log import RunLog
 
 
 async def note_end(
-    record: RunRecord | None, services: QualityServices, answer: RunAnswer | None = None, answer_step: int = 0
+    record: RunRecord | None,
+    services: QualityServices,
+    answer: RunAnswer | None = None,
+    answer_step: int = 0,
+    journal: Journal | None = None,
 ) -> None:
     """Record how a run ended. Never raises.
 
     Args:
         record: as stored at the end; None = the run was erased, so nothing is recorded.
         answer_step: the step that wrote the answer; 0 = unknown.
+        journal: as it was read after that step; None = it is read.
     """
     if record is None:
         return
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
-            ended = await _ended(record, services.blobs, services.run_log, answer, answer_step)
+            if journal is None:
+                journal = Journal(services.run_log, services.blobs, record.run_id)
+                with suppress(NotFoundError):
+                    await journal.read()
+            ended = await _ended(record, journal, answer, answer_step)
     except Exception as failed:  # noqa: BLE001  # an answer that was sent must not fail for its record
         get_logger().warning("quality.write_failed", kind="answer", error_type=type(failed).__name__)
     else:
@@ -40,11 +47,8 @@ async def note_end(
 
 
 async def _ended(
-    record: RunRecord, blobs: BlobStore, run_log: RunLog, answer: RunAnswer | None, answer_step: int
+    record: RunRecord, journal: Journal, answer: RunAnswer | None, answer_step: int
 ) -> AnswerRecord:
-    journal = Journal(run_log, blobs, record.run_id)
-    with suppress(NotFoundError):
-        await journal.read()
     events = journal.events
     request = await journal.files.find_request()
     facts = await journal.find(answer_step, WritingFacts, "facts")  # step 0 stores none

@@ -167,6 +167,19 @@ async def open_event_log(
     if known is None:
         written = await log.read(run_id)
         known = events_of(written), written.next_offset
+    event_log = staged_event_log(log, run_id, step, then, known)
+    await event_log.write()
+    return event_log
+
+
+def staged_event_log(
+    log: RunLog, run_id: str, step: int, then: Sequence[RunEvent], known: KnownLines
+) -> EventLog:
+    """Begin an attempt at a step whose mark is sent with its first append.
+
+    Raises:
+        RunClosedError: the run has ended.
+    """
     events, offset = known
     _refuse_closed(events)
     event_log = EventLog(log, run_id, step, offset)
@@ -174,7 +187,7 @@ async def open_event_log(
     attempt = event_log.attempt
     state = "restarted" if is_repeated else "started"
     mark = StepStatus.model_validate({"state": state, "attempt": attempt, "at": datetime.now(UTC)})
-    await event_log.write(mark, *then)
+    event_log.stage(mark, *then)
     return event_log
 
 

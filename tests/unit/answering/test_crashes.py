@@ -20,7 +20,7 @@ from tests.fakes.run_log import InMemoryRunLog
 from tests.scripts import next_action, observe, start, tokens_of
 from tests.world import ANNA, corpus_services
 
-APPENDS = 10  # of a plain question, behind the one that begins its journal
+APPENDS = 8  # of a plain question, behind the one that begins its journal
 
 
 class DyingLog(InMemoryRunLog):

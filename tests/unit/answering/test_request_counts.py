@@ -1,24 +1,29 @@
 """What a question costs its services (contracts.md, section 8): counts, which are the same on any machine."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.access.user_limit_store import UserLimitStore
 from shared.answering.control import ControlStore
 from shared.answering.effects import perform_metered
+from shared.answering.inline import run_to_end
 from shared.answering.metrics import MetricStore
 from shared.answering.runs import begin_run
 from shared.answering.script import RunEnd
 from shared.answering.steps import StepFields, StepInput
 from shared.conversations.thread_store import ThreadStore
 from shared.quality.store import QualityStore
+from shared.runs.events import CitationEvent, CompleteEvent, RunEvent, TokenEvent
+from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest
 from shared.runs.run_store import RunStore
 from shared.tools.registry import block_search
 from shared.wiring import Services
 from tests.fakes.dying import Death, Mortal
 from tests.fakes.models import ScriptedChatModel
+from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.scripts import next_action, observe, start, tokens_of
 from tests.world import ANNA, World, corpus_services, plan
@@ -75,6 +80,41 @@ async def test_a_fact_takes_three_activities_two_model_calls_and_few_requests() 
     assert len(counts.rows.calls) <= 6, counts.rows.calls
     # Four of them charge the two model calls: each is charged when it begins and settled when it ends.
     assert len(counts.storage.calls) <= 28, Counter(counts.storage.calls)
+
+
+class CountedLog(InMemoryRunLog):
+    """Counts appends and reads; appends of nothing but text and citations apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: list[str] = []
+        self.streamed = 0
+
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
+        if all(isinstance(event, TokenEvent | CitationEvent) for event in events):
+            self.streamed += 1
+        else:
+            self.operations.append("append " + " ".join(event.name for event in events))
+        return await super().append(run_id, events, at_offset=at_offset)
+
+    async def read(self, run_id: str, offset: int = 0) -> LogSlice:
+        self.operations.append("read")
+        return await super().read(run_id, offset)
+
+
+async def test_a_plain_question_takes_few_operations_on_its_journal_and_blobs() -> None:
+    cited = '<answer>15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+    model = ScriptedChatModel(plan(standalone_question="", search_queries=(), todo=()), cited)
+    log, blobs = CountedLog(), Death(at=1_000_000)
+    services = await corpus_services(chat_model=model, settings=fake_settings(), run_log=log)
+    services = blobs.mortal(services, {"blobs": ()})
+    request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
+    await run_to_end(request.run_id, services)
+    assert isinstance(log.lines(request.run_id)[-1], CompleteEvent)
+    assert len(log.operations) <= 12, log.operations
+    kinds = Counter(call.rpartition(".")[2].split("_")[0] for call in blobs.calls)
+    assert sum(count for kind, count in kinds.items() if kind in ("write", "create")) <= 3, blobs.calls
+    assert not any(kind in ("read", "find", "list") for kind in kinds), blobs.calls
 
 
 async def test_a_first_search_takes_at_most_eight_requests_and_reads_only_rows_of_what_it_shows() -> None:

@@ -1,6 +1,7 @@
 """What is recorded when a run ends, however it ends: once, in numbers, and after its last event."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from shared.platform.language_models.models import CallLimits
 from shared.quality.measures import purge_old_quality, quality_metrics
 from shared.quality.models import AnswerRecord, QualityRecord
 from shared.quality.recording import key_of
+from shared.quality.run_quality import note_end
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, RunRequest
 from shared.wiring import Services
@@ -149,7 +151,7 @@ async def test_a_store_that_fails_costs_no_answer(monkeypatch: pytest.MonkeyPatc
     assert record.status == "completed"
 
 
-async def test_a_log_that_is_not_as_expected_costs_no_answer() -> None:
+async def test_a_log_that_is_not_as_expected_costs_no_end() -> None:
     class Strange(InMemoryRunLog):
         async def read(self, run_id: str, offset: int = 0) -> LogSlice:
             written = await super().read(run_id, offset)
@@ -161,8 +163,9 @@ async def test_a_log_that_is_not_as_expected_costs_no_answer() -> None:
     request = await begun(services)
     await run_to_end(request.run_id, services)
     record = await services.runs.get(request.run_id)
-    assert record is not None
-    assert (record.status, recorded(services)) == ("completed", [])
+    services = replace(services, quality=InMemoryQualityStore())
+    await note_end(record, services)
+    assert recorded(services) == []
 
 
 async def test_old_records_go_and_young_ones_stay() -> None:
