@@ -1,7 +1,7 @@
-"""An agent as configuration: what it is for, which tools it has, what it may use. Pure.
+"""Configuration of an agent: purpose, tools, limits and access. Pure.
 
-All of it narrows: an agent never reads more than the person who asks, and never uses more than a question
-may.
+Every setting only narrows: an agent never reads more than its user may read, and never exceeds the limits of
+a question without an agent.
 """
 
 from typing import Annotated, Literal
@@ -20,13 +20,13 @@ _Values = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=128)], .
 
 
 class AgentLimits(Model):
-    """What one answer may use; the settings' limits hold as well.
+    """Limits of one answer, in addition to those of the settings.
 
     Attributes:
-        turns: of the model (`max_agent_turns`).
-        calls: of tools.
-        tokens: read and written (MAX_TOTAL_TOKENS_PER_REQUEST).
-        seconds: until the answer (MAX_TOTAL_LATENCY_MS).
+        turns: model turns (`max_agent_turns`).
+        calls: tool calls.
+        tokens: input and output tokens (MAX_TOTAL_TOKENS_PER_REQUEST).
+        seconds: time until the answer (MAX_TOTAL_LATENCY_MS).
     """
 
     turns: int | None = Field(default=None, ge=1, le=20)
@@ -36,14 +36,14 @@ class AgentLimits(Model):
 
 
 class AgentFilters(Model):
-    """The only documents that it sees: those with one of the values in each field that is given."""
+    """Restriction to documents that have one of the listed values in every given field."""
 
     project_id: _Values | None = None
     department: _Values | None = None
 
 
 class AgentChannels(Model):
-    """Where it can be asked: `chat` is the API, the page, the command line and Teams."""
+    """Channels that offer the agent. `chat` covers the API, the web page, the command line and Teams."""
 
     chat: bool = True
     mcp: bool = True
@@ -54,14 +54,14 @@ class AgentDefinition(Model):
     """An agent.
 
     Attributes:
-        name: what it is asked by.
-        description: one line for people who choose.
-        instructions: what it is for and how it answers, in its owner's words; text, no template.
-        tools: names; what is not named cannot be called.
-        model: of the endpoint; None = CHAT_MODEL.
-        access: principals of those who may ask it, as of a document.
-        proof: `required`: it states only what documents prove, as answers do without an agent. `optional`:
-            it may state what its tools or the person say; what it quotes is checked all the same.
+        name: identifier used in requests.
+        description: one line that helps users choose.
+        instructions: the owner's instructions, as plain text without placeholders.
+        tools: names of the tools that the agent may call.
+        model: model of the endpoint; None = CHAT_MODEL.
+        access: principals of the users who may ask the agent, as in a document's access list.
+        proof: `required`: every statement needs proof from a document, as without an agent. `optional`:
+            statements may come from tools or the user; quotations are checked all the same.
     """
 
     name: str = Field(pattern=AGENT_NAME)
@@ -76,16 +76,16 @@ class AgentDefinition(Model):
     expose: AgentChannels = AgentChannels()
 
     def is_open_to(self, user: UserContext) -> bool:
-        """Whether the person may ask it."""
+        """Return whether the user may ask the agent."""
         return may_read(user, self.access)
 
     def narrowed(self, user: UserContext) -> UserContext:
-        """The person, seeing only the documents that the agent may see."""
+        """Return the user with access restricted to the agent's documents."""
         filters = {name: values for name, values in self.filters if values}
         return user.model_copy(update={"within": filters}) if filters else user
 
     def limited(self, settings: Settings) -> Settings:
-        """The settings with the agent's limits where they are narrower."""
+        """Return the settings, with the agent's limits where they are lower."""
         limits, budgets, answering = self.limits, settings.budgets, settings.answering
         latency_ms = budgets.max_total_latency_ms
         tokens = budgets.max_total_tokens_per_request
@@ -103,7 +103,7 @@ class AgentDefinition(Model):
 
 
 class AgentView(Model):
-    """An agent as those see it who may ask it."""
+    """An agent as shown to the users who may ask it."""
 
     name: str = Field(description="What it is called, in `agent` of a question.")
     description: str = Field(description="What it is for.")
@@ -114,6 +114,6 @@ class AgentView(Model):
 
 
 class AgentList(Model):
-    """The agents that the caller may ask, by name."""
+    """The agents that the caller may ask, sorted by name."""
 
     agents: tuple[AgentView, ...] = Field(description="The agents.")

@@ -1,8 +1,8 @@
 """`RunLog` over append blobs: one blob per run, one JSON line per event, one block per append.
 
-The service appends a block whole or not at all, and can refuse it when the blob does not end where the writer
-thinks it does: that is all the locking there is. We never send an append twice: after a lost answer nobody
-can know whether it was done.
+Azure Storage appends a block completely or not at all, and rejects it if the blob doesn't end at the expected
+offset. This condition is the only lock. An append is never repeated blindly, because a lost response doesn't
+reveal whether it succeeded.
 """
 
 import asyncio
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
 BUSY_RETRIES = 4
-KEPT_CLIENTS = 64  # of runs that were written or read last; making one costs half as much as an append
-PIECE_BYTES = 256 * 1024  # all that a reader who has fallen behind holds of a log
-MAX_APPEND_BYTES = 1_000_000  # values are in blobs of their own: more is a defect
-# The service takes 50,000 appends a blob. The last ones are kept for the run's end, and for those who try it.
+KEPT_CLIENTS = 64  # most recently used; creating one costs half as much as an append
+PIECE_BYTES = 256 * 1024  # read at once by a reader that has fallen behind
+MAX_APPEND_BYTES = 1_000_000  # large values have separate blobs, so more is a defect
+# Azure Storage allows 50,000 appends per blob. The rest is reserved for attempts to end the run.
 MAX_APPENDS = 45_000
 _SEND_ONCE: dict[str, Any] = {"retry_total": 0}
 
@@ -66,11 +66,13 @@ class BlobRunLog(RunLog):
         self._readers: Counter[str] = Counter()
         self._made_by: BlobServiceClient | None = None
         self._blobs: dict[str, BlobClient] = {}
-        self._appends: dict[str, int] = {}  # of runs with a client, as the service counted them
+        self._appends: dict[str, int] = {}  # by run with a cached client, as counted by the service
 
     @contextmanager
     def watch(self, run_id: str) -> Iterator[LogTail]:
-        """The end of the log, shared by all in this process who watch it; it goes with the last of them."""
+        """Yield the cached end of the log, shared by all watchers in this process until
+        the last one leaves.
+        """
         self._readers[run_id] += 1
         try:
             yield self._tails.setdefault(run_id, LogTail())
@@ -87,12 +89,12 @@ class BlobRunLog(RunLog):
             return
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
-        """Append atomically; returns the new end in bytes.
+        """Append atomically and return the new end in bytes.
 
         Raises:
             ConflictError: the log does not end at `at_offset`.
-            PayloadTooLargeError: the log is full, so that only the run's end is taken, or this append is too
-                large.
+            PayloadTooLargeError: this append is too large, or the log is full. A full log still accepts the
+                marks of steps and the run's last event.
         """
         dumped = [event.to_line() for event in events]
         lines = "".join(f"{line}\n" for line in dumped).encode()
@@ -108,7 +110,7 @@ class BlobRunLog(RunLog):
                     end, self._appends[run_id] = await _append(blob, lines, at_offset)
                     return end
 
-        # "Busy" is said before anything is done: the one answer after which trying again is safe.
+        # A busy service rejects the request before acting on it, so this is the only safe retry.
         end = await call_within(deadline, BUSY_RETRIES, attempt, retry_on=RateLimitError)
         if (tail := self._tails.get(run_id)) is not None:
             tail.add(end - len(lines), dumped, end, written_here=True)
@@ -118,9 +120,11 @@ class BlobRunLog(RunLog):
         return _whole_lines(await self._content(run_id, offset, None), offset)
 
     async def read_piece(self, run_id: str, offset: int) -> LogSlice:
-        """Whole lines from a byte offset on, of about PIECE_BYTES at most."""
+        """Return complete lines from a byte offset, usually at most PIECE_BYTES. A longer line is returned
+        whole.
+        """
         content = await self._content(run_id, offset, PIECE_BYTES)
-        if len(content) == PIECE_BYTES and b"\n" not in content:  # a line that is longer than a piece
+        if len(content) == PIECE_BYTES and b"\n" not in content:  # a line longer than a piece
             return await self.read(run_id, offset)
         return _whole_lines(content, offset)
 
@@ -135,7 +139,7 @@ class BlobRunLog(RunLog):
         try:
             async with self._call(run_id, "read") as blob:
                 stream = await blob.download_blob(offset=offset, length=length)
-        except RangeError:  # nothing lies behind the offset
+        except RangeError:  # the log ends at the offset
             return b""
         pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, _log_status)
         return b"".join([piece async for piece in pieces])
@@ -153,7 +157,7 @@ class BlobRunLog(RunLog):
         blob = self._blobs.pop(run_id, None)
         if blob is None:
             blob = client.get_blob_client(self._container, f"{run_id}/events.jsonl")
-        self._blobs[run_id] = blob  # the last one used stands last
+        self._blobs[run_id] = blob  # most recently used last
         if len(self._blobs) > KEPT_CLIENTS:
             oldest = next(iter(self._blobs))
             del self._blobs[oldest]
@@ -162,13 +166,13 @@ class BlobRunLog(RunLog):
 
 
 def _whole_lines(content: bytes, offset: int) -> LogSlice:
-    end = content.rfind(b"\n") + 1  # the end of a piece; appends themselves end with a line
+    end = content.rfind(b"\n") + 1  # a piece may end inside a line; an append never does
     lines = content[:end].decode().split("\n")[:-1]
     return LogSlice(lines=tuple(lines), next_offset=offset + end)
 
 
 async def _append(blob: "BlobClient", lines: bytes, at_offset: int | None) -> tuple[int, int]:
-    """Append; return the new end in bytes, and the number of appends so far."""
+    """Append the lines; return the new end in bytes and the blob's number of appends."""
     condition: dict[str, Any] = {} if at_offset is None else {"appendpos_condition": at_offset}
     done = await blob.append_block(lines, length=len(lines), **condition, **_SEND_ONCE)
     return int(str(done["blob_append_offset"])) + len(lines), int(str(done["blob_committed_block_count"]))
@@ -183,6 +187,6 @@ def _log_status(status: int, message: str) -> GroundworkError | None:
 def _append_status(status: int, message: str) -> GroundworkError | None:
     if status == 412:
         return ConflictError("The log of this run grew meanwhile.")
-    if status in (409, 413):  # 50,000 blocks, or a block beyond the service's limit: not a race
+    if status in (409, 413):  # too many blocks or too large a block: not a race
         return PayloadTooLargeError("The log of this run is full.")
     return _log_status(status, message)

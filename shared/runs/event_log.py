@@ -1,11 +1,10 @@
-"""Writing the lines of one step into the journal, so that a step that runs twice is seen once.
+"""Journal writes of one step, arranged so that readers see a repeated step only once.
 
-Every line carries its step. A second attempt at a step first appends a `restarted` status: readers drop the
-tokens and citations of that step that they have. An attempt that finds the mark of a later attempt, or the
-step's completion, behind its own lines stops for good: two attempts never mix, and nothing of a step follows
-its completion. A sub-agent's lines carry its index and profile besides the step that started it. Its attempts
-are marked by internal lines, and the mark of a later step of the run closes it. Nothing follows a run's last
-event.
+Every line carries its step. A second attempt first appends a `restarted` status, on which readers drop the
+step's earlier tokens and citations. An attempt stops when it finds a later attempt's mark or the step's
+completion after its own lines. So two attempts never interleave, and no line of a step follows its
+completion. A sub-agent's lines also carry its index and profile. Its attempts are marked by internal lines,
+and the mark of a later step closes it. No line follows a run's last event.
 """
 
 import uuid
@@ -35,24 +34,24 @@ class StaleAttemptError(ConflictError):
 
 
 class RunClosedError(ConflictError):
-    """Internal: the run has its last event."""
+    """Internal: the run has already ended, or a sub-agent's step has."""
 
     code = "RunClosedError"
 
 
 KnownLines = tuple[Sequence[RunEvent], int]
-"""All lines of a journal that were read, and the offset where they end."""
+"""All lines read from a journal, and the offset of their end."""
 
 ChildPlace = tuple[int, int, ProfileName]
 """A sub-agent: the step that started it, its index, and the profile in force."""
 
 
 class EventLog:
-    """The lines of one attempt at a step or a sub-agent's turn, from `open_event_log` or `open_child_log`.
+    """Writer for one attempt at a step or a sub-agent's turn. Use `open_event_log` or `open_child_log`.
 
     Attributes:
-        attempt: tells the attempt from every other.
-        first_token_at: when readers first had text of this attempt.
+        attempt: unique id of the attempt.
+        first_token_at: time of the attempt's first token.
     """
 
     def __init__(
@@ -65,10 +64,10 @@ class EventLog:
         child: int | None = None,
         profile: ProfileName | None = None,
     ) -> None:
-        """Write from `offset` on.
+        """Prepare to write from `offset`.
 
         Args:
-            child, profile: the sub-agent that writes; None if this is an attempt at the step itself.
+            child, profile: the sub-agent that writes; None for an attempt at the step itself.
         """
         self._log = log
         self._run_id = run_id
@@ -83,12 +82,12 @@ class EventLog:
         self.written: list[RunEvent] = []
 
     def stage(self, *events: RunEvent) -> None:
-        """Have events written at the beginning of the next append."""
+        """Queue events for the beginning of the next append."""
         self.staged += [self._marked(event) for event in events]
         self._note_tokens(events)
 
     async def write(self, *events: RunEvent) -> None:
-        """Append events, staged ones first: all or none. An event without a step gets this one.
+        """Append staged events, then `events`, atomically. An event without a step gets the attempt's step.
 
         Raises:
             StaleAttemptError: a later attempt at this step has begun, or the step is complete.
@@ -116,7 +115,9 @@ class EventLog:
         self._note_tokens(batch)
 
     def _marked(self, event: RunEvent) -> RunEvent:
-        """Return the event with its step. It may name another step, of which it withdraws what was sent."""
+        """Return the event with its step. Keep another step's number, which a
+        withdrawal of its events needs.
+        """
         marks = {"step": event.step or self._step, "child": self._child, "profile": self._profile}
         return event.model_copy(update=marks)
 
@@ -125,10 +126,10 @@ class EventLog:
             self.first_token_at = datetime.now(UTC)
 
     async def _catch_up(self, batch: Sequence[RunEvent]) -> bool:
-        """Read what stands where we meant to write; True if that is our own batch.
+        """Read the lines found at the expected offset; return whether they are this batch.
 
-        A transport that lost the answer to an append sends it again, and the second one conflicts with the
-        first. Attempts carry an id, so nobody else can have written the same.
+        A transport that lost the response repeats the append, which then conflicts with itself. Attempts have
+        unique ids, so no other writer can have appended the same lines.
         """
         added = await self._log.read(self._run_id, self._offset)
         self._offset = added.next_offset
@@ -144,10 +145,10 @@ class EventLog:
         return is_ours
 
     def _is_taken_over(self, other: RunEvent) -> bool:
-        """Whether a line of another writer begins a later attempt at this step, or completes it."""
+        """Return whether another writer's line begins a later attempt at this step or completes the step."""
         if (other.step, other.child) != (self._step, self._child):
             return False
-        if isinstance(other, AttemptLine):  # our own, if the reply to its append was lost
+        if isinstance(other, AttemptLine):  # this attempt's own line if the append's response was lost
             return other.attempt != self.attempt
         return isinstance(other, StepStatus | DoneLine)
 
@@ -155,11 +156,11 @@ class EventLog:
 async def open_event_log(
     log: RunLog, run_id: str, step: int, then: Sequence[RunEvent] = (), known: KnownLines | None = None
 ) -> EventLog:
-    """Begin an attempt at a step: mark it in the log, as `started` or as `restarted`.
+    """Begin an attempt at a step by appending a `started` or `restarted` mark.
 
     Args:
         then: the attempt's first events, sent with the mark in one append.
-        known: the log as it was read before; what came since is found when writing. None = read it.
+        known: the log as already read, possibly outdated; None = read it.
 
     Raises:
         RunClosedError: the run has ended.
@@ -175,7 +176,7 @@ async def open_event_log(
 def staged_event_log(
     log: RunLog, run_id: str, step: int, then: Sequence[RunEvent], known: KnownLines
 ) -> EventLog:
-    """Begin an attempt at a step whose mark is sent with its first append.
+    """Begin an attempt at a step, and send its mark with the first append.
 
     Raises:
         RunClosedError: the run has ended.
@@ -194,11 +195,11 @@ def staged_event_log(
 async def open_child_log(
     log: RunLog, run_id: str, child: ChildPlace, then: Sequence[RunEvent], known: KnownLines
 ) -> EventLog:
-    """Begin an attempt at a sub-agent's turn: mark it in the journal of its run.
+    """Begin an attempt at a sub-agent's turn by marking it in the run's journal.
 
     Args:
         then: the attempt's first events, sent with the mark in one append.
-        known: the journal as it was read before.
+        known: the journal as already read.
 
     Raises:
         RunClosedError: the run has ended, or continued without the sub-agent.
@@ -213,12 +214,14 @@ async def open_child_log(
 
 
 def is_closed(written: LogSlice) -> bool:
-    """Whether a log, read whole, has its run's last event."""
+    """Return whether a completely read log contains the run's last event."""
     return any(map(is_terminal, events_of(written)))
 
 
 def _refuse_closed(events: Sequence[RunEvent], step: int = 0, child: int | None = None) -> None:
-    """Raise if nothing may follow these lines. The mark of a later step closes a sub-agent of `step`."""
+    """Raise `RunClosedError` if these lines end the run, or a later step's mark closes
+    a sub-agent of `step`.
+    """
     if any(map(is_terminal, events)):
         raise RunClosedError("The run has ended.")
     if child is not None and any(isinstance(event, StepStatus) and event.step > step for event in events):

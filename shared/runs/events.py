@@ -1,8 +1,8 @@
-"""The events of a run: one model per event, and the line that the run log stores of each. Pure.
+"""The events of a run, and their lines in the run log. Pure.
 
-A line is `{"name":"TOKEN","data":{"step":3,"text":"..."}}`. Names of public events are upper case; a name in
-lower case is internal to the app, never sent to readers and not numbered. The event log that writes an event
-sets `step`, `child` and `profile`. docs/events-and-errors.md is for their readers.
+A line is `{"name":"TOKEN","data":{"step":3,"text":"..."}}`. Names of public events are upper case. Internal
+events have lower-case names, are never sent to readers and have no number. `EventLog` sets `step`, `child`
+and `profile`. docs/events-and-errors.md documents the public events.
 """
 
 import json
@@ -21,12 +21,12 @@ from shared.runs.plan import QueryIntent, QueryType, TodoItem
 
 
 class RunEvent(Model):
-    """One event; its number is its place among the public lines of the journal, counted from 1.
+    """Base of all events. Public events are numbered from 1, in the order of the journal.
 
     Attributes:
         name: sent in lower case as the SSE event name.
-        step: the step of the run that the event belongs to.
-        child, profile: the sub-agent that sent it, by index; None = the step itself.
+        step: the run's step that the event belongs to.
+        child, profile: index and profile of the sub-agent that sent it; None = the step itself.
     """
 
     name: ClassVar[EventName | InternalName]
@@ -37,11 +37,11 @@ class RunEvent(Model):
 
     @property
     def data(self) -> dict[str, Any]:
-        """The event's fields as plain JSON, as readers get them."""
+        """The event's fields as plain JSON, as sent to readers."""
         return self.model_dump(mode="json")
 
     def to_line(self) -> str:
-        """The line that the run log stores, without its line end."""
+        """Return the event's line in the run log, without a line end."""
         return f'{{"name":"{self.name}","data":{self.model_dump_json()}}}'
 
 
@@ -54,11 +54,11 @@ ThoughtCode = Literal[
     "all_meant",
     "unanswered",
 ]
-"""What the agent is about to do, for readers who say it in their own words; a model's own have no code."""
+"""Codes of upcoming actions, for clients that show their own text. A model's thoughts have no code."""
 
 
 class ThoughtEvent(RunEvent):
-    """The agent says what it is about to do, in English or in a model's words."""
+    """The agent's next action, in English or in a model's words."""
 
     name = "THOUGHT"
 
@@ -70,7 +70,7 @@ class ThoughtEvent(RunEvent):
 
 
 class ActionEvent(RunEvent):
-    """The question was classified, its documents were looked up, or tools are about to be called."""
+    """A classified question, a completed document lookup or upcoming tool calls."""
 
     name = "ACTION"
 
@@ -83,13 +83,13 @@ class ActionEvent(RunEvent):
 
 
 class TimedEvent(RunEvent):
-    """An event that shows its moment; the event log sets `at` when it writes it."""
+    """An event with a timestamp. The event log sets `at` when it writes the event."""
 
     at: Omittable[datetime] = None
 
 
 class ToolStartedEvent(TimedEvent):
-    """A tool is called. A model chose the arguments."""
+    """The start of a tool call. The model chose the arguments."""
 
     name = "TOOL_STARTED"
 
@@ -98,7 +98,7 @@ class ToolStartedEvent(TimedEvent):
 
 
 class ToolResultEvent(TimedEvent):
-    """A tool has answered, or was refused."""
+    """The result of a tool call, or its rejection."""
 
     name = "TOOL_RESULT"
 
@@ -112,7 +112,7 @@ class ToolResultEvent(TimedEvent):
 
 
 class AskUserEvent(RunEvent):
-    """The run waits for its owner to choose. An agent of the caller's gives its options as text."""
+    """A question to the run's owner. Options are plain text if an agent asks."""
 
     name = "ASK_USER"
 
@@ -130,23 +130,23 @@ class TokenEvent(RunEvent):
 
 
 class CitationEvent(Citation, RunEvent):
-    """A quotation was found word by word in a document."""
+    """A quotation that was found word for word in a document."""
 
     name = "CITATION"
 
     @classmethod
     def of(cls, citation: Citation, step: int = 0) -> "CitationEvent":
-        """The event that shows a citation."""
+        """Return the event that shows a citation."""
         return cls(**({"step": step} if step else {}), **citation.model_dump())
 
     @property
     def citation(self) -> Citation:
-        """The citation alone."""
+        """The citation without the event's own fields."""
         return Citation(**self.model_dump(include=set(Citation.model_fields)))
 
 
 class CompleteEvent(RunEvent):
-    """The answer is stored; always last. `answer` is sent without the run's id, which stands next to it."""
+    """The stored answer, as the run's last event. `answer` omits `run_id`, which the event already has."""
 
     name = "COMPLETE"
 
@@ -168,7 +168,7 @@ class CompleteEvent(RunEvent):
 
 
 class ErrorEvent(RunEvent):
-    """The run failed or was cancelled; always last."""
+    """Failure or cancellation, as the run's last event."""
 
     name = "ERROR"
 
@@ -178,13 +178,15 @@ class ErrorEvent(RunEvent):
 
 
 class StatusEvent(RunEvent):
-    """Progress; each `state` has a model."""
+    """Progress of the run. Each `state` has a model."""
 
     name = "STATUS"
 
 
 class AcceptedStatus(StatusEvent):
-    """The run's first event, with its budgets. It has no time: a request that is repeated makes the same."""
+    """The run's first event, with its budgets. It has no timestamp, so a repeated request creates the same
+    event.
+    """
 
     state: Literal["accepted"] = "accepted"
     run_id: str
@@ -194,7 +196,7 @@ class AcceptedStatus(StatusEvent):
 
 
 class StepStatus(StatusEvent):
-    """An attempt at a step begins, at `at`; `attempt` tells it from every other."""
+    """The start of an attempt at a step. `attempt` is the attempt's unique id."""
 
     state: Literal["started", "restarted"]
     attempt: str
@@ -202,24 +204,24 @@ class StepStatus(StatusEvent):
 
 
 class ResumedStatus(StatusEvent):
-    """The run continues after its host lost it; its time begins again at `at`."""
+    """Resumption after a host failure. The run's time starts anew at `at`."""
 
     state: Literal["resumed"] = "resumed"
     at: datetime
 
 
 class TodoListStatus(StatusEvent):
-    """The todo list as it stands: with the plan (`done`), or later (`progress`)."""
+    """The current todo list: `done` with the plan, `progress` later."""
 
     state: Literal["done", "progress"]
     todo: tuple[TodoItem, ...]
 
 
 class AnsweredStatus(TimedEvent, StatusEvent):
-    """The owner's choice, by number; none after a timeout.
+    """The numbers of the options that the owner chose; empty after a timeout.
 
     Attributes:
-        words: the owner's reply where it names none of the options.
+        words: the owner's reply if it matches no option.
     """
 
     state: Literal["answered"] = "answered"
@@ -234,12 +236,12 @@ class AnsweredStatus(TimedEvent, StatusEvent):
 
 
 class DelegationStatus(TimedEvent, StatusEvent):
-    """Whether sub-agents work on the answer, and why: also the log's event (contracts.md, section 4).
+    """The decision about sub-agents and its reasons, also logged (docs/internals/delegation.md).
 
     Attributes:
-        latency_budget_ms, token_budget: of the sub-agent; 0 when none is started.
-        policy_version: of the rules and their thresholds: equal versions decide equally.
-        reasons: the codes in words.
+        latency_budget_ms, token_budget: the sub-agent's budgets; 0 if none is started.
+        policy_version: version of the rules and thresholds; equal versions decide equally.
+        reasons: the reason codes in words.
     """
 
     state: Literal["delegation"] = "delegation"
@@ -255,7 +257,7 @@ class DelegationStatus(TimedEvent, StatusEvent):
 
 
 class SubagentStatus(TimedEvent, StatusEvent):
-    """How far a sub-agent is, and what it has taken, in counts."""
+    """A sub-agent's progress and usage so far."""
 
     state: Literal["sub_agent"] = "sub_agent"
     phase: Literal["started", "turn", "artifact", "failed", "ended"]
@@ -270,24 +272,24 @@ class SubagentStatus(TimedEvent, StatusEvent):
 
 
 class WarningStatus(StatusEvent):
-    """A problem that cost no answer, in the question's language."""
+    """A problem that did not prevent the answer, in the question's language."""
 
     state: Literal["warning"] = "warning"
     text: str
 
 
 class DiscardedStatus(StatusEvent):
-    """Readers drop the tokens and citations of this step."""
+    """A request to readers to drop the step's tokens and citations."""
 
     state: Literal["discarded"] = "discarded"
     error_type: Omittable[str] = None
 
 
 class ValueLine(RunEvent):
-    """Internal: a value that a step keeps for later steps.
+    """Internal: a value that a step stores for later steps.
 
     Attributes:
-        of: the step whose result it is part of; it may be an earlier one.
+        of: the step whose result contains the value; may be an earlier one.
         inline, path: the value, or the name of its blob if it is large.
     """
 
@@ -300,7 +302,7 @@ class ValueLine(RunEvent):
 
 
 class AttemptLine(RunEvent):
-    """Internal: an attempt at a sub-agent's turn begins; `attempt` tells it from every other."""
+    """Internal: the start of an attempt at a sub-agent's turn. `attempt` is its unique id."""
 
     name = "attempt"
 
@@ -308,11 +310,11 @@ class AttemptLine(RunEvent):
 
 
 class DoneLine(RunEvent):
-    """Internal: a step, or a try of a sub-agent's turn, is complete. No line of it follows.
+    """Internal: completion of a step or of an attempt at a sub-agent's turn. No further lines of it follow.
 
     Attributes:
-        result: what the step returned, as JSON.
-        turn, tries: of a sub-agent: the turn, and its failed tries before this one.
+        result: the step's return value, as JSON.
+        turn, tries: the sub-agent's turn, and the number of failed attempts before this one.
     """
 
     name = "done"
@@ -323,7 +325,7 @@ class DoneLine(RunEvent):
 
 
 class ReplyLine(RunEvent):
-    """Internal: the reply to the clarification of `step`, or that none came in time. The first one counts."""
+    """Internal: the reply to the clarification of `step`, or its timeout. Only the first reply counts."""
 
     name = "reply"
 
@@ -332,7 +334,7 @@ class ReplyLine(RunEvent):
 
 
 class ReservedLine(RunEvent):
-    """Internal: tokens that the model calls of an attempt may have used, the call that follows included."""
+    """Internal: tokens that an attempt's model calls may have used, including the call that follows."""
 
     name = "reserved"
 
@@ -352,11 +354,11 @@ class UnknownEvent(RunEvent):
 
     @property
     def data(self) -> dict[str, Any]:
-        """The event's fields as they were written."""
+        """The event's fields, as written."""
         return dict(json.loads(self.line)["data"])
 
     def to_line(self) -> str:
-        """Return the line as it was written."""
+        """Return the line unchanged."""
         return self.line
 
 
@@ -428,28 +430,28 @@ def parse_event(line: str) -> RunEvent:
 
 
 def events_of(written: LogSlice) -> list[RunEvent]:
-    """The events of a part of a log."""
+    """Return the events of a part of a log."""
     return [parse_event(line) for line in written.lines]
 
 
 def is_terminal(event: RunEvent) -> bool:
-    """Whether nothing follows this event."""
+    """Return whether this event ends the run."""
     return event.name in TERMINAL_EVENTS
 
 
 def withdraws_step(event: RunEvent) -> bool:
-    """Whether readers drop the tokens and citations that they have of the event's step."""
+    """Return whether readers must drop their tokens and citations of the event's step."""
     return isinstance(event, DiscardedStatus) or (
         isinstance(event, StepStatus) and event.state == "restarted"
     )
 
 
 def latest_todo(events: Iterable[RunEvent]) -> tuple[TodoItem, ...]:
-    """The todo list as it was sent last; empty if it never was."""
+    """Return the todo list that was sent last; empty if none was sent."""
     lists = [event.todo for event in events if isinstance(event, TodoListStatus | CompleteEvent)]
     return next((todo for todo in reversed(lists) if todo), ())
 
 
 def warning_events(warnings: Iterable[str]) -> list[WarningStatus]:
-    """What did not go as it should, in words."""
+    """Return a warning event for each text."""
     return [WarningStatus(text=warning) for warning in warnings]

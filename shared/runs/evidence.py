@@ -1,4 +1,4 @@
-"""What a question is answered from: its plan, and what was found for it. Pure."""
+"""The plan of a question and the evidence found for it. Pure."""
 
 from datetime import datetime
 
@@ -8,8 +8,8 @@ from shared.retrieval.models import DocumentRecord, Hit, ReadableDocuments
 from shared.runs.models import ClarificationOption
 from shared.runs.plan import QuestionPlan
 
-# Of the best score. Of 16 questions over the samples, those that needed a picture had it at .77 to .86; half
-# of the pictures that had nothing to do with a question lay at .33 to .61.
+# Share of the best score. In 16 questions about the samples, needed figures had .77 to .86; half of the
+# unrelated figures had .33 to .61.
 _NEAR_BEST = 0.7
 
 
@@ -17,12 +17,12 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
 
 
 class MissingDocument(Model):
-    """A document that a question names and that there is not, or not for the person who asks.
+    """A document that the question names, but that doesn't exist or isn't readable for the user.
 
     Attributes:
-        nearest: file names that come nearest, of documents that the person may read.
-        is_certain: the name is a file's, or holds a number that no document has. Another name may be a
-            description in words that the document does not use.
+        nearest: most similar file names among the documents that the user may read.
+        is_certain: the reference is a file name or contains a number that no document has. Other references
+            may describe a document in words that it doesn't use.
     """
 
     reference: str
@@ -31,16 +31,16 @@ class MissingDocument(Model):
 
 
 class StoredPlan(Model):
-    """The plan whole; the loop's state carries only its type, intent and todo list.
+    """The complete plan. The loop's state contains only its type, intent and todo list.
 
     Attributes:
-        doc_ids: of the documents that the plan's references mean; empty when they mean none.
-        is_choice: a person chose the documents: no search may leave them.
-        missing: names that the question gives to documents, of which no document has one.
-        reference, options: a reference that may mean each of several documents, and these.
-        resumed_at: when the run went on after a wait for a person; None = it did not wait.
-        asker: whose rights count since then; None = those that the question came with.
-        warnings: what did not go as it should, in words.
+        doc_ids: documents matched by the plan's references; empty if none match.
+        is_choice: a user chose the documents, so searches must stay within them.
+        missing: document references in the question that match no document.
+        reference, options: an ambiguous reference, and the documents that match it.
+        resumed_at: when the run resumed after a clarification; None = it did not wait.
+        asker: user whose permissions apply since then; None = the request's user.
+        warnings: problems, in words.
     """
 
     plan: QuestionPlan
@@ -55,38 +55,41 @@ class StoredPlan(Model):
 
     @property
     def names_only_missing(self) -> bool:
-        """Whether it is about documents that there are not: no other one is summarised in their place."""
+        """Whether the question is about missing documents only, so that no other document is summarised
+        instead.
+        """
         is_about_documents = self.plan.query_type in ("DOCUMENT_SUMMARY", "COMPARISON", "METADATA_SEARCH")
         is_missing = bool(self.missing) and all(document.is_certain for document in self.missing)
         return is_about_documents and is_missing and not self.doc_ids
 
 
 class TableCard(Model):
-    """A table that a question may be calculated from, as a prompt shows it: `text` is JSON."""
+    """A table for calculations, as shown in a prompt. `text` is JSON."""
 
     doc_id: str
     text: str
 
 
 class Evidence(Model):
-    """What an answer may be written from.
+    """Everything that an answer may be based on.
 
     Attributes:
-        hits: blocks, best first, the rest of `whole` documents behind; empty for listing and metadata
-            questions.
-        cited_before: blocks that the answer before cited, read again: a question may continue with it.
-        whole: ids of documents of which all blocks are among `hits`.
-        figures: the best pictures on the pages of these blocks.
-        records: metadata of every document that occurs; for listings in the order to show.
-        filters: what `records` were narrowed to, in words; empty = to nothing.
-        unmatched: filters of the plan that no document meets, and which were not applied, in words.
-        missing: documents that the question names and that there are not.
-        tables: that fit a question which takes calculating.
-        unreadable: documents that the question is about and that have no text to search.
-        unique_names: names of files that no other document has that the person may read.
-        total: how many documents there are in all, where `records` are the first of them; else None.
-        warnings: what did not go as it should, in words.
-        unfinished: the search was not waited for to its end, so that nothing here says nothing.
+        hits: blocks, best first, followed by the remaining blocks of `whole` documents; empty for listing and
+            metadata questions.
+        cited_before: blocks cited by the previous answer, read again because follow-up questions may need
+            them.
+        whole: ids of documents whose blocks are all among `hits`.
+        figures: the best figures on the pages of these blocks.
+        records: metadata of all documents involved; for listings in display order.
+        filters: filters applied to `records`, in words; empty = none.
+        unmatched: filters of the plan that match no document and were not applied, in words.
+        missing: documents that the question names, but that were not found.
+        tables: tables that match a question requiring calculation.
+        unreadable: documents relevant to the question that have no searchable text.
+        unique_names: file names that occur only once among the documents that the user may read.
+        total: number of matching documents if `records` contains only the first ones; otherwise None.
+        warnings: problems, in words.
+        unfinished: the search was cut short, so empty evidence proves nothing.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -107,23 +110,23 @@ class Evidence(Model):
 
     @property
     def blocks(self) -> tuple[Hit, ...]:
-        """What the model is shown, each block once."""
+        """The blocks that the model sees, without duplicates."""
         return tuple({hit.block_id: hit for hit in (*self.hits, *self.cited_before, *self.figures)}.values())
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left to read of any document that was found."""
+        """Whether `hits` contains every block of each document that was found."""
         return bool(self.hits) and {hit.doc_id for hit in self.hits} <= set(self.whole)
 
     @property
     def has_tables(self) -> bool:
-        """Whether tables can be calculated with: some fit, or what was found is from a spreadsheet."""
+        """Whether tables are available for calculations: a matching table, or a hit from a spreadsheet."""
         names = (hit.filename for hit in self.hits)
         return bool(self.tables) or any(name.casefold().endswith(TABLE_SUFFIXES) for name in names)
 
     @property
     def doc_ids(self) -> set[str]:
-        """Ids of all documents and databases that occur."""
+        """Ids of all documents and databases in the evidence."""
         records = (*self.records, *self.unreadable)
         return {
             *(hit.doc_id for hit in self.blocks),
@@ -132,7 +135,7 @@ class Evidence(Model):
         }
 
     def only_readable(self, documents: ReadableDocuments) -> "Evidence":
-        """Return the part that the asker may read now."""
+        """Return the part of the evidence that the user may currently read."""
         of_documents = {
             name: tuple(one for one in getattr(self, name) if one.doc_id in documents)
             for name in ("records", "tables", "unreadable")
@@ -146,7 +149,7 @@ class Evidence(Model):
         return self.model_copy(update={**of_documents, **of_blocks, "whole": whole})
 
     def best_figures(self, most: int) -> tuple[Hit, ...]:
-        """The pictures that the search found to fit nearly as well as the best block, best first."""
+        """Return up to `most` figures that scored nearly as well as the best block, best first."""
         least = _NEAR_BEST * max((hit.score for hit in self.hits), default=0.0)
         pictures = [hit for hit in self.hits if hit.block_type == "image" and hit.score >= least > 0]
         return tuple(sorted(pictures, key=lambda hit: -hit.score)[:most])

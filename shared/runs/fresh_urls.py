@@ -1,9 +1,9 @@
-"""Stored answers as they are read: their figures get signed addresses that are good from now on.
+"""Stored answers prepared for reading: figures get newly signed URLs, and unreadable content is removed.
 
-Every stored answer that is shown goes through here. One that was calculated from tables which cannot be read
-any more is withdrawn. The text of any other is left as it is: it holds addresses of our own API, and those of
-pages of the web that a sub-agent found. What a sub-agent was unsure of
-goes as soon as one of its documents cannot be read any more: its sentences may tell of it.
+Every stored answer passes through this module before it is shown. An answer calculated from a table that the
+user may no longer read is withdrawn. Other texts stay unchanged: they contain only URLs of our API and of web
+pages that a sub-agent found. A sub-agent's `uncertainty` is removed if any of its documents is no longer
+readable, because it may reveal their contents.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,14 +21,16 @@ from shared.runs.models import RunAnswer, SubagentView
 
 
 def documents_behind(views: Iterable[SubagentView]) -> set[str]:
-    """The documents of which the uncertainty of sub-agents may tell."""
+    """Return the ids of documents that the sub-agents' `uncertainty` may reveal."""
     return {doc_id for view in views if view.uncertainty for doc_id in view.doc_ids}
 
 
 def without_unreadable(
     views: Iterable[SubagentView], readable_ids: Collection[str]
 ) -> tuple[SubagentView, ...]:
-    """Views without what tells of documents that are not (any more) among the readable ones."""
+    """Return the views, without the `uncertainty` of sub-agents that read any currently
+    unreadable document.
+    """
     return tuple(
         view if set(view.doc_ids) <= set(readable_ids) else view.model_copy(update={"uncertainty": ()})
         for view in views
@@ -36,16 +38,16 @@ def without_unreadable(
 
 
 async def refresh_answer(answer: RunAnswer, user: UserContext, services: DocumentServices) -> RunAnswer:
-    """The answer, with signed addresses for those figures that `user` may read now, and so with the rest."""
+    """Return the answer as `user` may read it, with signed URLs for the readable figures."""
     return (await refresh_answers([answer], user, services))[0]
 
 
 async def refresh_answers(
     answers: Sequence[RunAnswer], user: UserContext, services: DocumentServices
 ) -> list[RunAnswer]:
-    """The same for the answers of a whole thread, in order, with one question to the index.
+    """Refresh all answers of a thread with a single index query; see `refresh_answer`.
 
-    Never raises for a service that does not answer: an answer without signed addresses can still be read.
+    Never raises if a service is unavailable, since an answer without signed URLs is still readable.
     """
     figures = [figure for answer in answers for figure in answer.figures]
     views = [view for answer in answers for view in answer.sub_agents]
@@ -68,13 +70,13 @@ async def refresh_answers(
 
 
 def calculated_from(answers: Iterable[RunAnswer]) -> set[str]:
-    """The documents whose tables the answers' numbers are calculated from."""
+    """Return the ids of documents whose tables the answers' numbers are calculated from."""
     cited = (citation for answer in answers for citation in answer.citations if citation.kind == "table")
     return {doc_id for citation in cited for doc_id in citation.doc_ids}
 
 
 def _withdrawn(answer: RunAnswer) -> RunAnswer:
-    """What is left for a person who may not read a table any more: neither its numbers nor its name."""
+    """Return a replacement that reveals neither the numbers nor the name of an unreadable table."""
     text = messages_in(answer.language).withdrawn
     return RunAnswer(run_id=answer.run_id, text=text, language=answer.language, abstained=True)
 
@@ -82,7 +84,9 @@ def _withdrawn(answer: RunAnswer) -> RunAnswer:
 async def refresh_views(
     views: Sequence[SubagentView], user: UserContext, services: DocumentServices
 ) -> tuple[SubagentView, ...]:
-    """Sub-agents of a run that has no answer, as `user` may see them. Never raises, as `refresh_answers`."""
+    """Return the sub-agents of an unanswered run as `user` may see them. Never raises, like
+    `refresh_answers`.
+    """
     doc_ids = documents_behind(views)
     readable = await _readable(doc_ids, user, services) if doc_ids else frozenset()
     return without_unreadable(views, readable)
@@ -99,8 +103,8 @@ async def _readable(doc_ids: set[str], user: UserContext, services: DocumentServ
 async def _signed_of(
     figures: Sequence[AnswerFigure], readable: frozenset[str], services: DocumentServices
 ) -> dict[str, SignedUrl]:
-    """Signed addresses by the figures' paths."""
-    # Only the document in the path counts.
+    """Return signed URLs of the readable figures, by path."""
+    # Permissions follow the document in the path, not the figure's own `doc_id`.
     names = {figure.path: name_of_path(figure.path) for figure in figures}
     allowed = {path: name for path, name in names.items() if name and name.partition("/")[0] in readable}
     urls = await signed_urls(allowed.values(), services)

@@ -1,9 +1,9 @@
-"""The journal of a run: everything known of it, as one append-only log.
+"""The journal of a run: an append-only log of its complete state.
 
-A line is either a public event, which readers get, or internal: the completion of a step, a value that a step
-keeps, a token reservation, a reply to a clarification. A step is complete if and only if its completion is in
-the journal. It is written in the same conditional append as the step's last events and values, so what
-readers saw and what later steps use cannot differ.
+A line is either a public event or internal: the completion of a step, a stored value, a token reservation or
+a reply to a clarification. A step is complete if and only if its completion is in the journal. It is written
+in the same conditional append as the step's last events and values, so readers and later steps always see
+the same result.
 """
 
 from collections.abc import Iterable
@@ -28,16 +28,16 @@ from shared.runs.models import Choice, Clarification, ClarificationOption
 from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
 
-# A plan, or an answer with its citations, is smaller; evidence is larger. Readers fetch these lines, too.
+# Plans and answers with citations are smaller, evidence is larger. Readers download these lines as well.
 INLINE_BYTES = 16 * 1024
 
 
 class Journal:
-    """The journal of one run as it was read last, with the values that it names.
+    """One run's journal as last read, with access to its stored values.
 
     Attributes:
-        events: all lines, internal ones included.
-        offset: where they end, in bytes.
+        events: all lines, including internal ones.
+        offset: end of these lines, in bytes.
     """
 
     def __init__(self, log: RunLog, blobs: BlobStore, run_id: str) -> None:
@@ -50,22 +50,22 @@ class Journal:
         self._unwritten: list[ValueLine] = []
 
     async def read(self) -> None:
-        """Read what was appended since the last time.
+        """Read the lines appended since the last call.
 
         Raises:
-            NotFoundError: there is no such journal.
+            NotFoundError: the journal doesn't exist.
             UnknownEventError: a newer version of the app wrote an internal line.
         """
         self.add(await self._log.read(self.run_id, self.offset))
 
     def add(self, written: LogSlice) -> None:
-        """Add lines that follow those known."""
+        """Append lines that follow the known ones."""
         self.events += events_of(written)
         self.offset = written.next_offset
 
     @property
     def is_closed(self) -> bool:
-        """Whether the run has its last event."""
+        """Whether the journal contains the run's last event."""
         return any(map(is_terminal, self.events))
 
     def completion(self, step: int) -> DoneLine | None:
@@ -78,21 +78,21 @@ class Journal:
         return [event for event in self.events if (event.step, event.child) == (step, child)]
 
     def reserved(self, step: int) -> int:
-        """Return the tokens that earlier attempts at a step reserved for calls and may have used."""
+        """Return the tokens that earlier attempts at a step reserved for model calls and may have used."""
         lines = [line for line in self.events if isinstance(line, ReservedLine) and line.step == step]
         return lines[-1].tokens if lines else 0
 
     def reply(self, step: int) -> ReplyLine | None:
-        """Return the reply to a step's clarification. The first one counts."""
+        """Return the first reply to a step's clarification, which is the one that counts."""
         return first_reply(self.events, step)
 
     def value_lines(self, part: str) -> list[ValueLine]:
-        """Return the lines that keep a part of any step."""
+        """Return the lines that store `part`, of any step."""
         kept = [line for line in self.events if isinstance(line, ValueLine)]
         return [line for line in (*kept, *self._staged) if line.part == part]
 
     async def find(self, step: int, kind: type[Stored], part: str) -> Stored | None:
-        """Return a part of a step's result, or None if there is none. The first one kept counts."""
+        """Return a part of a step's result, or None if it is missing. The first stored value counts."""
         line = next((line for line in self.value_lines(part) if line.of == step), None)
         return None if line is None else await self.value(line, kind)
 
@@ -100,7 +100,7 @@ class Journal:
         """Return a part of a step's result.
 
         Raises:
-            NotFoundError: there is none, or the run was purged.
+            NotFoundError: the part is missing, or the run was purged.
         """
         value = await self.find(step, kind, part)
         if value is None:
@@ -108,15 +108,15 @@ class Journal:
         return value
 
     async def value(self, line: ValueLine, kind: type[Stored]) -> Stored:
-        """Return the value that a line keeps."""
+        """Return the value that a line contains or refers to."""
         if line.path is not None:
             return await self.files.read_value(line.path, kind)
         return kind.from_payload(line.inline)
 
     async def stage(self, step: int, value: Model, part: str) -> ValueLine:
-        """Return the line that keeps a part of a step's result. A large value is written at once.
+        """Return the line that stores a part of a step's result. A large value is written immediately.
 
-        The part can be found from now on; the caller appends the line.
+        The part can be found from now on. The caller must append the line.
         """
         line = await self.value_line(step, value, part)
         self._staged.append(line)
@@ -124,28 +124,28 @@ class Journal:
         return line
 
     async def value_line(self, step: int, value: Model, part: str) -> ValueLine:
-        """Return the line that keeps a value. A large value is written to its blob first."""
+        """Return the line that stores a value. A large value is written to its blob first."""
         if len(value.model_dump_json()) <= INLINE_BYTES:
             return ValueLine(of=step, part=part, inline=value.model_dump(mode="json"))
         return ValueLine(of=step, part=part, path=await self.files.write_value(value))
 
     def take_staged(self) -> list[ValueLine]:
-        """Return the staged lines that nobody has taken for an append."""
+        """Return the staged lines that no caller has taken for an append yet."""
         lines, self._unwritten = self._unwritten, []
         return lines
 
 
 def first_reply(events: Iterable[RunEvent], step: int) -> ReplyLine | None:
-    """Return the reply to a step's clarification that counts."""
+    """Return the first reply to a step's clarification, which is the one that counts."""
     return next((line for line in events if isinstance(line, ReplyLine) and line.step == step), None)
 
 
 async def clarification_of(
     run_id: str, step: int, log: RunLog
 ) -> tuple[Clarification | None, ReplyLine | None]:
-    """Return the clarification that a step asked for, and its reply; None for what the journal doesn't have.
+    """Return the clarification requested by a step, and its reply; None for either if missing.
 
-    A journal that was purged has neither.
+    Both are None if the journal was purged.
     """
     try:
         events = events_of(await log.read(run_id))
@@ -160,12 +160,12 @@ async def clarification_of(
 
 
 async def keep_reply(log: RunLog, run_id: str, step: int, choice: Choice, at: datetime) -> ReplyLine:
-    """Append a reply to a clarification unless there is one; return the one that counts.
+    """Append a reply to a clarification unless one exists, and return the reply that counts.
 
-    An answer and the timeout compete: whoever appends first wins.
+    The user's reply and the timeout compete: the first append wins.
 
     Raises:
-        NotFoundError: there is no such journal.
+        NotFoundError: the journal doesn't exist.
         RunClosedError: the run ended without a reply.
     """
     while True:
@@ -179,16 +179,16 @@ async def keep_reply(log: RunLog, run_id: str, step: int, choice: Choice, at: da
         line = ReplyLine(step=step, choice=choice, at=at)
         try:
             await log.append(run_id, [line], at_offset=written.next_offset)
-        except ConflictError:  # somebody wrote, or the answer to this append was lost: look again
+        except ConflictError:  # another writer appended, or this append's response was lost
             continue
         return line
 
 
 async def read_journal(log: RunLog, blobs: BlobStore, run_id: str) -> Journal:
-    """Return a run's journal as it is now.
+    """Read and return a run's journal.
 
     Raises:
-        NotFoundError: there is no such journal.
+        NotFoundError: the journal doesn't exist.
     """
     journal = Journal(log, blobs, run_id)
     await journal.read()

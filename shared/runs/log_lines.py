@@ -1,4 +1,6 @@
-"""The lines of a run's journal and their names. Pure, and light: a worker loads it at its start."""
+"""The lines of a run's journal and their names. Pure and cheap to import, since workers
+load it at startup.
+"""
 
 from typing import Literal
 
@@ -17,23 +19,23 @@ EventName = Literal[
     "STATUS",
 ]
 InternalName = Literal["value", "attempt", "done", "reply", "reserved"]
-"""Names of the lines that readers don't get."""
+"""Names of lines that are not sent to readers."""
 
 TERMINAL_EVENTS: frozenset[EventName] = frozenset({"COMPLETE", "ERROR"})
 
 
 class LogSlice(Model):
-    """Complete lines of a run log, without their line ends, and the byte offset where reading continues."""
+    """Complete lines of a run log, without line ends, and the byte offset where reading continues."""
 
     lines: tuple[str, ...]
     next_offset: int
 
     @property
     def public(self) -> tuple[str, ...]:
-        """The lines that readers get. Only they are numbered."""
+        """The lines sent to readers, the only ones that are numbered."""
         return tuple(filter(is_public, self.lines))
 
 
 def is_public(line: str) -> bool:
-    """Whether readers get a line, as the upper-case name at its beginning tells."""
+    """Return whether a line is sent to readers: its event name starts with an upper-case letter."""
     return line[len('{"name":"') :][:1].isupper()

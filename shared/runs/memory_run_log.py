@@ -1,4 +1,4 @@
-"""A run log in memory, for the inline driver: its one reader waits for lines as they are appended."""
+"""A run log in memory for the inline driver, with a reader that waits for new lines."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,10 +10,10 @@ from shared.runs.run_log import RunLog
 
 
 class MemoryRunLog(RunLog):
-    """Implements the port RunLog; an offset counts lines, not bytes, which no caller can tell."""
+    """In-memory `RunLog`. Offsets count lines instead of bytes, which makes no difference to callers."""
 
     def __init__(self, lines: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Begin with `lines` of runs that continue."""
+        """Start with the `lines` of runs to continue."""
         self._lines = {run_id: list(known) for run_id, known in (lines or {}).items()}
         self._grown = asyncio.Condition()
 
@@ -39,13 +39,14 @@ class MemoryRunLog(RunLog):
     async def follow(
         self, run_id: str, run: "asyncio.Task[object]", position: int = 0
     ) -> AsyncIterator[RunEvent]:
-        """Yield every public event behind line `position` as it comes; end with the task that writes them.
+        """Yield public events from line `position` as they are appended, until the task that writes them
+        ends.
 
         Raises:
-            Exception: whatever the task raised.
+            Exception: any exception of the task.
         """
         while True:
-            ended = run.done()  # asked before reading: what the task wrote last is read below
+            ended = run.done()  # check before reading, so that the task's last lines aren't missed
             lines = self._of(run_id)
             for line in filter(is_public, lines[position:]):
                 yield parse_event(line)

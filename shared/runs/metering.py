@@ -1,12 +1,12 @@
-"""A chat model that keeps to a token budget and charges every call to the person it works for.
+"""A chat model that enforces a token budget and charges every call to its user.
 
 Tokens are reserved before each call and settled afterwards, so that concurrent calls can't spend them twice.
-The reservation is charged to the person's daily quota when the call begins, and what the call didn't use is
-refunded when it ends. So a run that is cancelled, fails or is killed has been charged for the calls it made,
-and neither a commit nor a further attempt at a step charges anything again.
+The reservation is charged to the user's daily quota when the call begins, and unused tokens are refunded when
+it ends. A run that is cancelled, fails or is killed has therefore been charged for its calls, and neither a
+commit nor another attempt at a step charges them again.
 
-A reservation is also a line of the run's journal: a worker that dies in a call loses the step's result, and
-the next attempt counts what was reserved as spent from the run's budget.
+Each reservation is also a line of the run's journal. If a worker dies during a call, the next attempt counts
+the reserved tokens as spent from the run's budget.
 """
 
 import asyncio
@@ -40,17 +40,17 @@ from shared.platform.language_models.models import (
 from shared.platform.telemetry import usage_told_to
 from shared.platform.tokens import CHARS_PER_TOKEN
 
-PICTURE_TOKENS = 1000  # of 768 pixels a side, as shared/documents/figures.py makes them
-LEAST_OUTPUT = 200  # tokens: a plan, or one paragraph; with fewer left there is no call
-MOST_CHARS_PER_TOKEN = 8  # of German compounds some 6; a model that writes more ignores its limit
+PICTURE_TOKENS = 1000  # with 768 pixels per side, as created by shared/documents/figures.py
+LEAST_OUTPUT = 200  # tokens: a plan or one paragraph; no call is made with fewer left
+MOST_CHARS_PER_TOKEN = 8  # German compounds have about 6; a higher ratio means that the limit was ignored
 
 
 Charge = Callable[[int], Coroutine[Any, Any, None]]
-"""Adds tokens to what a person has used today; a negative number is a refund. Never raises."""
+"""Adds tokens to a user's daily usage; a negative number is a refund. Never raises."""
 
 
 def charge_to(user_id: str, user_limits: UserLimitStore) -> Charge:
-    """Return a function that charges chat tokens to a person's daily quota."""
+    """Return a function that charges chat tokens to a user's daily quota."""
 
     async def charge_tokens(tokens: int) -> None:
         await charge(user_id, Usage(chat_tokens=tokens), user_limits)
@@ -60,12 +60,12 @@ def charge_to(user_id: str, user_limits: UserLimitStore) -> Charge:
 
 @dataclass
 class TokenMeter:
-    """Tokens of one step.
+    """Token usage of one step.
 
     Attributes:
-        left: tokens left when the step began; None if the caller keeps to a budget of its own.
+        left: tokens left when the step began; None if the caller enforces a separate budget.
         used: tokens used by the step since.
-        promised: tokens reserved for calls that have not ended.
+        promised: tokens reserved for calls in progress.
     """
 
     left: int | None = None
@@ -74,13 +74,13 @@ class TokenMeter:
 
     @property
     def room(self) -> int | None:
-        """Tokens that a further call may use; None if this meter sets no limit."""
+        """Tokens available to another call; None if this meter sets no limit."""
         return None if self.left is None else self.left - self.used - self.promised
 
 
 @dataclass
 class _Call:
-    """One call: what it reads, and may write."""
+    """Usage and limits of one model call."""
 
     prompt_tokens: int
     limits: CallLimits
@@ -95,23 +95,23 @@ class _Call:
         return self.prompt_tokens + int(self.chars / CHARS_PER_TOKEN)
 
     def report(self, tokens: int) -> None:
-        """Add what the endpoint told."""
+        """Add tokens reported by the endpoint."""
         self.reported += tokens
 
     def report_usage(self, usage: ModelUsage | None) -> None:
-        """Use the usage that came with the reply, unless the endpoint's own report came before it."""
+        """Add the usage from the reply, unless the endpoint has already reported it."""
         if usage is not None and not self.reported:
             self.report(usage.input_tokens + usage.output_tokens)
 
     def hear(self, text: str) -> None:
-        """Add what was written; OutputCutError when it continues beyond its limit."""
+        """Count output text. Raise OutputCutError if the model ignores its output limit."""
         self.chars += len(text)
         if self.chars > self.limits.max_output_tokens * MOST_CHARS_PER_TOKEN:
             raise OutputCutError("The model wrote more than allowed.", "Ask for less at once.")
 
 
 class MeteredChatModel(ChatModel):
-    """A chat model that keeps to a token budget.
+    """A chat model that enforces a token budget.
 
     Each method raises `BudgetExceededError` if too few tokens are left for a useful call.
     """
@@ -129,7 +129,7 @@ class MeteredChatModel(ChatModel):
         Args:
             reserve: records, before each call, the tokens that the attempt may have used after it. None:
                 tokens lost in a crash don't count towards the budget.
-            charge: charges the person for whom the model works. None: nobody is charged.
+            charge: charges the user for whom the model works. None: no user is charged.
         """
         self._model = model
         self._meter = meter
@@ -139,7 +139,7 @@ class MeteredChatModel(ChatModel):
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Structured output; errors as those of the model."""
+        """Return structured output. Errors of the model are passed through."""
         async with self._call(prompt, limits) as call:
             value = await self._model.parse(prompt, output, call.limits)
             call.chars = len(value.model_dump_json())
@@ -148,7 +148,7 @@ class MeteredChatModel(ChatModel):
     async def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        """Pieces of structured output, then their usage."""
+        """Yield pieces of structured output, then their usage."""
         async with (
             self._call(prompt, limits) as call,
             aclosing(self._model.stream_output(prompt, output, call.limits)) as pieces,
@@ -163,7 +163,7 @@ class MeteredChatModel(ChatModel):
     async def converse(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
-        """The model's next turn."""
+        """Return the model's next turn."""
         async with self._call(messages, limits) as call:
             turn = await self._model.converse(messages, tools, call.limits)
             call.chars = len(turn.text) + sum(len(one.arguments) for one in turn.tool_calls)
@@ -178,7 +178,7 @@ class MeteredChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        """The model's next turn as it is written, and no further than its limit."""
+        """Yield pieces of the model's next turn. Raise OutputCutError if it exceeds its limit."""
         async with self._call(messages, limits) as call:
             pieces = self._model.stream_turn(messages, tools, call.limits, may_call=may_call)
             async with aclosing(pieces):
@@ -219,12 +219,12 @@ class MeteredChatModel(ChatModel):
     @asynccontextmanager
     async def _charged(self, reserved: int, call: _Call) -> AsyncIterator[None]:
         """Charge the reservation while the call is made; refund what it didn't use."""
-        # In the background: the model needs longer than the charge, and the first word doesn't wait for it.
+        # Run in the background, so that the charge doesn't delay the first token.
         charging = run_in_background(self._charge(reserved)) if self._charge else None
         try:
             yield
         except (CallTimeoutError, ModelFixableError):
-            if not call.chars:  # nobody saw what it wrote, but it may have, and it is paid for
+            if not call.chars:  # unseen output is billed too, so assume the maximum
                 call.chars = int(call.limits.max_output_tokens * CHARS_PER_TOKEN)
             raise
         except Exception:
@@ -232,7 +232,7 @@ class MeteredChatModel(ChatModel):
             raise
         finally:
             if self._charge and charging:
-                # Shielded: a reader who cancels again while this is written doesn't lose the refund.
+                # Shielded, so that a second cancellation doesn't lose the refund.
                 await asyncio.shield(
                     run_in_background(_refund(self._charge, charging, call.tokens - reserved))
                 )
