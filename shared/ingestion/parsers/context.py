@@ -1,9 +1,8 @@
-"""What a parser gets besides its file: a folder for figures, text recognition, and a place for tables.
+"""Resources of a parser: a figure folder, text recognition and storage for tables.
 
-One `ParseContext` belongs to one document. Figures are PNG files in the folder, each written once and scaled
-down to what vision models look at. Decorations are not kept: icons, banners, plain areas. A picture that
-cannot be decoded (a vector format, a damaged file, too many pixels) is left out: it is never a reason to
-refuse the document that holds it.
+A `ParseContext` belongs to one document. Figures are stored once each, as PNG files scaled to the resolution
+that vision models use. Icons, banners, plain areas and other decorations are skipped, as are pictures that
+cannot be decoded (vector formats, damaged files, too many pixels). A bad picture never rejects its document.
 """
 
 import hashlib
@@ -23,16 +22,16 @@ from shared.ingestion.parsers.ocr import TextRecognition
 from shared.platform.errors import BadDocumentError
 from shared.tables.loader import TableFile
 
-_MAX_DECODED_BYTES = 160_000_000  # half of a parser's memory: 40 million pixels in colour, 160 in grey
-_KEPT_SIDE_PX = 4000  # text recognition looks at no more; 16 million pixels in colour are 64 MB
-_PIXEL_BYTES = {"L": 1, "1": 2, "P": 5}  # in Pillow's memory, the copy for scaling included; others take 4
-MAX_SIDE_PX = 2000  # vision models scale larger pictures down (to 2,048 px); a screen shows no more
-MIN_SIDE_PX = 80  # 60 points on a screen; smaller ones are icons
-_MAX_PROPORTION = 8.0  # longer ones are rules and banners
-_PLAIN = 8  # shades between the darkest and the lightest point of a picture that shows nothing
-_FLAT_BYTES = 4500  # of PNG: flat shapes take less, line drawings of a manual more than 10,000
-_PNG_LEVEL = 4  # of 9: more takes three times as long for 5 % fewer bytes (unmeasured)
-_DECODING_ERRORS = (  # what Pillow's decoders raise on damaged files
+_MAX_DECODED_BYTES = 160_000_000  # half of a parser's memory: 40 million RGB or 160 million grey pixels
+_KEPT_SIDE_PX = 4000  # text recognition uses no more; 16 million RGB pixels take 64 MB
+_PIXEL_BYTES = {"L": 1, "1": 2, "P": 5}  # in Pillow, including the copy for scaling; other modes take 4
+MAX_SIDE_PX = 2000  # vision models downscale larger pictures (to 2,048 px), as do screens
+MIN_SIDE_PX = 80  # 60 points on screen; smaller pictures are icons
+_MAX_PROPORTION = 8.0  # longer pictures are rules and banners
+_PLAIN = 8  # maximum range of grey levels in a blank picture
+_FLAT_BYTES = 4500  # as PNG: flat shapes take less, line drawings in manuals over 10,000
+_PNG_LEVEL = 4  # of 9; higher levels take three times as long to save 5 % (unmeasured)
+_DECODING_ERRORS = (  # raised by Pillow's decoders on damaged files
     OSError,
     SyntaxError,
     ValueError,
@@ -46,7 +45,7 @@ _NAMES_A_FILE = re.compile(
     r"(?:image|picture|img|grafik|bild)?[\s_-]*\d*\Z|.*\.(?:png|jpe?g|gif|bmp|tiff?|svg|webp|emf|wmf)\Z",
     re.IGNORECASE,
 )
-# What Office writes behind the descriptions that it makes itself.
+# Suffixes that Office appends to generated descriptions.
 _MADE_BY_OFFICE = re.compile(
     r"(?:Description automatically generated|AI-generated content may be incorrect"
     r"|Automatisch generierte Beschreibung|KI-generierte Inhalte können fehlerhaft sein)\.?\Z",
@@ -59,8 +58,8 @@ class FigureFolder:
     """The pictures of one document.
 
     Attributes:
-        limit: most pictures that are different; further ones are counted, not written.
-        left_out: how many were not written.
+        limit: maximum number of distinct pictures; further ones are only counted.
+        left_out: number of pictures that were not written.
     """
 
     path: Path = Path()
@@ -73,14 +72,14 @@ class FigureFolder:
         return len(self._pictures) >= self.limit
 
     def add(self, image: Image.Image, *, is_named: bool = True) -> Picture | None:
-        """Write the picture unless it is there already; None for decorations, and when the folder is full.
+        """Store a picture unless it is a duplicate. Returns None for decorations and if the folder is full.
 
         Args:
-            is_named: a caption, an alternative text or words in it say that it means something; of others,
-                those of a few flat shapes are decorations.
+            is_named: the picture has a caption, an alternative text or recognised words. Without them,
+                pictures of a few flat shapes count as decorations.
 
         Raises:
-            OSError: the folder cannot be written to.
+            OSError: the folder is not writable.
         """
         if min(image.size) < MIN_SIDE_PX or max(image.size) > _MAX_PROPORTION * min(image.size):
             return None
@@ -104,7 +103,7 @@ class FigureFolder:
 
 
 def _on_white(image: Image.Image) -> Image.Image:
-    """A copy without transparency: black lines on nothing would be black on black in a dark page."""
+    """Return a copy on white: in dark mode, black lines would be invisible on a transparent background."""
     if image.mode == "L":
         return image.copy()
     if not image.has_transparency_data:
@@ -115,7 +114,7 @@ def _on_white(image: Image.Image) -> Image.Image:
 
 
 def _is_plain(image: Image.Image) -> bool:
-    """Whether it is of one colour."""
+    """Return whether the picture has a single colour."""
     shades = image.convert("L").histogram()
     darkest = next(shade for shade, count in enumerate(shades) if count)
     return not any(shades[darkest + _PLAIN + 1 :])
@@ -123,18 +122,18 @@ def _is_plain(image: Image.Image) -> bool:
 
 @dataclass
 class ServicePages:
-    """The words of pages without text, which a service reads between two rounds of parsing.
+    """Text of scanned pages, which a service reads between two rounds of parsing.
 
     Attributes:
-        texts: what it read, by page number; empty in the first round.
-        unread: pages that were asked for and are missing.
+        texts: recognised text by page number; empty in the first round.
+        unread: numbers of requested pages without a text.
     """
 
     texts: Mapping[int, str]
     unread: list[int] = field(default_factory=list)
 
     def text_of(self, page_number: int) -> str | None:
-        """The page's words; None, and noted as unread, when they are missing."""
+        """Return the page's text. If it is missing, return None and record the page as unread."""
         text = self.texts.get(page_number)
         if text is None:
             self.unread.append(page_number)
@@ -143,13 +142,13 @@ class ServicePages:
 
 @dataclass(frozen=True)
 class ParseContext:
-    """Belongs to one document while it is parsed. The default keeps no figures and reads no pictures.
+    """State of one document during parsing. By default, no figures are stored and no pictures are read.
 
     Attributes:
-        figures: where its pictures go.
-        recognition: reads its scanned pages, and the words in its pictures.
-        service_pages: where its scanned pages come from instead, if a service reads them.
-        tables: where the rows of its sheets go, to be calculated with; None = they are not kept.
+        figures: storage for pictures.
+        recognition: reads scanned pages and text in pictures.
+        service_pages: replaces `recognition` for scanned pages if a service reads them.
+        tables: storage for spreadsheet rows that tools calculate with; None = rows are not stored.
     """
 
     figures: FigureFolder = field(default_factory=FigureFolder)
@@ -168,10 +167,10 @@ def open_context(
     *,
     languages: Path | None = None,
 ) -> Iterator[ParseContext]:
-    """Open a context whose figures go to `folder`, an empty one.
+    """Open a context that writes figures to `folder`, which must be empty.
 
     Args:
-        languages: as `TextRecognition` takes them.
+        languages: see `TextRecognition`.
     """
     recognition = TextRecognition(recognition_budget_s, languages)
     try:
@@ -183,10 +182,10 @@ def open_context(
 def embedded_figures(
     content: bytes, label: str, context: ParseContext, page_number: int | None = None
 ) -> Iterator[Element]:
-    """The figure, followed by the words in it; nothing for decorations and what cannot be decoded.
+    """Yield the figure and then its text. Decorations and undecodable pictures yield nothing.
 
     Args:
-        label: the picture's alternative text; one that only names a file says nothing.
+        label: the picture's alternative text; ignored if it is only a file name.
     """
     if context.figures.is_full:
         context.figures.left_out += context.figures.limit > 0
@@ -215,14 +214,14 @@ def embedded_figures(
 
 @contextmanager
 def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
-    """A picture whose pixels are yet to be decoded.
+    """Open a picture without decoding its pixels.
 
     Raises:
-        BadDocumentError: no picture, damaged, or too large to decode; also from within the block.
+        BadDocumentError: not a picture, damaged, or too large to decode; also raised within the block.
     """
     try:
         with warnings.catch_warnings():
-            # Pillow's own limits; ours is checked before any pixel is decoded.
+            # Disable Pillow's limits; ours is checked before any pixel is decoded.
             warnings.simplefilter("ignore")
             with Image.open(source) as picture:
                 yield picture
@@ -241,10 +240,10 @@ def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
 
 
 def decoded(picture: Image.Image) -> Image.Image:
-    """The picture, or the page of it that is chosen, upright and no larger than text recognition needs.
+    """Decode the picture's current page, upright and no larger than text recognition needs.
 
-    Its size is checked before any pixel is decoded: a small file may unfold to gigabytes. JPEG is decoded at
-    a reduced size.
+    The size is checked before any pixel is decoded, since a small file may expand to gigabytes. JPEG files
+    are decoded at a reduced size.
 
     Raises:
         BadDocumentError: too large.
@@ -260,7 +259,7 @@ def _scaled_down(picture: Image.Image) -> Image.Image:
     scale = _KEPT_SIDE_PX / max(picture.size)
     if scale >= 1:
         return picture
-    if picture.mode in ("1", "P"):  # they can only be scaled by leaving points out
+    if picture.mode in ("1", "P"):  # these modes don't support smooth scaling
         with_colours = "RGBA" if picture.has_transparency_data else "RGB"
         picture = picture.convert("L" if picture.mode == "1" else with_colours)
     width, height = (max(1, round(side * scale)) for side in picture.size)

@@ -1,8 +1,8 @@
-"""Word documents: the body in order. No pages: Word lays them out each time it opens the file.
+"""Parser for Word documents. There are no page numbers, because Word computes the layout on opening.
 
-The body is read as a stream: its tree would take thirty times the memory of its XML. Headers, footers and
-comments are left out; footnotes and endnotes follow the paragraph that refers to them, and text boxes the
-paragraph that they are anchored in.
+The body is streamed, since its tree would take thirty times the memory of its XML. Headers, footers and
+comments are skipped. Footnotes and endnotes follow the paragraph that refers to them; text boxes follow the
+paragraph that anchors them.
 """
 
 import io
@@ -34,7 +34,7 @@ _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _WORD_2010 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
 _CHECKBOX = f"{_WORD_2010}checkbox"
 
-# Not part of the running text: layout, what was deleted, field codes, and what comes as separate blocks.
+# Not part of the running text: layout, deletions, field codes, and content read as separate blocks.
 _SKIPPED = frozenset(
     [f"{WORD}{name}" for name in "del moveFrom instrText delText delInstrText rPr pPr sdtPr ruby".split()]
     + [f"{WORD}{name}" for name in "drawing pict object txbxContent footnoteReference p tbl".split()]
@@ -47,20 +47,20 @@ _NOT_BLOCKS = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr t
 _NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
 _STYLES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles"
 _NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering"
-_MAX_SPAN = 100  # columns; a table wider than this is not laid out for people
-# Built-in styles keep their English names in the file, whatever language Word shows them in.
+_MAX_SPAN = 100  # columns; wider tables aren't meant for readers
+# Built-in styles have English names in the file, whatever Word's display language.
 _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
 _CODE = re.compile(r"(?:source ?code|code|code block|html preformatted|verbatim)\Z", re.IGNORECASE)
 _BODY_OUTLINE_LEVEL = 9
 _MAX_HEADING_LEVEL = 6
-_MAX_ANCESTORS = 20  # a chain that is longer runs in a circle
+_MAX_ANCESTORS = 20  # longer chains are cycles
 _MAX_LEVEL = 8  # of lists, counted from 0
 _ROMAN_SIGNS = "m cm d cd c xc l xl x ix v iv i".split()
 _ROMAN_VALUES = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
 
 
 def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Headings by style or outline level, paragraphs, list items with their numbers, tables.
+    """Parse headings (by style or outline level), paragraphs, numbered and bulleted items, and tables.
 
     Raises:
         BadDocumentError: not a Word document, encrypted, damaged, or a decompression bomb.
@@ -76,7 +76,7 @@ def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
 
 
 def _open_package(file: IO[bytes]) -> OpcPackage:
-    """The package with its main part as bytes: python-docx would make a tree of it at once."""
+    """Open the package with its main part as bytes; python-docx would build a tree immediately."""
 
     def part(name: Any, content_type: str, relationship: str, blob: bytes, package: Any) -> Any:
         is_main = content_type == CONTENT_TYPE.WML_DOCUMENT_MAIN
@@ -94,7 +94,7 @@ def _open_package(file: IO[bytes]) -> OpcPackage:
 
 
 def _body(main: Any) -> Iterator[Any]:
-    """The children of the document's body, each removed from memory when the next one is asked for."""
+    """Yield the children of the document's body. Each is freed when the next one is requested."""
     path: list[Any] = []
     for event, element in iterparse(io.BytesIO(main.blob), events=("start", "end"), resolve_entities=False):
         if event == "start":
@@ -107,10 +107,10 @@ def _body(main: Any) -> Iterator[Any]:
 
 
 class _Body:
-    """Reads one document."""
+    """Reader for the body of one document."""
 
     def __init__(self, main: Any, context: ParseContext) -> None:
-        """`main` is the package's main part."""
+        """Read styles, numbering and notes; `main` is the package's main part."""
         self._context = context
         self._repeats = Repeats()
         self._part = main
@@ -132,7 +132,7 @@ class _Body:
                 yield from group
 
     def _blocks(self, children: Iterable[Any]) -> Iterator[Element]:
-        """`children` may be an element."""
+        """Yield the elements of `children`, which may be an XML element."""
         for child in children:
             if child.tag == _PARAGRAPH:
                 yield from self._paragraph(child)
@@ -165,14 +165,14 @@ class _Body:
     def _table(self, table: Any) -> Iterator[Element]:
         rows = list(_children(table, f"{WORD}tr"))
         cells = [list(_children(row, f"{WORD}tc")) for row in rows]
-        if len(cells) == 1 and len(cells[0]) == 1:  # a frame around text
+        if len(cells) == 1 and len(cells[0]) == 1:  # a table used as a frame around text
             yield from self._blocks(cells[0][0])
             return
         if text := markdown_table(self._rows(cells)):
             yield Element(kind="table", text=text)
 
     def _rows(self, rows: list[list[Any]]) -> Iterator[list[str]]:
-        """Merged cells stand in every place that they cover."""
+        """Yield the rows' texts. Merged cells are repeated in every position that they cover."""
         above: list[str] = []
         for cells in rows:
             row: list[str] = []
@@ -188,7 +188,7 @@ class _Body:
             above = row
 
     def _cell_text(self, cell: Any) -> str:
-        """Its paragraphs and lists on one line; of a table within it, the cells in order."""
+        """Return the cell's paragraphs and lists on one line. Cells of nested tables are joined in order."""
         return " ".join(
             _flat(element.text) if element.kind == "table" else element.text.strip()
             for element in self._blocks(cell)
@@ -201,7 +201,7 @@ def _flat(table: str) -> str:
 
 
 def _children(parent: Any, tag: str) -> Iterator[Any]:
-    """Children of the name, those in content controls and insertions too, but none of a nested table."""
+    """Yield children by tag, including those in content controls and insertions, but not in nested tables."""
     for child in parent:
         if child.tag == tag:
             yield child
@@ -210,7 +210,7 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
 
 
 def _related(main: Any, relationship: str) -> Any | None:
-    """The root of a part that the main one refers to; None when there is none or it is not XML."""
+    """Return the root of a part related to the main part. None if it is missing or not XML."""
     for related in main.rels.values():
         if related.reltype == relationship and not related.is_external:
             try:
@@ -221,7 +221,7 @@ def _related(main: Any, relationship: str) -> Any | None:
 
 
 def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
-    """Id and text of each note. Those with a type are the lines between text and notes."""
+    """Yield id and text of each note. Notes with a type are separator lines and are skipped."""
     for note in () if root is None else root.findall(f"{WORD}{kind}"):
         if note.get(f"{WORD}type") is None:
             texts = (_paragraph_text(paragraph) for paragraph in note.iter(_PARAGRAPH))
@@ -229,14 +229,14 @@ def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _paragraph_text(paragraph: Any) -> str:
-    """The text, white space folded, forced line breaks kept."""
+    """Return the text with white space collapsed and forced line breaks preserved."""
     return folded_lines("".join(_pieces(paragraph)))
 
 
 def _boxed_blocks(paragraph: Any) -> Iterator[Any]:
-    """The contents of the text boxes that are anchored in a paragraph, outermost ones only.
+    """Yield the contents of the outermost text boxes anchored in a paragraph.
 
-    A box is stored twice, for new readers (Choice) and for old ones (Fallback); only one is taken.
+    Each box is stored twice, for new readers (Choice) and old ones (Fallback); only one copy is read.
     """
     for child in paragraph:
         if child.tag == f"{WORD}txbxContent":
@@ -270,7 +270,7 @@ def _checkbox(control: Any) -> str:
 
 
 def _formula(element: Any) -> str:
-    """A formula on one line in the notation of LaTeX, as far as it goes; anything else by its letters."""
+    """Convert a formula to one line of approximate LaTeX. Unsupported elements become their plain text."""
     known = _FORMULAS.get(element.tag)
     if known is not None:
         return known(element)
@@ -300,7 +300,7 @@ def _delimited(element: Any) -> str:
 
 
 def _sign(element: Any, properties: str, name: str, usual: str) -> str:
-    """The sign that the element's properties name; it may be empty."""
+    """Return the symbol from the element's properties, which may be empty, or `usual`."""
     found = element.find(f"{MATH}{properties}/{MATH}{name}")
     sign: str = usual if found is None else found.get(f"{MATH}val", usual)
     return sign
@@ -319,11 +319,11 @@ _FORMULAS: Mapping[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class _ParagraphShape:
-    """What a paragraph is.
+    """The structural role of a paragraph.
 
     Attributes:
-        heading_level: 1-6; None for no heading.
-        list_id, list_level: the numbering it takes part in.
+        heading_level: 1-6; None if it isn't a heading.
+        list_id, list_level: its numbering.
     """
 
     heading_level: int | None = None
@@ -336,7 +336,7 @@ class _Styles:
     """The paragraph styles of one document."""
 
     def __init__(self, styles: Any | None) -> None:
-        """`styles` is the root of styles.xml; None when the document has none."""
+        """Index the styles; `styles` is the root of styles.xml, or None if the document has none."""
         found = () if styles is None else styles.findall(f"{WORD}style")
         self._styles = {style.get(f"{WORD}styleId"): style for style in found}
         self._default = next(
@@ -349,7 +349,7 @@ class _Styles:
         )
 
     def shape(self, paragraph: Any) -> _ParagraphShape:
-        """What the paragraph's own properties say, else those of its style and the styles it is based on."""
+        """Return the paragraph's role from its own properties, then its style, then the style's ancestors."""
         own = paragraph.find(f"{WORD}pPr")
         chain = self._chain(_value(own, "pStyle") or self._default)
         names = [_value(style, "name") or "" for style in chain]
@@ -387,7 +387,7 @@ def _first(properties: list[Any], name: str) -> str | None:
 
 
 def _value(element: Any | None, name: str, default: str | None = None) -> str | None:
-    """The `val` of a child; `default` if the child has none, None if there is no child."""
+    """Return the `val` of a child: `default` if the child has none, None if there is no child."""
     found = None if element is None else element.find(f"{WORD}{name}")
     return None if found is None else found.get(f"{WORD}val", default)
 
@@ -401,22 +401,22 @@ class _Level:
 
 @dataclass
 class _List:
-    """An abstract list: its levels, and where it has come to."""
+    """An abstract list with its levels and current counters."""
 
     levels: dict[int, _Level]
     counts: dict[int, int] = field(default_factory=dict)
 
 
 class _Numbering:
-    """The numbers and bullets that Word draws before paragraphs, which stand nowhere in their text.
+    """Generator of the numbers and bullets that Word computes and doesn't store in the text.
 
-    Counts along: ask for each paragraph once, in document order. Rules of ECMA-376 part 1, 17.9: a paragraph
-    names a list (numId) and a level (ilvl); the list names an abstract one with a format for each level;
-    deeper levels start again after a higher one.
+    Stateful: call it once per paragraph, in document order. Rules of ECMA-376 part 1, 17.9: a paragraph names
+    a list (numId) and a level (ilvl); the list names an abstract list with a format for each level; deeper
+    levels restart after a higher one.
     """
 
     def __init__(self, numbering: Any | None) -> None:
-        """`numbering` is the root of numbering.xml; None when the document has none."""
+        """Index the lists; `numbering` is the root of numbering.xml, or None if the document has none."""
         self._lists: dict[str, _List] = {}
         if numbering is None:
             return
@@ -432,7 +432,7 @@ class _Numbering:
                 _number(override.get(f"{WORD}ilvl")): _number(_value(override, "startOverride") or "1")
                 for override in element.findall(f"{WORD}lvlOverride")
             }
-            if starts:  # a list that starts again counts for itself
+            if starts:  # a restarted list has separate counters
                 levels = known.levels
                 known = _List(
                     {key: replace(level, start=starts.get(key, level.start)) for key, level in levels.items()}
@@ -440,7 +440,7 @@ class _Numbering:
             self._lists[element.get(f"{WORD}numId")] = known
 
     def mark(self, list_id: str, level: int) -> str | None:
-        """The next mark: "-" for a bullet, "2.1." for a number; None when the paragraph is in no list."""
+        """Return the next mark: "-" for a bullet, "2.1." for a number, None outside lists."""
         known = self._lists.get(list_id)
         if known is None:
             return None
@@ -475,7 +475,7 @@ def _number(text: str | None) -> int:
 
 
 def numeral(number: int, style: str) -> str:
-    """A number as Word writes it in one of its styles; unknown styles are decimal."""
+    """Format a number in one of Word's numbering styles. Unknown styles are decimal."""
     text = f"{number:02d}" if style == "decimalZero" else str(number)
     if style in ("lowerLetter", "upperLetter") and number > 0:
         text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)

@@ -1,4 +1,4 @@
-"""Mail (RFC 5322): its subject as heading, who wrote to whom and when, its body. Nothing is fetched."""
+"""Parser for mail (RFC 5322): subject as heading, sender, recipients, date and body. Fetches nothing."""
 
 from email import policy
 from email.errors import MessageError
@@ -14,15 +14,15 @@ from shared.platform.errors import BadDocumentError
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _NECESSARY = ("From", "To", "Date", "Subject", "Message-ID", "Received", "MIME-Version")
-# What the standard library's header parser raises on malformed headers, in addition to its own errors.
+# Raised by the standard library on malformed headers, in addition to its documented errors.
 _HEADER_ERRORS = (MessageError, ValueError, IndexError, AttributeError, TypeError, LookupError)
 
 
 def parse_eml(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
-    """The mail's head and body; attachments are named in a warning.
+    """Parse a mail's headers and body. Attachments are only listed in a warning.
 
     Raises:
-        BadDocumentError: the content is no mail.
+        BadDocumentError: not a mail.
     """
     with path.open("rb") as file:
         message = BytesParser(EmailMessage, policy=policy.default).parse(file)
@@ -47,7 +47,7 @@ def parse_eml(path: Path, _context: ParseContext | None = None) -> ParsedDocumen
 
 
 def _body(message: EmailMessage) -> tuple[Element, ...]:
-    """HTML before plain text: it has the lists and tables."""
+    """Return the elements of the body, HTML preferred for its lists and tables."""
     for kind in ("html", "plain"):
         part = message.get_body(preferencelist=(kind,))
         text = _content(part) if isinstance(part, EmailMessage) else ""
@@ -60,14 +60,14 @@ def _body(message: EmailMessage) -> tuple[Element, ...]:
 def _content(part: EmailMessage) -> str:
     try:
         content = part.get_content()
-    except (LookupError, ValueError):  # a character set that nobody knows, or a broken encoding
+    except (LookupError, ValueError):  # unknown character set or broken encoding
         payload = part.get_payload(decode=True)
         content = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
     return content.replace("\r\n", "\n") if isinstance(content, str) else ""
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    """The header on one line, decoded; "" when it is absent or malformed beyond reading."""
+    """Return a decoded header on one line; "" if it is missing or too malformed to read."""
     try:
         return " ".join(str(message.get(name, "")).split())
     except _HEADER_ERRORS:

@@ -1,4 +1,4 @@
-"""HTML: what a browser would show, in order. Nothing is fetched: pictures, frames and styles stay links."""
+"""Parser for HTML: the content that a browser shows, in order. Linked pictures and styles are not fetched."""
 
 import base64
 import binascii
@@ -21,19 +21,19 @@ _NEVER_SHOWN = frozenset(
 )
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _MAX_COLUMN_SPAN = 100
-_MAX_ROW_SPAN = 1000  # browsers take more; a file that says so means to do harm
+_MAX_ROW_SPAN = 1000  # browsers accept more; a larger value suggests an attack
 _SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _CELLS = frozenset(("td", "th"))
 _MAX_DEPTH = 200
-_MAX_NESTED = 1000  # a page of people has tens; browsers stop at 512
+_MAX_NESTED = 1000  # normal pages have tens; browsers stop at 512
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>?")
-# Elements that don't add to the depth: those without an end tag, or whose end tag may be left out.
+# Elements that don't add to the depth, because their end tag is missing or optional.
 _UNNESTED = frozenset(
     "a area base body br circle col colgroup dd dt ellipse embed g head hr html image img input li line link "
     "meta nobr optgroup option p param path polygon polyline rect rp rt source stop tbody td tfoot th thead "
     "tr track use wbr".split()
 )
-# What surrounds the text of a page, by the names that its parts bear: exact ones, and words for consent.
+# Class names and ids of content around the main text: exact names, and words for consent banners.
 _SURROUNDINGS = frozenset(
     "footer site-footer page-footer global-footer nav navbar navigation site-nav main-nav main-menu mainmenu "
     "topbar breadcrumb breadcrumbs share-buttons share-bar social-links social-share related-articles "
@@ -44,9 +44,9 @@ _CONSENT = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
 _SURROUNDING_ROLES = frozenset(("contentinfo", "search", "banner", "dialog", "alertdialog"))
 _SURROUNDING_TAGS = frozenset(("footer", "header", "aside", "dialog"))
 _TEXT_PARTS = frozenset(("main", "article"))
-_MOST_SURROUNDING = 0.5  # of a page's text: more is the text itself
+_MOST_SURROUNDING = 0.5  # of a page's text; a larger part is the main text
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-# Elements within a line; the words in those of the first kind are joined to the words around them.
+# Inline elements. Text in the first kind joins adjacent words without a blank.
 _JOINED = frozenset(
     "a abbr b bdi bdo cite code em font i ins kbd mark q s small span strong sub sup u var wbr".split()
 )
@@ -60,9 +60,9 @@ _DATA_URI = re.compile(r"\s*data:image/[\w.+-]+;base64,(.+)", re.DOTALL | re.IGN
 
 
 def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Headings, paragraphs, list items, tables and code; without scripts and what is hidden.
+    """Parse visible headings, paragraphs, list items, tables and code.
 
-    Of what surrounds a page's text, navigation, cookie banners, site headers and footers are left out.
+    Scripts, navigation, cookie banners, and the site's header and footer are skipped.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -71,7 +71,7 @@ def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocumen
 
 
 def declared_text(path: Path, charset: str | None = None) -> str:
-    """The HTML in the encoding that `charset`, or else the page itself, declares.
+    """Decode HTML with `charset` or the encoding declared in the page.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -82,10 +82,10 @@ def declared_text(path: Path, charset: str | None = None) -> str:
 def parse_html_text(
     text: str, context: ParseContext | None = None, *, is_page: bool = False
 ) -> ParsedDocument:
-    """The same for HTML that is already text, such as the body of a mail.
+    """Parse HTML that is already decoded, such as the body of a mail.
 
     Args:
-        is_page: leave out what surrounds the text of a page.
+        is_page: skip navigation, banners and other content around the main text.
     """
     tree = LexborHTMLParser(flattened(text))
     title = tree.css_first("head > title")
@@ -99,7 +99,7 @@ def parse_html_text(
 
 
 def flattened(text: str) -> str:
-    """The page without the tags that are nested too deep: the library takes quadratic time for them."""
+    """Remove tags that are nested too deeply, for which the library takes quadratic time."""
     depth = 0
 
     def kept(tag: re.Match[str]) -> str:
@@ -127,12 +127,15 @@ def _known_encoding(name: str | None) -> str | None:
         name = codecs.lookup(name or "").name
     except LookupError:
         return None
-    # Pages that say Latin-1 mean Windows-1252, as browsers know. Source: WHATWG Encoding, 4.2.
+    # Pages declared as Latin-1 use Windows-1252. Source: WHATWG Encoding, 4.2.
     return "cp1252" if name == "iso8859-1" else name
 
 
 def _is_shown(node: LexborNode) -> bool:
-    """False for scripts, navigation, controls, comments, and what is hidden by attribute or inline style."""
+    """Return False for scripts, navigation, controls, comments and hidden elements.
+
+    Style sheets are not evaluated; only attributes and inline styles hide an element.
+    """
     tag = node.tag or ""
     if tag in _NEVER_SHOWN or tag.startswith(("-comment", "!")):
         return False
@@ -148,7 +151,7 @@ def _is_shown(node: LexborNode) -> bool:
 
 
 def _is_layout(table: LexborNode) -> bool:
-    """Whether the table only places things: it says so, is one column wide, or holds other tables."""
+    """Return whether a table only arranges content: by role, with a single column, or with nested tables."""
     if table.attributes.get("role") in ("presentation", "none"):
         return True
     rows = [_children(row, _CELLS) for row in _rows(table)]
@@ -160,8 +163,8 @@ def _is_layout(table: LexborNode) -> bool:
 
 
 def _table_rows(table: LexborNode, repeats: Repeats) -> Iterator[list[str]]:
-    """The rows, top to bottom, header first where the page puts it."""
-    hanging: dict[int, tuple[int, str]] = {}  # column -> rows that a cell from above still covers, its text
+    """Yield the table's rows from top to bottom, with merged cells repeated."""
+    hanging: dict[int, tuple[int, str]] = {}  # column -> remaining rows of a cell from above, its text
     for row in _rows(table):
         cells: list[str] = []
         for cell in (*_children(row, _CELLS), None):  # None: the end of the row
@@ -180,7 +183,7 @@ def _table_rows(table: LexborNode, repeats: Repeats) -> Iterator[list[str]]:
 
 
 def _inline_text(node: LexborNode) -> str:
-    """All that a reader sees of a node, on one line; blocks in it are separated by blanks."""
+    """Return the visible text of a node on one line, with blanks between blocks."""
     return " ".join("".join(_pieces(node, 0)).split())
 
 
@@ -201,7 +204,7 @@ def _pieces(node: LexborNode, depth: int) -> Iterator[str]:
 
 
 def _rows(table: LexborNode) -> Iterator[LexborNode]:
-    """The table's own rows, not those of tables within it."""
+    """Yield the table's rows, without those of nested tables."""
     for child in table.iter():
         if not _is_shown(child):
             continue
@@ -221,21 +224,21 @@ def _span(cell: LexborNode, name: str, most: int) -> int:
 
 
 class _Walk:
-    """Collects running text until a block ends."""
+    """Traversal that collects running text until a block ends."""
 
     def __init__(self, context: ParseContext, *, is_page: bool) -> None:
         self.elements: list[Element] = []
-        self._surrounding_chars = 0.0  # at most, of a part that surrounds the text; 0 = all is text
+        self._surrounding_chars = 0.0  # maximum size of content around the main text; 0 = keep everything
         self._is_page = is_page
         self._has_text_part = False
-        self._text_parts = 0  # that are open
+        self._text_parts = 0  # open ones
         self._context = context
         self._running: list[str] = []
         self._lists: list[_OpenList] = []
         self._repeats = Repeats()
 
     def read(self, body: LexborNode) -> list[Element]:
-        """The elements of a page's body, in order; pictures are those that stand in the page itself."""
+        """Return the elements of the body in order. Only pictures embedded in the page are included."""
         if self._is_page:
             self._surrounding_chars = _MOST_SURROUNDING * len(body.text())
             self._has_text_part = body.css_first("main, article") is not None
@@ -251,7 +254,7 @@ class _Walk:
             child = child.next
 
     def _end_block(self) -> None:
-        """Make an element of the running text, if there is any."""
+        """Flush the collected text into an element, if there is any."""
         text = folded_lines("".join(self._running))
         self._running.clear()
         if text and self._lists:
@@ -262,7 +265,7 @@ class _Walk:
     def _read(self, node: LexborNode, depth: int) -> None:
         tag = node.tag or ""
         if tag == "-text":
-            # Line ends of the source are blanks; those of <br> are put in below.
+            # Line ends in the source become blanks; <br> adds line ends below.
             self._running.append(re.sub(r"\s+", " ", node.text_content or ""))
         elif not _is_shown(node):
             return
@@ -302,7 +305,7 @@ class _Walk:
             self._text_parts -= tag in _TEXT_PARTS
 
     def _surrounds(self, node: LexborNode, tag: str) -> bool:
-        """Whether a part of a page only surrounds its text, by tag, role or name; a title never does."""
+        """Return whether a node is outside the main text, by tag, role or name. Titles never are."""
         if not self._surrounding_chars:
             return False
         attributes = node.attributes
@@ -328,7 +331,7 @@ class _Walk:
         self.elements += table_elements(_table_rows(table, self._repeats))
 
     def _picture(self, image: LexborNode) -> None:
-        """A picture that stands in the page itself; addresses are never fetched."""
+        """Add a picture that is embedded as a data URL. Other URLs are never fetched."""
         data = _DATA_URI.match(image.attributes.get("src") or "")
         if data is not None:
             with suppress(binascii.Error):
@@ -337,7 +340,7 @@ class _Walk:
 
 
 class _OpenList:
-    """A list that is open, and the mark that its next paragraph begins with: only an item's first has one."""
+    """An open list and the mark for its next paragraph; only an item's first paragraph has a mark."""
 
     def __init__(self, node: LexborNode, depth: int) -> None:
         start = node.attributes.get("start") or ""
@@ -347,7 +350,7 @@ class _OpenList:
         self._mark = self._indent
 
     def next_item(self, *, is_detail: bool) -> None:
-        if is_detail:  # the explanation of a term
+        if is_detail:  # definition of a term
             self._mark = f"{self._indent}  - "
             return
         self._mark = f"{self._indent}{self._number}. " if self._ordered else f"{self._indent}- "

@@ -1,4 +1,4 @@
-"""Pictures: a figure on page 1, and the words in it where text recognition is installed."""
+"""Parser for picture files: a figure per page, and its text if text recognition is installed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,10 +19,10 @@ MAX_FRAMES = 500  # pages of a TIFF
 def parse_image(
     path: Path, context: ParseContext | None = None, found: FoundOnPage | None = None
 ) -> ParsedDocument:
-    """A figure for each page (a TIFF may hold several), then what was `found` on it, else the words in it.
+    """Parse each page as a figure (TIFF files may have several), followed by `found` or the recognised text.
 
     Raises:
-        BadDocumentError: no picture, damaged, or too large to decode.
+        BadDocumentError: not a picture, damaged, or too large to decode.
     """
     with open_picture(path) as picture:
         return _parse(picture, context or ParseContext(), found)
@@ -62,7 +62,7 @@ def _parse(picture: Image, context: ParseContext, found: FoundOnPage | None) -> 
 def _page(
     picture: Image, page_number: int, context: ParseContext, found: FoundOnPage | None
 ) -> Iterator[Element]:
-    """The figure, then the words in it."""
+    """Yield the figure and then its text."""
     upright = decoded(picture)
     if found is not None:
         words = found(page_number)

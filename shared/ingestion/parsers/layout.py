@@ -1,6 +1,6 @@
-"""A layout that a parser service found, as a parsed document. The figures are cut out here, from the file.
+"""Conversion of a parser service's layout to a parsed document. Figures are cropped from the original file.
 
-Runs in the worker process. Of a picture file the whole page is the figure, as without a service.
+Runs in the worker process. For a picture file, the whole page is the figure, as without a service.
 """
 
 from collections import defaultdict
@@ -21,17 +21,17 @@ from shared.ingestion.parsers.pdf_lines import paragraph_element
 from shared.ingestion.parsers.pdfium_page import drawn
 from shared.ingestion.parsers.tables import table_elements
 
-_DPI = 150  # as figures that our own parser finds
+_DPI = 150  # the same as in the built-in PDF parser
 _MAX_SIDE_PX = 2000
 
 Cut = Callable[[LayoutPiece], "Image | None"]
 
 
 def parse_pdf_layout(path: Path, layout: Layout, context: ParseContext) -> ParsedDocument | None:
-    """The PDF by its layout; None when the service read fewer pages than there are.
+    """Convert a PDF's layout. Returns None if the service read fewer pages than the file has.
 
     Raises:
-        BadDocumentError: encrypted, damaged beyond reading, or without pages.
+        BadDocumentError: encrypted, too damaged to read, or without pages.
     """
     with closing(open_pdf(path)) as document:
         if layout.page_count < len(document):
@@ -46,9 +46,9 @@ def parse_pdf_layout(path: Path, layout: Layout, context: ParseContext) -> Parse
 
 
 def cut_figure(document: Any, piece: LayoutPiece) -> Image | None:
-    """What the piece's area shows; None when it has none, or the page cannot be drawn.
+    """Crop the piece's area from its page. Returns None without an area or if the page cannot be rendered.
 
-    The page is turned as its reader sees it, and services measure it so, too.
+    The page is rotated as a viewer shows it, which is also how services measure it.
     """
     number, area = piece.page_number, piece.area
     if area is None or number is None or not 1 <= number <= len(document):
@@ -70,10 +70,12 @@ def _clipped(share: float) -> float:
 
 
 def parse_image_layout(path: Path, layout: Layout, context: ParseContext) -> ParsedDocument | None:
-    """The picture, and after the figure of each page what the service found on it; None as above.
+    """Convert a picture's layout: each page's figure, then the elements that the service found on it.
+
+    Returns None if the service read fewer pages than the file has.
 
     Raises:
-        BadDocumentError: no picture, damaged, or too large to decode.
+        BadDocumentError: not a picture, damaged, or too large to decode.
     """
     by_page: dict[int, list[LayoutPiece]] = defaultdict(list)
     for piece in layout.pieces:
@@ -86,7 +88,7 @@ def parse_image_layout(path: Path, layout: Layout, context: ParseContext) -> Par
 
 
 def layout_elements(pieces: Sequence[LayoutPiece], cut: Cut, context: ParseContext) -> Iterator[Element]:
-    """The elements that the pieces become; figures that cannot be cut out, and decorations, are left out."""
+    """Yield the elements for the pieces, without decorations and figures that cannot be cropped."""
     for piece in pieces:
         if piece.kind == "table":
             yield from table_elements(piece.rows, piece.page_number)

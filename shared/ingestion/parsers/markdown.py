@@ -1,4 +1,4 @@
-"""Markdown (CommonMark with tables): its own structure is the document's."""
+"""Parser for Markdown (CommonMark with tables)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ from shared.ingestion.parsers.text import read_text
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
-# What is never closed goes to the end, as in a browser; and each sign is looked at once.
+# An unclosed comment extends to the end, as in browsers. The pattern takes linear time.
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 
 
 def parse_markdown(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
-    """Headings, paragraphs, list items, tables and code, in order. Title and author from the front matter.
+    """Parse headings, paragraphs, list items, tables and code. Title and author come from the front matter.
 
     Raises:
         BadDocumentError: the file is not text.
@@ -44,8 +44,8 @@ class _List:
     """An open list.
 
     Attributes:
-        number: of its next item; None for bullets.
-        mark: what its next paragraph begins with: only the first one of an item has a number or a bullet.
+        number: number of the next item; None for bullets.
+        mark: prefix of the next paragraph; only an item's first paragraph has a number or bullet.
     """
 
     number: int | None
@@ -54,7 +54,7 @@ class _List:
 
 def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
     lists: list[_List] = []
-    rows: list[list[str]] = []  # of the open table
+    rows: list[list[str]] = []  # of the current table
     for opening, token in zip([None, *tokens], tokens, strict=False):
         _follow_lists(token, lists)
         if token.type == "tr_open":
@@ -73,7 +73,7 @@ def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
 
 
 def _follow_lists(token: Token, lists: list[_List]) -> None:
-    """Keep `lists` the stack of the lists that are open at this token."""
+    """Update the stack of open lists for this token."""
     if token.type == "bullet_list_open":
         lists.append(_List(None))
     elif token.type == "ordered_list_open":
@@ -97,7 +97,7 @@ def _leaf(opening: Token | None, text: str, lists: Sequence[_List]) -> Element:
 
 
 def _visible_text(token: Token) -> str:
-    """The text as a reader sees it: no marks of emphasis, no link targets, images by their description."""
+    """Return the rendered text without emphasis marks and link targets. Images become their description."""
     if token.type == "html_block":
         return " ".join(_TAG.sub(" ", _HIDDEN.sub(" ", token.content)).split())
     parts = []

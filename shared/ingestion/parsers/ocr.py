@@ -1,6 +1,6 @@
-"""Text recognition by Tesseract: the words of a picture, and where they stand.
+"""Text recognition by Tesseract, with the positions of words.
 
-Tesseract answers with a table of words. Source: TessBaseAPI::GetTSVText, twelve columns.
+Tesseract returns a table of words. Source: TessBaseAPI::GetTSVText, twelve columns.
 """
 
 import time
@@ -24,18 +24,18 @@ from shared.ingestion.parsers.pdf_tables import Table, place_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 from shared.ingestion.parsers.tesseract import Engines, Problem
 
-_MIN_CONFIDENCE = 40.0  # of 100, of a line's words on average: below are stains, photos, handwriting
-_LABEL_GAP = 0.9  # of a word's height: further apart, words are different labels
-_TALL, _SURE_CONFIDENCE = 2.0, 85.0  # of the usual height: a drawing is read as such a word, but not surely
-_MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # upside down they have 20-45, the right way up 85-96
+_MIN_CONFIDENCE = 40.0  # of 100, mean of a line's words; stains, photos and handwriting are below
+_LABEL_GAP = 0.9  # of a word's height; words further apart are separate labels
+_TALL, _SURE_CONFIDENCE = 2.0, 85.0  # of the usual height; drawings misread as tall words have low confidence
+_MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # pages have 20-45 upside down and 85-96 upright
 _WORD_LEVEL = "5"  # page, block, paragraph, line, word
 _COLUMNS = 12
-DPI = 200  # below 150 small print is lost; above 200 it reads no better and takes longer (unmeasured here)
+DPI = 200  # below 150 small print is lost; above 200 is slower without benefit (unmeasured)
 PICTURE_TIMEOUT_S = 60.0  # a scanned page takes 1 to 4 s
-_QUARTERS = (2, 1, 3)  # by which a page is turned when it cannot be made out; most often upside down
+_QUARTERS = (2, 1, 3)  # rotations tried on an illegible page; upside down is most common
 _AT_ONCE = 2
-_WAITING = 4  # pictures that may wait for their turn: a page takes 4 MB
-_MAX_SIDE_PX = 4000  # an A4 page at 300 dpi has 3,508
+_WAITING = 4  # pictures in the queue; a page takes 4 MB
+_MAX_SIDE_PX = 4000  # A4 at 300 dpi is 3,508 pixels high
 
 
 Rows = tuple[tuple[str, ...], ...]
@@ -44,7 +44,7 @@ Rows = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class RecognisedLine:
-    """A line that was read well enough, and its bounds."""
+    """A line recognised with sufficient confidence, and its bounds."""
 
     text: str
     box: Box
@@ -52,16 +52,16 @@ class RecognisedLine:
 
 @dataclass(frozen=True)
 class Recognised:
-    """What stands in a picture.
+    """The text recognised in a picture.
 
     Attributes:
-        text: a line per line, a blank line between paragraphs; lines that are not sure are left out.
-        parts: the same with rows of figures as tables: paragraphs and the rows of tables, from the top.
-        labels: the same of a drawing: words that stand apart are paragraphs of their own, as labels are.
-        lines: those of the text.
-        words: bounds of every word, also of those that are not sure.
+        text: lines, with a blank line between paragraphs and without doubtful lines.
+        parts: paragraphs and tables from the top, where a table replaces rows of numbers.
+        labels: the text read as a drawing, where words that are far apart form separate paragraphs.
+        lines: the lines of `text`.
+        words: bounds of all words, including doubtful ones.
         size: width and height of the picture that was read, in pixels.
-        confidence: 0-100, of the words on average; 0 when there are none.
+        confidence: mean of the words, 0-100; 0 if there are none.
     """
 
     text: str
@@ -74,11 +74,13 @@ class Recognised:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether there are words that cannot be made out, as on a page that lies the wrong way up."""
+        """Whether words are illegible, as on a page scanned upside down."""
         return len(self.words) >= _MIN_WORDS and self.confidence < _CLEAR_CONFIDENCE
 
     def turned_back(self, quarters: int) -> Self:
-        """As it stands in a picture that was turned anticlockwise by so many quarters before it was read."""
+        """Undo the rotation of a picture that was turned anticlockwise by this many
+        quarters before reading.
+        """
         width, height = self.size if quarters == 2 else self.size[::-1]
         return replace(
             self,
@@ -92,7 +94,7 @@ class Recognised:
 
 @dataclass(frozen=True)
 class _Word:
-    """A row of the table: its place in the page's order, how sure it is (0-100), its letters, its bounds."""
+    """A row of the table: its position in reading order, confidence (0-100), text and bounds."""
 
     block: tuple[str, str]
     line: str
@@ -106,7 +108,7 @@ class _Word:
 
 
 def read_table(table: str, size: tuple[int, int]) -> Recognised:
-    """The words of a table.
+    """Parse Tesseract's table of words.
 
     Args:
         size: width and height of the picture, in pixels.
@@ -129,7 +131,7 @@ def read_table(table: str, size: tuple[int, int]) -> Recognised:
 
 
 def _parts(paragraphs: Sequence[Sequence[Line]]) -> Iterator[str | Rows]:
-    """Yield the text of each paragraph, and each table in place of its first words."""
+    """Yield the text of each paragraph, and each table at the position of its first words."""
     tables = list(unruled_tables([line for paragraph in paragraphs for line in paragraph]))
     placed: list[Table] = []
     for paragraph in paragraphs:
@@ -142,7 +144,7 @@ def _parts(paragraphs: Sequence[Sequence[Line]]) -> Iterator[str | Rows]:
 
 
 def _placed(line: Sequence[_Word]) -> Line:
-    """Return a line in points; its words are as high as the line, since boxes of words end with their ink."""
+    """Convert a line to points. Words get the height of the line, since their boxes end with their ink."""
     scale = 72 / DPI
     _, top, _, bottom = _line(line).box
     words = [
@@ -153,9 +155,9 @@ def _placed(line: Sequence[_Word]) -> Line:
 
 
 def _labels(words: Sequence[_Word]) -> Iterator[str]:
-    """The words of a drawing, a text for each label: nobody reads on from one box to the next.
+    """Yield the labels of a drawing. Texts in separate boxes are not joined.
 
-    A number belongs to its row, however far it stands.
+    A number stays with its row at any distance.
     """
     usual = median(word.height for word in words) if words else 0
     sure = [
@@ -238,11 +240,11 @@ _REASONS: dict[Problem, str] = {
 
 @dataclass
 class TextRecognition:
-    """Reads the pictures of one document.
+    """Text recognition for the pictures of one document.
 
     Attributes:
-        budget_s: seconds from the first picture on, for all of them; 0 = none is read.
-        languages: a folder of Tesseract's language data; None = what is installed with the app.
+        budget_s: time limit for all pictures, in seconds from the first one; 0 disables recognition.
+        languages: folder with Tesseract language data; None = the installed data.
     """
 
     budget_s: float = 0
@@ -255,23 +257,23 @@ class TextRecognition:
 
     @property
     def is_available(self) -> bool:
-        """Whether pictures can be read at all."""
+        """Whether pictures can be read."""
         return self.budget_s > 0 and tesseract.is_installed(self.languages)
 
     @property
     def has_failed(self) -> bool:
-        """Whether a picture was not read, or none can be."""
+        """Whether a picture was not read, or recognition is unavailable."""
         return not self.is_available or self._problem is not None
 
     @property
     def unread_reason(self) -> str:
-        """Why pictures were not read, and what to do; the first reason that was met."""
+        """The first reason why a picture was not read, and how to fix it."""
         if self.budget_s <= 0:
             return _REASONS["off"]
         return _REASONS["missing" if not self.is_available else self._problem or "failed"]
 
     def submit(self, picture: Image) -> "Future[Recognised | None]":
-        """Start to read a picture; the result is None if that failed. Waits for room."""
+        """Start to read a picture; blocks while the queue is full. The result is None if reading failed."""
         if self._ends_at is None:
             self._ends_at = time.monotonic() + self.budget_s
             self._engines = tesseract.open_engines(self.languages)
@@ -283,23 +285,23 @@ class TextRecognition:
         return future
 
     def read(self, picture: Image) -> tuple[str | Rows, ...]:
-        """Return the paragraphs and tables of a picture; nothing if it was not read."""
+        """Return the paragraphs and tables of a picture; empty if it was not read."""
         recognised = self.submit(picture).result() if self.is_available else None
         return recognised.parts if recognised is not None else ()
 
     def read_labels(self, drawing: Image) -> str:
-        """Return the words of a drawing, as `Recognised.labels`; "" when it was not read."""
+        """Return the words of a drawing, as in `Recognised.labels`; "" if it was not read."""
         recognised = self.submit(drawing).result() if self.is_available else None
         return recognised.labels if recognised is not None else ""
 
     def close(self) -> None:
-        """Give up what has not begun, and wait for the rest."""
+        """Cancel pictures in the queue and wait for those in progress."""
         self._pool.shutdown(cancel_futures=True)
         if self._engines is not None:
             self._engines.close()
 
     def _read(self, grey: Image) -> Recognised | None:
-        """Read a picture whichever way up it lies."""
+        """Read a picture in any orientation."""
         best = self._read_upright(grey)
         for quarters in _QUARTERS:
             if best is None or not best.is_doubtful:

@@ -1,6 +1,6 @@
-"""Office packages: opened safely, and what is drawn in Word and PowerPoint files: charts, diagrams, pictures.
+"""Safe opening of Office packages, and the charts, diagrams and pictures in Word and PowerPoint files.
 
-Pictures are read where they are placed. Linked ones are never fetched.
+Pictures are read where they are placed. Linked pictures are never fetched.
 """
 
 import io
@@ -24,12 +24,12 @@ from shared.platform.errors import BadDocumentError
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED_BYTES = 1 << 30
-MAX_RATIO = 200  # of all entries together; a sheet of equal rows reaches about 60
-_RATIO_COUNTS_FROM_BYTES = 50 << 20  # below, nothing can be harmed
+MAX_RATIO = 200  # over all entries; a sheet of identical rows reaches about 60
+_RATIO_COUNTS_FROM_BYTES = 50 << 20  # smaller archives are harmless
 _ENCRYPTED = 1  # bit 0 of an entry's flags, APPNOTE.TXT 4.4.4
 _PROLOGUE_BYTES = 4096
 
-# ECMA-376 part 2, 8.1.4: a part shall hold no document type declaration; entities come with one.
+# ECMA-376 part 2, 8.1.4 forbids document type declarations, which define entities.
 _DOCTYPES = tuple("<!DOCTYPE".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
 
 Opened = TypeVar("Opened")
@@ -59,8 +59,8 @@ class OfficeKind:
     """A kind of package.
 
     Attributes:
-        main_type: the content type of the main part that the library accepts.
-        variant: finds any of the kind's main types: macro-enabled, template, slide show.
+        main_type: content type of the main part that the library accepts.
+        variant: pattern for all main types of the kind: macro-enabled, template, slide show.
     """
 
     name: str
@@ -83,12 +83,12 @@ EXCEL = _kind("an Excel workbook", "spreadsheetml", "sheet", "excel")
 def open_office(
     path: Path, kind: OfficeKind, opener: Callable[[IO[bytes]], Opened]
 ) -> Iterator[tuple[Opened, tuple[str, ...]]]:
-    """What the library's `opener` makes of the package, and warnings.
+    """Open a package with the library's `opener` and yield its result with warnings.
 
-    The file is open as long as the context is: libraries read on from it.
+    The file stays open within the context, since libraries read it lazily.
 
     Raises:
-        BadDocumentError: no package, one of another kind, a bomb, or damaged.
+        BadDocumentError: not a package, of another kind, a decompression bomb, or damaged.
     """
     check_zip(path)
     try:
@@ -101,7 +101,7 @@ def open_office(
             is_plain = types == {kind.main_type} and not is_strict
             try:
                 opened = opener(files.enter_context(path.open("rb") if is_plain else _rewritten(path, kind)))
-            except KeyError:  # a relationship leads to a part that is missing
+            except KeyError:  # a relationship's target is missing
                 opened = opener(files.enter_context(_rewritten(path, kind)))
             yield opened, (_MACRO_WARNING,) if has_macros else ()
     except (*PART_ERRORS, EOFError) as error:
@@ -112,10 +112,10 @@ def open_office(
 
 
 def check_zip(path: Path) -> None:
-    """Let only a harmless archive pass.
+    """Reject harmful archives.
 
     Raises:
-        BadDocumentError: damaged, encrypted, a bomb, or with entities in its XML.
+        BadDocumentError: damaged, encrypted, a decompression bomb, or with entities in its XML.
     """
     try:
         with ZipFile(path) as archive:
@@ -156,7 +156,7 @@ def _check_prologue(prologue: bytes) -> None:
 
 
 def title_and_author(document: Any) -> tuple[str | None, str | None]:
-    """From the core properties of python-docx or python-pptx; damaged ones count as none."""
+    """Return title and author from the core properties of python-docx or python-pptx; None if damaged."""
     try:
         properties = document.core_properties
         return meaningful_title(properties.title), meaningful_author(properties.author)
@@ -165,7 +165,7 @@ def title_and_author(document: Any) -> tuple[str | None, str | None]:
 
 
 def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
-    """The content types of the package's main part; there is at least one."""
+    """Return the content types of the package's main part; never empty."""
     types = archive.read(_CONTENT_TYPES) if _CONTENT_TYPES in archive.namelist() else b""
     if found := set(kind.variant.findall(types)):
         return found
@@ -178,7 +178,9 @@ def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
 
 
 def _rewritten(path: Path, kind: OfficeKind) -> IO[bytes]:
-    """A copy in memory: transitional names, a plain main type, no relationships that lead nowhere."""
+    """Copy the package in memory with transitional names, the plain main type and no
+    dangling relationships.
+    """
     copy = io.BytesIO()
     with ZipFile(path) as source, ZipFile(copy, "w", ZIP_DEFLATED, compresslevel=1) as target:
         names = set(source.namelist())
@@ -198,7 +200,7 @@ def _rewritten(path: Path, kind: OfficeKind) -> IO[bytes]:
 
 
 def _without_dangling(content: bytes, name: str, names: set[str]) -> bytes:
-    folder = posixpath.dirname(posixpath.dirname(name))  # word/_rels/document.xml.rels speaks for word/
+    folder = posixpath.dirname(posixpath.dirname(name))  # word/_rels/document.xml.rels applies to word/
 
     def kept(match: re.Match[str]) -> str:
         target = _TARGET.search(match[0])
@@ -215,18 +217,18 @@ DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_NAMED = ("docPr", "cNvPr")  # elements that carry a drawing's alternative text
-_MAX_POINTS = 10_000  # of a series; a chart with more is a cloud, and its table is elsewhere
+_NAMED = ("docPr", "cNvPr")  # elements with a drawing's alternative text
+_MAX_POINTS = 10_000  # per series; larger charts are scatter plots, useless as tables
 
 
 def drawn_elements(
     drawing: Any, part: Any, context: ParseContext, page_number: int | None = None
 ) -> Iterator[Element]:
-    """Title and table of each chart, the words of each diagram, and the pictures with the words in them.
+    """Yield the title and table of each chart, the words of each diagram, and pictures with their text.
 
     Args:
-        drawing: an lxml element that holds references.
-        part: the part of python-docx or python-pptx whose relationships they are.
+        drawing: an lxml element with references.
+        part: the python-docx or python-pptx part that resolves the references.
     """
     for root in _roots(drawing, part, f"{CHART}chart", "id"):
         yield from _chart(root, page_number)
@@ -236,14 +238,14 @@ def drawn_elements(
                 yield Element(kind="list_item", text=f"- {text}", page_number=page_number)
     for blip in drawing.iter(f"{DRAWING}blip"):
         if any(above.tag == f"{_COMPATIBILITY}Fallback" for above in blip.iterancestors()):
-            continue  # a second copy, for old readers
+            continue  # duplicate for old readers
         content = _content(part, blip.get(f"{_RELATIONSHIPS}embed"))
         if content:
             yield from embedded_figures(content, _alternative_text(blip, drawing), context, page_number)
 
 
 def _content(part: Any, relationship_id: str | None) -> bytes | None:
-    """The bytes that a relationship leads to; None when it leads nowhere or outside."""
+    """Return the bytes of a relationship's target; None if it is missing or external."""
     relationship = part.rels.get(relationship_id) if relationship_id else None
     if relationship is None or relationship.is_external:
         return None
@@ -252,7 +254,7 @@ def _content(part: Any, relationship_id: str | None) -> bytes | None:
 
 
 def _roots(drawing: Any, part: Any, tag: str, attribute: str) -> Iterator[Any]:
-    """The XML that references lead to; those that lead nowhere or to something else are left out."""
+    """Yield the XML roots of references. Missing targets and other content are skipped."""
     for reference in drawing.iter(tag):
         content = _content(part, reference.get(f"{_RELATIONSHIPS}{attribute}"))
         with suppress(SyntaxError):
@@ -277,7 +279,7 @@ def _chart(root: Any, page_number: int | None) -> Iterator[Element]:
 
 
 def _points(series: Any, *names: str) -> dict[int, str]:
-    """Index -> value of a series' categories or values, as they were when the file was saved."""
+    """Map index to value for a series' categories or values, as cached when the file was saved."""
     for name in names:
         found = series.find(f"{CHART}{name}")
         if found is not None:
@@ -287,7 +289,7 @@ def _points(series: Any, *names: str) -> dict[int, str]:
 
 
 def _value(text: str) -> str:
-    """A number without the noise of its binary form."""
+    """Format a number without binary rounding noise."""
     try:
         return f"{float(text):.12g}"
     except ValueError:

@@ -1,4 +1,7 @@
-"""PowerPoint: a slide is a page, its title a heading. Shapes from top to bottom, then from left to right."""
+"""Parser for PowerPoint: a slide becomes a page and its title a heading.
+
+Shapes are read from top to bottom, then from left to right.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,13 +23,13 @@ from shared.ingestion.parsers.office import (
 )
 from shared.ingestion.parsers.tables import Repeats, table_elements
 
-_BANDS = 20  # shapes whose tops lie within a twentieth of the slide stand side by side
+_BANDS = 20  # per slide; shapes whose tops are in the same band form a row
 _BULLETED = frozenset(("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"))
 _FURNITURE = frozenset(("DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"))
 
 
 def parse_pptx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Titles, texts, lists, tables, the figures of charts, and the speaker's notes of each slide.
+    """Parse titles, texts, lists, tables, chart data and speaker notes.
 
     Raises:
         BadDocumentError: not a presentation, encrypted, damaged, or a decompression bomb.
@@ -45,7 +48,7 @@ def parse_pptx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
 
 
 def _elements(presentation: Slides, notes: list[str], context: ParseContext) -> list[Element]:
-    """The slides' elements; what was left out is added to `notes`."""
+    """Return the slides' elements. Warnings about skipped content are appended to `notes`."""
     elements: list[Element] = []
     band = max(int(presentation.slide_height or 0) // _BANDS, 1)
     for number, slide in enumerate(presentation.slides, start=1):
@@ -61,7 +64,7 @@ def _elements(presentation: Slides, notes: list[str], context: ParseContext) -> 
 
 @dataclass(frozen=True)
 class _Slide:
-    """Reads one slide. Shapes whose tops lie within a `band`, a height, stand side by side."""
+    """Reader for one slide. Shapes whose tops are in the same band of height `band` form a row."""
 
     slide: Any
     number: int
@@ -91,11 +94,11 @@ class _Slide:
             yield from table_elements(_rows(shape.table), self.number)
         elif shape.has_text_frame:
             yield from self._texts(shape)
-        if not hasattr(shape, "shapes"):  # of a group, each member has its own
+        if not hasattr(shape, "shapes"):  # in a group, each member has its own text
             yield from drawn_elements(shape.element, self.slide.part, self.context, self.number)
 
     def _texts(self, shape: Any) -> Iterator[Element]:
-        """A body's paragraphs are items of a list, those of other shapes lines of one text."""
+        """Yield list items for the paragraphs of a body placeholder, and one text for any other shape."""
         paragraphs = [
             (text, paragraph.level)
             for paragraph in shape.text_frame.paragraphs
@@ -118,7 +121,7 @@ class _Slide:
 
 
 def _placeholder(shape: Any) -> str | None:
-    """What the shape is in the slide's layout; None for a free one."""
+    """Return the shape's placeholder type; None if it is not a placeholder."""
     if not shape.is_placeholder:
         return None
     kind = shape.placeholder_format.type
@@ -126,7 +129,7 @@ def _placeholder(shape: Any) -> str | None:
 
 
 def _rows(table: Any) -> Iterator[list[str]]:
-    """Merged cells stand in every place that they cover."""
+    """Yield the rows' texts. Merged cells are repeated in every position that they cover."""
     repeats = Repeats()
     spanning: dict[tuple[int, int], str] = {}
     for row_number, row in enumerate(table.rows):

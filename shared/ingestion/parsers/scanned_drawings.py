@@ -1,8 +1,7 @@
-"""What is drawn on a scanned page beside its text: the page's ink without its words, in pieces.
+"""Detection of drawings on scanned pages: connected areas of ink outside the words.
 
-A scan is one picture, so the file says nothing of the figures in it. The words are known, from the text that
-a scanner wrote behind the picture or from recognition; what is left of the ink is drawings and the lines of
-tables.
+A scan is a single picture, so the PDF doesn't describe its figures. The positions of words are known from
+the scanner's hidden text layer or from text recognition; the remaining ink is drawings and table rules.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,24 +13,24 @@ from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings
 from shared.ingestion.parsers.pdf_geometry import Box, Region, pixels_of, region_of
 from shared.ingestion.parsers.pdfium_page import Sheet
 
-_SCALE = 2  # pixels a point: at one, thin lines are too pale
-_CELL_PX = 8  # the grain in which ink is looked for: 4 points
+_SCALE = 2  # pixels per point; at 1, thin lines are too pale
+_CELL_PX = 8  # cell size of the ink grid: 4 points
 _INK = 170  # of 255; scanned paper has 200 and more
-_MIN_CELL_INK = 16  # of 255 on average over a cell: four of its 64 pixels
-_REACH_CELLS = 5  # width of the filter that joins ink: 8 points on either side
-_MARGIN_SHARE = 0.02  # of the page: the shadow of the scanner's lid
+_MIN_CELL_INK = 16  # mean over a cell, of 255: four of its 64 pixels
+_REACH_CELLS = 5  # width of the filter that connects ink: 8 points on either side
+_MARGIN_SHARE = 0.02  # of the page; excludes the shadow of the scanner's lid
 _WORD_MARGIN_PX = 3
-_PAPER_SHARE = 0.5  # of the page has to be without ink: else the picture is a photo or a ground
+_PAPER_SHARE = 0.5  # of the page without ink; less means a photo or a background
 _MIN_SIDE_PT = 60.0
-_MIN_INK_SHARE = 0.02  # of the piece's cells: less is a frame, or a rule
-_MAX_TEXT_SHARE = 0.5  # of the area: lines of labels run across drawings, up to 0.45 on the pages looked at
+_MIN_INK_SHARE = 0.02  # of the piece's cells; less is a frame or a rule
+_MAX_TEXT_SHARE = 0.5  # of the area; labels cover up to 0.45 of a drawing in our samples
 _MIN_BORDERS, _BORDER_SHARE, _TABLE_TEXT_SHARE = 3, 0.75, 0.05
-_MAX_PIECES = 500  # more is noise: the page's figures are then left
+_MAX_PIECES = 500  # more is noise; the page then has no figures
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """Cells of ink that belong together; bounds in cells, right and lower one included."""
+    """Connected cells of ink. The bounds are in cells; right and bottom are inclusive."""
 
     left: int
     top: int
@@ -45,10 +44,10 @@ class _Piece:
 
 
 def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
-    """Return the drawings of a page that is one picture, each apart from the others, as pictures.
+    """Return the separate drawings of a scanned page, as pictures.
 
     Args:
-        words: places of everything that was read on the page, also of what was read badly.
+        words: bounds of all words on the page, including doubtful ones.
 
     Raises:
         pypdfium2.PdfiumError: the page cannot be rendered.
@@ -64,7 +63,7 @@ def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
         if piece.ink_count >= _MIN_INK_SHARE * piece.cell_count and not _is_text_or_table(ink, piece, boxes)
         for region in [scan.region(piece)]
     ]
-    # A pale photo falls into pieces, which lie within each other's bounds.
+    # A pale photo breaks into pieces with nested bounds.
     return [
         drawing
         for drawing in joined_drawings(drawings, 0.0)
@@ -73,7 +72,7 @@ def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
 
 
 class _Scan:
-    """A page as a picture, and the way between the two."""
+    """A rendered page with conversions between points and pixels."""
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
@@ -81,7 +80,7 @@ class _Scan:
         self._size = round(_SCALE * self._page.width), round(_SCALE * self._page.height)
 
     def ink(self) -> Image.Image:
-        """255 where there is ink, 0 on paper; the page's edges count as paper."""
+        """Return a mask: 255 for ink, 0 for paper. The page's margins count as paper."""
         grey = self._sheet.picture(_SCALE, grayscale=True).convert("L")
         ink: Image.Image = grey.point([255 if value < _INK else 0 for value in range(256)])
         x, y = (round(_MARGIN_SHARE * size) for size in ink.size)
@@ -92,13 +91,13 @@ class _Scan:
         return framed
 
     def box(self, region: Region) -> Box:
-        """Where a region stands in the picture, with a margin."""
+        """Convert a region to pixels, with a margin."""
         left, top, right, bottom = pixels_of(region, self._page, self._size)
         margin = _WORD_MARGIN_PX
         return left - margin, top - margin, right + margin, bottom + margin
 
     def region(self, piece: _Piece) -> Region:
-        """What a piece covers of the page."""
+        """Convert a piece's bounds to points."""
         cells = (piece.left, piece.top, piece.right + 1, piece.bottom + 1)
         left, top, right, bottom = (place * _CELL_PX for place in cells)
         return region_of((left, top, right, bottom), self._page, self._size)
@@ -113,7 +112,7 @@ def _without(ink: Image.Image, boxes: Sequence[Box]) -> Image.Image:
 
 
 def _pieces(ink: Image.Image) -> Iterator[_Piece]:
-    """Ink that is joined, or nearly so; nothing where it is all specks."""
+    """Yield areas of connected or nearly connected ink; nothing if the page consists of specks."""
     cells = ink.reduce(_CELL_PX).point([255 if value >= _MIN_CELL_INK else 0 for value in range(256)])
     near = cells.filter(ImageFilter.MaxFilter(_REACH_CELLS)).tobytes()
     inked, width = cells.tobytes(), cells.width
@@ -133,10 +132,10 @@ def _pieces(ink: Image.Image) -> Iterator[_Piece]:
 
 
 def _joined(first: int, unseen: set[int], width: int) -> list[int]:
-    """Takes a cell, and all that it is joined with, out of `unseen`."""
+    """Remove a cell and all cells connected to it from `unseen`, and return them."""
     unseen.remove(first)
     reached = [first]
-    for place in reached:  # grows while it is read
+    for place in reached:  # grows during iteration
         column = place % width
         beside = [place - width, place + width]
         beside += [place - 1] if column else []
@@ -162,8 +161,8 @@ def _is_text_or_table(ink: Image.Image, piece: _Piece, boxes: Sequence[Box]) -> 
 
 
 def _has_grid(ink: Image.Image) -> bool:
-    """Whether lines run across the whole of it both ways, more than a frame has."""
-    thick = ink.filter(ImageFilter.MaxFilter(3))  # a scan is never quite straight
+    """Return whether full-length lines run in both directions, more than in a frame."""
+    thick = ink.filter(ImageFilter.MaxFilter(3))  # scans are slightly skewed
     upright = thick.resize((thick.width, 1), Image.Resampling.BOX)
     level = thick.resize((1, thick.height), Image.Resampling.BOX)
     return min(_line_count(upright.tobytes()), _line_count(level.tobytes())) >= _MIN_BORDERS

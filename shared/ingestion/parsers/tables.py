@@ -1,4 +1,4 @@
-"""How a table is written as Markdown; and files of separated values, which are one table."""
+"""Markdown tables, and the parser for files of delimiter-separated values."""
 
 import csv
 import re
@@ -13,17 +13,18 @@ from shared.ingestion.parsers.ocr import Rows
 from shared.ingestion.parsers.text import find_encoding, text_lines, text_paragraphs
 from shared.platform.errors import BadDocumentError
 
-MAX_ROWS = 1000  # of one element: longer tables come in parts, so that no string grows with the file
-_MAX_PART_CELLS = 100_000  # and of that many cells: a part of 1,000 rows may have 100 columns
-_MAX_REPEATED_CHARS = 1_000_000  # of a document; a merged header cell repeats hundreds
-_CELL_CHARS = 3  # between two cells
+MAX_ROWS = 1000  # per element; longer tables are split, which bounds the size of strings
+_MAX_PART_CELLS = 100_000  # per element: 1,000 rows of 100 columns
+_MAX_REPEATED_CHARS = 1_000_000  # per document; a merged header cell repeats hundreds
+_CELL_CHARS = 3  # separator between two cells
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
 
 
 def markdown_table(rows: Iterable[Sequence[str]]) -> str:
-    """A line a row, the first row as header. Blank rows and columns are dropped; "" when nothing is left.
+    """Format rows as a Markdown table with the first row as header. Returns "" if all cells are blank.
 
-    White space in cells is folded, pipes are escaped, short rows are filled up.
+    Blank rows and columns are dropped, white space in cells is collapsed, pipes are escaped, and short rows
+    are padded.
     """
     filled = [cells for row in rows if any(cells := [escaped_cell(cell) for cell in row])]
     width = max((len(row) for row in filled), default=0)
@@ -34,14 +35,14 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of equal length as they are, a line each."""
+    """Format rows of equal length, one per line, without further cleanup."""
     header, *body = rows
     lines = [header, ["---"] * len(header), *body]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
-    """A table of any length as elements of at most MAX_ROWS rows, each under the header."""
+    """Split a table of any length into elements of at most MAX_ROWS rows, each with the header."""
     part: list[Sequence[str]] = []
     is_first, cells = True, 0
     for row in rows:
@@ -57,7 +58,7 @@ def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None
 
 
 def grid_elements(rows: Sequence[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
-    """Yield a table of complete rows. A blank header stays: a row of figures in its place would repeat."""
+    """Yield a table of complete rows. A blank header is kept; otherwise each part would repeat a data row."""
     if any(rows[0]):
         yield from table_elements(rows, page_number)
     else:
@@ -66,7 +67,7 @@ def grid_elements(rows: Sequence[Sequence[str]], page_number: int | None = None)
 
 
 def recognised_elements(parts: Iterable[str | Rows], page_number: int) -> Iterator[Element]:
-    """Yield the paragraphs and tables of a picture as elements."""
+    """Yield the paragraphs and tables recognised in a picture as elements."""
     for part in parts:
         if isinstance(part, str):
             yield from text_paragraphs(part, page_number)
@@ -75,16 +76,16 @@ def recognised_elements(parts: Iterable[str | Rows], page_number: int) -> Iterat
 
 
 class Repeats:
-    """Counts what the merged cells of one document repeat: each stands in every place that it covers."""
+    """Counter of the text that merged cells repeat in one document, as a limit on expansion."""
 
     def __init__(self) -> None:
         self._chars = 0
 
     def count(self, text: str, times: int) -> None:
-        """Count the copies of a merged cell's text.
+        """Count `times` copies of a merged cell's text.
 
         Raises:
-            BadDocumentError: a small file would unfold to a huge one.
+            BadDocumentError: the document expands to too much text.
         """
         self._chars += (len(text) + _CELL_CHARS) * (times - 1)
         if self._chars > _MAX_REPEATED_CHARS:
@@ -96,18 +97,18 @@ class Repeats:
 
 
 def escaped_cell(text: str) -> str:
-    """A cell on one line, its pipes escaped."""
+    """Return a cell's text on one line with escaped pipes."""
     return _UNESCAPED_PIPE.sub(r"\\|", " ".join(text.split()))
 
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARS = 50, 1 << 16
 _MAX_FIELD_CHARS = 1 << 20
-_DECLARED = re.compile(r"\Asep=(.)\n")  # a line that Excel reads and writes
+_DECLARED = re.compile(r"\Asep=(.)\n")  # Excel's declaration of the separator
 
 
 def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """The file as a table, its first row as header.
+    """Parse the file as a table whose first row is the header.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -127,7 +128,10 @@ def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument
 
 
 def guess_separator(text: str) -> str:
-    """The separator that parts the first lines into the same number of fields most often; a comma if none."""
+    """Return the separator that most consistently splits the first lines into equal numbers of fields.
+
+    The default is a comma.
+    """
     sample = text[:_SAMPLE_CHARS].splitlines(keepends=True)[:_SAMPLE_LINES]
 
     def agreement(separator: str) -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""Tesseract as a library: its language data, its memory, its deadline.
+"""Tesseract as a library, with limits on its memory and time.
 
-A picture goes in, a table of words comes out. An engine that cannot get memory ends its process, so memory is
-asked for before: a picture that would not fit is refused.
+A picture goes in and a table of words comes out. Tesseract aborts the process when it runs out of memory, so
+memory is checked beforehand and pictures that don't fit are rejected.
 """
 
 import mmap
@@ -23,22 +23,22 @@ Problem = Literal["off", "missing", "time", "memory", "failed"]
 """Why a picture was not read."""
 
 _SUFFIX = ".traineddata"
-_NO_LANGUAGE = frozenset({"osd", "equ"})  # data for other tasks
+_NO_LANGUAGE = frozenset({"osd", "equ"})  # not languages
 _FIRST = ("eng", "deu")
-_MAX_LANGUAGES = 3  # each one more takes longer, and confuses letters of the others
-_PLACE = Path("share", "tessdata")  # where its packages put the data, below the environment or the packages
+_MAX_LANGUAGES = 3  # each further language is slower and confuses similar letters
+_PLACE = Path("share", "tessdata")  # location of the data in the environment or the packages
 # Measured with eng+deu: 161 MB of address space for 3.7 million pixels, 248 MB for 12.1 million, 68 MB of
-# which are there after the import.
+# which remain allocated after the import.
 _ENGINE_BYTES, _BYTES_PER_PIXEL = 60 << 20, 12
 
 
 def is_installed(languages: Path | None = None) -> bool:
-    """Return whether pictures can be read, without importing anything."""
+    """Return whether text recognition is installed, without importing it."""
     return find_spec("tesserocr") is not None and bool(_languages(_data_folder(languages)))
 
 
 def open_engines(languages: Path | None = None) -> "Engines":
-    """Return the engines for pictures of one document. Needs `is_installed`."""
+    """Return the engines for the pictures of one document. Requires `is_installed`."""
     folder = _data_folder(languages)
     return Engines(folder, _languages(folder))
 
@@ -52,7 +52,7 @@ def _data_folder(languages: Path | None) -> Path:
 
 @cache
 def _languages(folder: Path) -> tuple[str, ...]:
-    """Return the languages of a folder, English and German first, then by name."""
+    """Return the languages in a folder, English and German first, then by name."""
     with suppress(OSError):
         names = {path.stem for path in folder.iterdir() if path.suffix == _SUFFIX} - _NO_LANGUAGE
         ordered = [*(name for name in _FIRST if name in names), *sorted(names - set(_FIRST))]
@@ -61,7 +61,7 @@ def _languages(folder: Path) -> tuple[str, ...]:
 
 
 class Engines:
-    """Engines for pictures that are read at the same time, each with the same languages."""
+    """Pool of engines with the same languages, for concurrent reading."""
 
     def __init__(self, folder: Path, languages: Sequence[str]) -> None:
         self.folder = folder
@@ -71,7 +71,7 @@ class Engines:
         self._promised_bytes = 0
 
     def read(self, picture: Image, timeout_s: float) -> tuple[str, Problem | None]:
-        """Return the table of words of a picture in shades of grey, or why there is none."""
+        """Return the table of words in a greyscale picture, or the reason why there is none."""
         size_bytes = _ENGINE_BYTES + _BYTES_PER_PIXEL * picture.width * picture.height
         with self._memory(size_bytes) as fits:
             return self._recognised(picture, timeout_s) if fits else ("", "memory")
@@ -97,13 +97,13 @@ class Engines:
         return table, None
 
     def _new_engine(self) -> Any:
-        os.environ["OMP_THREAD_LIMIT"] = "1"  # two pictures at once use both cores better than two threads
+        os.environ["OMP_THREAD_LIMIT"] = "1"  # parallel pictures use the cores better than parallel threads
         tesserocr = load_module("tesserocr")
         return tesserocr.PyTessBaseAPI(path=str(self.folder), lang=self.languages, psm=tesserocr.PSM.AUTO)
 
     @contextmanager
     def _memory(self, size_bytes: int) -> Iterator[bool]:
-        """Wait until other pictures leave enough memory. Yields False if there is never enough."""
+        """Wait until other pictures have freed enough memory. Yields False if it can never be enough."""
         with self._changed:
             while not (fits := _is_free(size_bytes + self._promised_bytes)) and self._promised_bytes:
                 self._changed.wait()
@@ -117,7 +117,7 @@ class Engines:
 
 
 def _is_free(size_bytes: int) -> bool:
-    """Return whether the process may take so much more address space."""
+    """Return whether the process can allocate this much address space."""
     try:
         mmap.mmap(-1, size_bytes).close()
     except (OSError, MemoryError):

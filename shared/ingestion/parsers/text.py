@@ -1,7 +1,6 @@
-"""Plain text, and what parsers share of it: encodings, paragraphs, page numbers, titles and authors.
+"""Parser for plain text, and helpers shared by parsers: encodings, paragraphs, page ranges, titles, authors.
 
-Paragraphs are separated by blank lines. A file's properties count as title and author only if a person wrote
-them, not a program.
+Paragraphs are separated by blank lines. Title and author properties are ignored if a program generated them.
 """
 
 import codecs
@@ -17,12 +16,12 @@ from shared.platform.errors import BadDocumentError
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is a prefix of it
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Encodings from before Unicode. A text whose bytes above 127 stand in runs is in one of the first ones.
+# Encodings from before Unicode. Texts with runs of bytes above 127 use one of the first group.
 _OF_OTHER_SCRIPTS = ("cp1251", "koi8_r", "cp866", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "cp949")
 _LATIN = ("cp1252", "cp1250", "cp1254")
 _LANGUAGES_OF = {
@@ -30,13 +29,13 @@ _LANGUAGES_OF = {
     "cp1254": ("Turkish",),
 }
 _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
-_MIN_RUN_BYTES, _MIN_RUN_SHARE = 4, 0.5  # accented letters stand alone, or in threes ("ÄÖÜ"); others in words
-_MIN_HIGH_BYTES = 10  # fewer show neither script nor language
+_MIN_RUN_BYTES, _MIN_RUN_SHARE = 4, 0.5  # accented letters occur alone or in threes ("ÄÖÜ")
+_MIN_HIGH_BYTES = 10  # fewer don't identify a script or language
 _SAMPLE_BYTES = 1 << 16  # takes 0.03 s
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
-MAX_TEXT_BYTES = 20_000_000  # more blocks than a document may have; takes 180 MB to parse and chunk
+MAX_TEXT_BYTES = 20_000_000  # exceeds the limit of blocks; takes 180 MB to parse and chunk
 _PIECE_CHARS = 1 << 20
 _MIN_TITLE_LETTERS = 4
 _NO_TITLE = re.compile(
@@ -53,7 +52,7 @@ _MAX_CHARS = 300
 
 
 def parse_text(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
-    """Paragraphs; lines inside one stay lines.
+    """Parse paragraphs. Line breaks within a paragraph are preserved.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -62,10 +61,10 @@ def parse_text(path: Path, _context: ParseContext | None = None) -> ParsedDocume
 
 
 def read_text(path: Path, declared: str | None = None) -> str:
-    """The file's text with line feeds as line ends.
+    """Return the file's text with line feeds as line ends.
 
-    By byte order mark; else UTF-8 if it is valid; else as the file declares; else as its letters suggest, in
-    doubt Windows-1252, in which western files from before Unicode are written.
+    The encoding comes from the byte order mark, then UTF-8 if valid, then the declared encoding, then a guess
+    from the bytes. The default is Windows-1252, which western files from before Unicode use.
 
     Raises:
         BadDocumentError: the content is binary, or more than 20 MB.
@@ -82,14 +81,14 @@ def read_text(path: Path, declared: str | None = None) -> str:
 
 
 def text_lines(path: Path, encoding: str) -> Iterator[str]:
-    """The file's lines, each with a line feed at its end, without control characters."""
+    """Yield the file's lines, each with a trailing line feed and without control characters."""
     with path.open(encoding=encoding, errors="replace") as file:
         for line in file:
             yield _CONTROL.sub("", line)
 
 
 def find_encoding(path: Path, declared: str | None = None) -> str:
-    """As `read_text` decides it, without holding the file.
+    """Return the encoding as in `read_text`, without loading the whole file.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -112,7 +111,7 @@ def find_encoding(path: Path, declared: str | None = None) -> str:
 def _guessed_encoding(path: Path) -> str:
     with path.open("rb") as file:
         sample = file.read(_SAMPLE_BYTES)
-    if len(sample) == _SAMPLE_BYTES:  # a character of several bytes must not be cut
+    if len(sample) == _SAMPLE_BYTES:  # don't cut a multi-byte character
         sample = sample.rpartition(b"\n")[0] or sample
     runs = _HIGH_BYTES.findall(sample)
     high_bytes = sum(map(len, runs))
@@ -143,7 +142,7 @@ def _require_text(path: Path, encoding: str, errors: str) -> None:
 
 
 def text_paragraphs(text: str, page_number: int | None = None) -> tuple[Element, ...]:
-    """The paragraphs of a text."""
+    """Split a text into paragraph elements."""
     paragraphs = (part.strip("\n").rstrip() for part in _BLANK_LINES.split(text))
     return tuple(
         Element(kind="paragraph", text=paragraph, page_number=page_number)
@@ -153,12 +152,12 @@ def text_paragraphs(text: str, page_number: int | None = None) -> tuple[Element,
 
 
 def folded_lines(text: str) -> str:
-    """White space folded; lines stay lines, empty ones go."""
+    """Collapse white space within lines and drop empty lines."""
     return "\n".join(line for raw in text.split("\n") if (line := " ".join(raw.split())))
 
 
 def page_ranges(numbers: Iterable[int]) -> list[str]:
-    """ "1-3" and "5" for the pages 1, 2, 3 and 5."""
+    """Return "1-3" and "5" for the pages 1, 2, 3 and 5."""
     ranges: list[list[int]] = []
     for number in sorted(set(numbers)):
         if ranges and number == ranges[-1][-1] + 1:
@@ -169,14 +168,14 @@ def page_ranges(numbers: Iterable[int]) -> list[str]:
 
 
 def meaningful_title(text: str | None) -> str | None:
-    """The title on one line; None when it is empty, a file name, or what a program calls a new document."""
+    """Return the title on one line; None if it is empty, a file name, or a program's default."""
     title = _on_one_line(text).removeprefix("Microsoft Word - ")
     letters = sum(character.isalpha() for character in title)
     return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None
 
 
 def meaningful_author(text: str | None) -> str | None:
-    """The author on one line; None when it is empty or names a program."""
+    """Return the author on one line; None if it is empty or the name of a program."""
     author = _on_one_line(text)
     return author if author and not _NO_AUTHOR.match(author) else None
 

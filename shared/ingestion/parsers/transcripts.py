@@ -1,6 +1,6 @@
-"""Transcripts of recordings, WebVTT and SubRip: cues merged into paragraphs that know when they are said.
+"""Parser for transcripts of recordings (WebVTT and SubRip): cues merged into paragraphs with start times.
 
-Formats: W3C WebVTT 1; SubRip has no standard, and readers take what players take.
+WebVTT follows the W3C specification. SubRip has no standard; the parser accepts what players accept.
 """
 
 import html
@@ -24,17 +24,17 @@ _TAG = re.compile(r"<[^>]{0,200}>|\{\\[^}]{0,200}\}")
 _TURN = re.compile(r"(?:[-–] ?|[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}: |[A-Z ]{2,30}: |>>)")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
 
-# A paragraph is about a block of the index long: a citation leads to its first second. Unmeasured.
-_ENOUGH_CHARS = 500  # ends at the next end of a sentence
-_MOST_CHARS = 800  # ends at the next cue
-_PAUSE_S = 10.0  # of silence ends it too
+# Paragraphs are about as long as an index block, since citations link to their first second. Unmeasured.
+_ENOUGH_CHARS = 500  # then the paragraph ends with the sentence
+_MOST_CHARS = 800  # then the paragraph ends with the cue
+_PAUSE_S = 10.0  # of silence also end a paragraph
 _AT_ONCE_S = 0.05
 _MAX_NAMED_LINES = 5
 
 
 @dataclass(frozen=True)
 class _Cue:
-    """What is said from `start_s` to `end_s`, one line a speaker's turn."""
+    """The text spoken from `start_s` to `end_s`, with one line per speaker's turn."""
 
     start_s: float
     end_s: float
@@ -42,10 +42,10 @@ class _Cue:
 
 
 def parse_transcript(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
-    """Paragraphs with `start_seconds`. Malformed cues are left out and named in a warning.
+    """Parse paragraphs with `start_seconds`. Malformed cues are skipped and listed in a warning.
 
     Raises:
-        BadDocumentError: binary, or no cue in it can be read.
+        BadDocumentError: binary, or without a readable cue.
     """
     malformed: list[int] = []
     cues = list(_without_repeats(_cues(read_text(path).split("\n"), malformed)))
@@ -64,7 +64,7 @@ def parse_transcript(path: Path, _context: ParseContext | None = None) -> Parsed
 
 
 def _cues(lines: list[str], malformed: list[int]) -> Iterator[_Cue]:
-    """The cues; first lines of malformed ones are added to `malformed`. Blank lines separate the blocks."""
+    """Yield the cues, which are separated by blank lines. First lines of malformed cues go to `malformed`."""
     block: list[str] = []
     for number, line in enumerate([*lines, ""], start=1):
         if line.strip():
@@ -80,7 +80,7 @@ def _cues(lines: list[str], malformed: list[int]) -> Iterator[_Cue]:
 
 
 def _cue(block: list[str]) -> _Cue | None:
-    """The cue, whose first or second line holds its times; None when they are malformed."""
+    """Parse a cue whose first or second line has the times; None if they are malformed."""
     place = next((index for index, line in enumerate(block[:2]) if _ARROW in line), 0)
     timing = _TIMING.match(block[place])
     if timing is None:
@@ -98,13 +98,13 @@ def _seconds(parts: Iterable[str | None]) -> float:
 
 
 def _text(line: str) -> str:
-    """The words of a line; a voice tag becomes "Name: "."""
+    """Return the text of a line; a voice tag becomes "Name: "."""
     named = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
     return " ".join(html.unescape(_TAG.sub("", named)).split())
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
-    """Automatic captions roll: each cue follows at once and repeats the last line of the one before."""
+    """Remove the overlap of rolling captions, where each cue repeats the previous cue's last line."""
     before = _Cue(0.0, 0.0, ())
     for cue in cues:
         lines = cue.lines
@@ -140,7 +140,7 @@ def _is_full(text: str, pause_s: float) -> bool:
 
 
 def _appended(text: str, line: str) -> str:
-    """A speaker's turn is one line, until someone else speaks."""
+    """Append a line. A speaker's turn stays on one line."""
     if not text:
         return line
     speaker, _, words = line.partition(": ")

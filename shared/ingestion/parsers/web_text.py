@@ -1,4 +1,4 @@
-"""The text of a web page for a model to read and quote: its main part, its title, and its own date."""
+"""The text of a web page for the model: its main part, title and publication date."""
 
 import json
 import re
@@ -17,8 +17,8 @@ from shared.platform.models import Model
 
 MAX_TEXT_CHARS = 40_000
 MAX_TITLE_CHARS = 200
-_LEAST_CHARS = 200  # of a main part; less is a frame around something else
-_MAX_DEPTH = 6  # of the lists and objects around a date
+_LEAST_CHARS = 200  # in a main part; shorter ones only wrap other content
+_MAX_DEPTH = 6  # nesting of JSON-LD around a date
 _DATE_TAGS = (
     'meta[property="article:published_time"]',
     'meta[itemprop="datePublished"]',
@@ -28,12 +28,12 @@ _DATE_TAGS = (
 
 
 class PageText(Model):
-    """What is read of a page.
+    """The extracted text of a page.
 
     Attributes:
-        text: paragraphs with an empty line between them.
-        published_at: as the page says, ISO 8601; None = it does not.
-        is_cut: there is more text.
+        text: paragraphs separated by blank lines.
+        published_at: date declared by the page, ISO 8601; None if there is none.
+        is_cut: the text was truncated.
     """
 
     title: str = ""
@@ -43,10 +43,14 @@ class PageText(Model):
 
 
 def read_page_text(path: Path, filename: str, charset: str | None = None) -> PageText:
-    """The text of a page that was saved under a name with a fitting suffix; `charset` as its server said.
+    """Extract the text of a saved page.
+
+    Args:
+        filename: its suffix selects the parser.
+        charset: encoding declared by the server.
 
     Raises:
-        BadDocumentError: it cannot be read.
+        BadDocumentError: the page cannot be parsed.
     """
     with path.open("rb") as file:
         known = check_content(filename, file.read(MAGIC_BYTES))
@@ -70,7 +74,7 @@ def read_page_text(path: Path, filename: str, charset: str | None = None) -> Pag
 
 
 def _published_and_main(content: str) -> tuple[str | None, str | None]:
-    """The page's date, and the HTML of its main part if it marks one."""
+    """Return the page's date, and the HTML of its main part if it is marked."""
     tree = LexborHTMLParser(content)
     articles = tree.css("article")
     main = tree.css_first("main") or (articles[0] if len(articles) == 1 else None)
@@ -100,7 +104,7 @@ def _published(value: Any, depth: int) -> Iterator[str]:
 
 
 def _as_date(text: str | None) -> str | None:
-    """ISO 8601, as it was written; None if it is no date."""
+    """Return the text unchanged if it is an ISO 8601 date, otherwise None."""
     written = (text or "").strip()
     if not re.fullmatch(r"\d{4}-\d\d-\d\d(T[\d:.]{4,15}(Z|[+-]\d\d:?\d\d)?)?", written):
         return None

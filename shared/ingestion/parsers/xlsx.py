@@ -1,6 +1,7 @@
-"""Excel workbooks: a sheet is a page, its name a heading, its cells tables. Values, not formulas.
+"""Parser for Excel workbooks: a sheet becomes a page, its name a heading, its cells tables.
 
-Sheets are read row by row, so that memory grows with the text, not with the grid.
+Cells contribute values, not formulas. Sheets are streamed by row, so memory grows with the text and not with
+the grid.
 """
 
 import re
@@ -25,25 +26,25 @@ from shared.tables.loader import TableFile, continues_header, joined_header
 
 _FIGURE = re.compile(r"[-+−(]?[$€£]?\d[\d.,:%\s/-]*\)?\Z")
 _LINES_PER_PARAGRAPH = 50
-_MAX_PLACES = 5_000_000  # some 10 s to look at; half as many cells fill all blocks of a document
+_MAX_PLACES = 5_000_000  # takes about 10 s; half as many cells reach the limit of blocks
 
 _VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*+(?:<v\s*/>\s*+|<v>\s*</v>\s*+)?</c>")
 _SCAN_BYTES = 4 << 20
-_LOCALE = re.compile(r"\[\$-[^\[\]]*\]")  # of dates and digits, without a currency
+_LOCALE = re.compile(r"\[\$-[^\[\]]*\]")  # locale of dates and digits, without a currency
 _CURRENCY = re.compile(r"[€$£]|\b(?:EUR|USD|GBP|CHF)\b")
 _CODES = {"€": "EUR", "$": "USD", "£": "GBP"}
-_QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]|\\.')  # of a number format: text, colours, escaped signs
+_QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]|\\.')  # in number formats: text, colours, escaped characters
 
 
 def parse_xlsx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """The visible sheets in order.
+    """Parse the visible sheets in order.
 
     Raises:
         BadDocumentError: not a workbook, encrypted, damaged, or a decompression bomb.
     """
     opener = partial(load_workbook, read_only=True, data_only=True, keep_links=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl's, on features that hold no text
+        warnings.simplefilter("ignore")  # openpyxl warns about features without text
         with open_office(path, EXCEL, opener) as (workbook, notes):
             return _read(workbook, path, list(notes), (context or ParseContext()).tables)
 
@@ -78,18 +79,18 @@ def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | 
 
 
 class _Places:
-    """Counts the places of one workbook that are looked at: two cells may stand 16,384 columns apart."""
+    """Counter of the cell positions visited in one workbook; two cells may be 16,384 columns apart."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def rows(self, sheet: Any) -> Iterator[list[str]]:
-        """The sheet's rows.
+        """Yield the sheet's rows.
 
         Raises:
-            BadDocumentError: too many places for a table of people.
+            BadDocumentError: too many cell positions.
         """
-        sheet.reset_dimensions()  # what a sheet says of its size is often wrong
+        sheet.reset_dimensions()  # declared dimensions are often wrong
         for row in sheet.iter_rows():
             self._count += 1 + len(row)
             if self._count > _MAX_PLACES:
@@ -104,7 +105,7 @@ class _Places:
 
 
 def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> Iterator[Element]:
-    """The elements of one sheet. A row is its cells from the first column on, "" for blank ones."""
+    """Yield the elements of one sheet. Rows start at the first column and use "" for blank cells."""
     header: Sequence[str] = ()
     for is_filled, filled_rows in groupby(rows, key=lambda row: any(cell.strip() for cell in row)):
         titles: list[str] = []
@@ -125,7 +126,7 @@ def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> It
 
 
 def _with_one_header(row: Sequence[str], below: Sequence[str] | None) -> list[Sequence[str]]:
-    """Return the first two rows of a table; the second line of a header becomes part of the first."""
+    """Return the first two rows of a table. A second header line is merged into the first."""
     if below is None:
         return [row]
     return [joined_header(row, below)] if continues_header(row, below) else [row, below]
@@ -145,7 +146,7 @@ def _paragraphs(lines: Sequence[str], page_number: int | None) -> Iterator[Eleme
 
 
 def cell_text(value: object, number_format: str | None) -> str:
-    """A cell's value as a reader would write it: dates as ISO 8601, per cent and currencies as such."""
+    """Format a cell's value for readers: ISO 8601 dates, percentages and currencies."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
@@ -157,13 +158,15 @@ def cell_text(value: object, number_format: str | None) -> str:
 
 
 def _currency(number_format: str) -> str:
-    """Return the currency that a number format shows, behind a blank; "" for none."""
+    """Return the currency of a number format after a blank; "" if there is none."""
     shown = _CURRENCY.search(_LOCALE.sub("", number_format).replace("[$", "["))
     return f" {_CODES.get(shown[0], shown[0])}" if shown else ""
 
 
 def _has_valueless_formulas(path: Path) -> bool:
-    """Whether a program wrote formulas and left their results to Excel."""
+    """Return whether the workbook has formulas without cached results, which Excel
+    would compute on opening.
+    """
     with ZipFile(path) as archive:
         for name in archive.namelist():
             if name.startswith("xl/worksheets/") and name.endswith(".xml"):
