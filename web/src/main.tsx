@@ -1,4 +1,4 @@
-// Begins: language, who is signed in, then the page.
+// Entry point: loads the language and the session, then renders the page.
 import "./shared";
 import { render } from "preact";
 import { signInAddress } from "./api/request";

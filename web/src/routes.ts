@@ -1,5 +1,5 @@
-// Where somebody is, in the address, so that links, reloads and signing in again lead back. Addresses hold ids
-// alone, never words of a document or a question: platforms log addresses.
+// The current route in the URL, so that links, reloads and signing in again restore it. URLs contain only ids,
+// never text of a document or a question, because platforms log URLs.
 import { signal } from "@preact/signals";
 
 export type View = "chat" | "documents" | "account" | "admin";
@@ -7,10 +7,10 @@ export type View = "chat" | "documents" | "account" | "admin";
 export interface Route {
   view: View;
   thread: string;
-  /** The citation whose source is open: `cite` of the answer of `run`. */
+  /** The citation whose source is open: number `cite` in the answer of `run`. */
   run: string;
   cite: number;
-  /** The document that is open; beside a conversation, at a page. */
+  /** The open document, next to a conversation at page `page`. */
   doc: string;
   page: number;
 }
@@ -41,12 +41,12 @@ export function addressOf(next: Route): string {
   return text ? `${location.pathname}?${text}` : location.pathname;
 }
 
-/** Goes elsewhere: what is not said is left behind. */
+/** Navigates to a new route. Omitted parts are reset. */
 export function go(next: Partial<Route>): void {
   show({ ...NOWHERE, ...next }, "pushState");
 }
 
-/** Changes a part of the address. `replaceState` adds no step to go back to. */
+/** Changes parts of the route. `replaceState` adds no history entry. */
 export function turn(next: Partial<Route>, how: "pushState" | "replaceState" = "pushState"): void {
   show({ ...route.value, ...next }, how);
 }

@@ -1,5 +1,5 @@
-// Modules that the page and its views share. Every view imports this file, so that they become one file, chunk.js:
-// the build fails if it would have to make a second one, and then a module is missing here.
+// Modules shared by the page and its views. Every view imports this file, so that they are bundled into one file,
+// chunk.js. If the build would create a second chunk, it fails: add the missing module here.
 import "./parts/dialog";
 import "./stores/audiences";
 import "./stores/chat";

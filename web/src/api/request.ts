@@ -1,7 +1,7 @@
-// The only module that fetches. The browser's cookie says who asks; no token is ever known here.
+// The only module that calls `fetch`. The browser's cookie identifies the user; this code never sees a token.
 import { signal } from "@preact/signals";
 
-/** A refusal in the API's words. `status` 0: the server was not reached. */
+/** An error response, in the API's words. `status` is 0 if the server could not be reached. */
 export class CallError extends Error {
   constructor(
     readonly status: number,
@@ -14,7 +14,7 @@ export class CallError extends Error {
   }
 }
 
-/** The session has ended: the page stays as it is, and offers to sign in again. */
+/** Whether the session has expired. The page keeps its state and offers to sign in again. */
 export const signedOut = signal(false);
 
 export interface Request {
@@ -23,7 +23,7 @@ export interface Request {
   signal?: AbortSignal;
 }
 
-/** The response of a call that succeeded. Throws CallError for all others. */
+/** Sends a request and returns the response. Throws CallError unless the call succeeded. */
 export async function send(method: string, path: string, request: Request = {}): Promise<Response> {
   let response: Response;
   try {
@@ -58,13 +58,13 @@ async function refusal(response: Response): Promise<CallError> {
   return callError(status, await response.json().catch(() => null), response.headers.get("retry-after"));
 }
 
-/** The code is the error's; of a file that cannot be read, what is wrong with it. */
+/** `code` is the error code, or for an unreadable file the failure code. */
 function callError(status: number, answer: unknown, wait: string | null): CallError {
   const problem = (answer ?? {}) as { title?: string; detail?: string; hints?: string[]; failure?: string };
   return new CallError(status, problem.failure ?? problem.title ?? "Error", problem.detail ?? "", problem.hints ?? [], Number(wait) || 0);
 }
 
-/** Where the platform signs people in; afterwards they are back where they were. */
+/** The platform's sign-in URL, which redirects back to the current page. */
 export function signInAddress(): string {
   return `/.auth/login/aad?post_login_redirect_uri=${encodeURIComponent(location.pathname + location.search)}`;
 }
@@ -73,7 +73,7 @@ export function signOutAddress(): string {
   return `/.auth/logout?post_logout_redirect_uri=${encodeURIComponent(location.pathname)}`;
 }
 
-/** Sends a file with progress, which fetch cannot tell. Resolves with the answer's JSON; null without any. */
+/** Uploads a file with progress events, which fetch lacks. Resolves with the response's JSON, null if empty. */
 export function upload(
   method: string,
   address: string,

@@ -1,5 +1,5 @@
-// The only module that reads server-sent events. A stream that breaks, or ends on purpose, is gone on with after
-// the last event that was received whole, so its reader sees every event once and in order.
+// The only module that reads server-sent events. A stream that breaks or is closed on purpose resumes after the
+// last complete event, so its reader sees every event once and in order.
 import { createParser } from "eventsource-parser";
 import { CallError, send } from "./request";
 
@@ -11,9 +11,9 @@ export interface Frame {
 
 export interface Following {
   path: string;
-  /** The last event that is known already; 0 = from the first. */
+  /** Id of the last known event; 0 = start with the first. */
   after: number;
-  /** Ids of a run have no gaps: one means that something was lost on the way. */
+  /** Whether ids are consecutive, as those of a run are: a gap means that an event was lost. */
   gapless: boolean;
   signal: AbortSignal;
   /** Returns true for the last event. */
@@ -21,11 +21,11 @@ export interface Following {
   onConnection?(connected: boolean): void;
 }
 
-const SILENCE_MS = 40_000; // the server speaks every 15 s
-const HIDDEN_MS = 60_000; // a browser has six connections for all tabs: one that nobody looks at gives its own back
+const SILENCE_MS = 40_000; // the server sends a heartbeat every 15 s
+const HIDDEN_MS = 60_000; // a browser allows six connections for all tabs, so hidden tabs release theirs
 const SLOWEST_MS = 15_000;
 
-/** Resolves at the last event. Throws CallError when there is nothing to go on with. */
+/** Resolves at the last event. Throws CallError if the stream cannot be resumed. */
 export async function follow(following: Following): Promise<void> {
   let last = following.after;
   for (let failures = 0; !following.signal.aborted; ) {
@@ -68,7 +68,7 @@ function backOff(failures: number): number {
   return Math.min(SLOWEST_MS, 250 * 2 ** Math.min(failures, 6)) * (0.5 + Math.random() / 2);
 }
 
-/** Events of a body, as they come. */
+/** Yields the events of a response body as they arrive. */
 export async function* framesOf(body: ReadableStream<Uint8Array>, connection?: { heard(): void }): AsyncGenerator<Frame> {
   const ready: Frame[] = [];
   const parser = createParser({
@@ -89,7 +89,7 @@ export async function* framesOf(body: ReadableStream<Uint8Array>, connection?: {
   }
 }
 
-/** Aborts a request when its reader gives up, when nothing is heard, and when nobody has looked for long. */
+/** Aborts a request when its reader cancels, the stream is silent or the tab stays hidden too long. */
 class Connection {
   readonly signal: AbortSignal;
   wasHidden = false;
@@ -128,7 +128,7 @@ class Connection {
 
 function whenShown(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    // A tab that is opened in the background begins at once: only a long wait gives its connection back.
+    // A tab opened in the background starts at once; only tabs hidden for long release their connection.
     if (!document.hidden || signal.aborted || !waited) {
       waited = true;
       return resolve();

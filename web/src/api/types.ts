@@ -1,4 +1,4 @@
-// The API's own models. build/types.ts is made from them where types are checked (scripts/web_types.py).
+// The API's models. build/types.ts is generated from them before type checking (scripts/web_types.py).
 import type { RunView } from "../../build/types";
 
 export type * from "../../build/types";

@@ -1,14 +1,14 @@
-// Projects as a tree: a name such as `pumps/heron` stands below `pumps`. Pure.
+// Projects as a tree: `pumps/heron` is a child of `pumps`. Pure.
 
 export interface Branch {
   name: string;
-  /** Projects here and below, as the API names them. */
+  /** Ids of this project and its descendants, as the API names them. */
   ids: readonly string[];
   count: number;
   below: readonly Branch[];
 }
 
-/** The projects by the parts of their names, in alphabetical order. */
+/** Returns the tree of projects by the parts of their names, in alphabetical order. */
 export function treeOf(found: readonly { value: string; count: number }[], depth = 0): Branch[] {
   const groups = new Map<string, { value: string; count: number }[]>();
   for (const one of found) {

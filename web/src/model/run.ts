@@ -1,9 +1,9 @@
-// A run as its events tell it. Pure: state and event in, state out. Any way to cut the events in two and go on
-// with the second part gives what the whole gives; events and citation kinds that are unknown change nothing.
+// Folds a run's events into its state. Pure: state and event in, state out. Replaying the events in several parts
+// gives the same state as replaying them at once. Unknown events and citation kinds are ignored.
 import type { Frame } from "../api/stream";
 import type { Citation, Clarification, RunAnswer, RunStatus, TodoItem } from "../api/types";
 
-/** Text of one step. A step that is given up, or begins again, loses it. */
+/** Text of one step. It is discarded if the step is abandoned or restarted. */
 export interface StepText {
   step: number;
   text: string;
@@ -12,18 +12,18 @@ export interface StepText {
 
 export interface Activity {
   step: number;
-  /** Of a sub-agent, which; -1 = of the agent itself. */
+  /** Number of the sub-agent; -1 = the agent itself. */
   child: number;
   kind: "thought" | "tool";
   text: string;
-  /** Of a thought in fixed words, with what these count or name; empty = a model's own words. */
+  /** Code of a predefined thought; empty = text written by a model. */
   code: string;
   counted: { passages: number; documents: number; names: string };
   tool: string;
   status: "running" | "done" | "failed";
-  /** null = it counts nothing. */
+  /** null = not applicable. */
   found: number | null;
-  /** ISO times; empty = not told. */
+  /** ISO times; empty = unknown. */
   startedAt: string;
   endedAt: string;
 }
@@ -49,10 +49,10 @@ export interface RunState {
   todo: readonly TodoItem[];
   activities: readonly Activity[];
   children: readonly Child[];
-  /** From when on its time counts again, after a question back or a crash; empty = from when it was asked. */
+  /** When the clock resumed after a clarification or a crash; empty = it never stopped. */
   resumedAt: string;
   ask: Clarification | null;
-  /** The last clarifying question that was answered, with the answer in words; empty = none came in time. */
+  /** The last answered clarification with the reply; empty reply = the user did not reply in time. */
   clarified: { question: string; answer: string } | null;
   warnings: readonly string[];
   answer: RunAnswer | null;
@@ -111,7 +111,7 @@ export function isOver(status: RunStatus): boolean {
   return status !== "running" && status !== "waiting";
 }
 
-/** The answer's text so far. */
+/** Returns the answer's text up to now. */
 export function textOf(run: RunState): string {
   return run.answer ? run.answer.text : run.steps.map((step) => step.text).join("");
 }
@@ -188,7 +188,7 @@ const STATES: Record<string, (run: RunState, data: EventData) => RunState> = {
   },
 };
 
-/** Title and filename of the options with these numbers: titles alone may be the same. */
+/** Returns title and filename of the options with these numbers, because titles may repeat. */
 export function labelsOf(ask: Clarification, numbers: readonly number[]): string {
   const chosen = ask.options.filter((option) => numbers.includes(option.number));
   return chosen.map(({ title, filename }) => (title && filename ? `${title} (${filename})` : title || filename)).join(", ");

@@ -1,4 +1,4 @@
-// A button that shows a pictogram alone, and says its name to pointers and screen readers.
+// An icon button with a name for tooltips and screen readers.
 import type { ComponentProps } from "preact";
 import { Icon, type IconName } from "./icons";
 

@@ -1,4 +1,4 @@
-// A dialog over the page. The browser keeps the focus inside, closes it on Escape, and gives the focus back.
+// A modal dialog. The browser traps the focus, closes the dialog on Escape and restores the focus.
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { wordsOf } from "../stores/notices";
@@ -42,7 +42,7 @@ interface Question {
   onClose(): void;
 }
 
-/** Asks before something is lost. */
+/** Asks for confirmation of a destructive action. */
 export function Confirm({ title, text, action, onYes, onClose }: Question) {
   const yes = () => (onClose(), onYes());
   return (
@@ -62,7 +62,7 @@ export function Confirm({ title, text, action, onYes, onClose }: Question) {
 
 interface Wanted {
   title: string;
-  /** What the field is for. */
+  /** The field's label. */
   name: string;
   action: string;
   value?: string;
@@ -71,7 +71,7 @@ interface Wanted {
   onClose(): void;
 }
 
-/** Asks for one line. It stays open, with what was typed, when it cannot be saved. */
+/** Asks for one line of text. If saving fails, the dialog stays open with the text. */
 export function Prompt({ title, name, action, value = "", maxLength, onSave, onClose }: Wanted) {
   const [text, setText] = useState(value);
   const [error, setError] = useState("");

@@ -1,11 +1,11 @@
-// Files can be dropped anywhere on the page; they go where documents are uploaded.
+// Accepts files dropped anywhere on the page and adds them to the uploads.
 import { useEffect, useState } from "preact/hooks";
 import { go, route } from "../routes";
 import { attempt } from "../stores/notices";
 import { addFiles, filesOfDrop } from "../stores/uploads";
 import { t } from "../words/words";
 
-const IDLE_MS = 150; // a drag says so again and again while it is over the page
+const IDLE_MS = 150; // browsers repeat dragover events while a drag is over the page
 
 export function DropTarget() {
   const [isOver, setOver] = useState(false);

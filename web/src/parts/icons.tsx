@@ -1,4 +1,4 @@
-// Pictograms, drawn by paths of a 24 grid. Always beside words or on a button that has a name.
+// Icons, drawn as paths on a 24 px grid. Each one accompanies a label or belongs to a named button.
 const PATHS = {
   add: "M12 5v14M5 12h14",
   again: "M19 12a7 7 0 11-2-5M19 3v4.500h-4.500",

@@ -1,9 +1,9 @@
-// A part of the page whose code is loaded when it is first shown.
+// A component whose code is loaded when it is first shown.
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { t } from "../words/words";
 
-const RELOADED = "groundwork.reloaded"; // of this tab: after a deployment an open page asks for files that are gone
+const RELOADED = "groundwork.reloaded"; // per tab: after a deployment, an open page requests files that no longer exist
 
 export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   const loaded = signal<ComponentType<Props> | null>(null);

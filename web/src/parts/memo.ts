@@ -1,5 +1,5 @@
-// Renders a component again only when one of its properties is another object. Preact's own lives in a far
-// larger compatibility layer.
+// Renders a component again only if a property has changed by identity. Preact's own memo is part of a much larger
+// compatibility layer.
 import { Component, h, type ComponentChildren, type FunctionComponent } from "preact";
 
 export function memo<P extends object>(render: (props: P) => ComponentChildren): FunctionComponent<P> {

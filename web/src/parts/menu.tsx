@@ -1,4 +1,4 @@
-// A button that opens a short list of commands. Arrow keys move, Escape and a click elsewhere close it.
+// A button that opens a short list of commands. Arrow keys move the focus; Escape or a click outside closes it.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "./button";
 import { Icon, type IconName } from "./icons";
@@ -9,7 +9,7 @@ export interface Command {
   isDanger?: boolean;
   /** A second line below the name. */
   about?: string;
-  /** Of a choice: whether it is the one. */
+  /** Whether a radio item is checked. */
   isChosen?: boolean;
 }
 
@@ -17,7 +17,7 @@ interface Props {
   name: string;
   commands: Command[];
   icon?: IconName;
-  /** Shown on the button beside its pictogram. */
+  /** Shown on the button next to its icon. */
   label?: string;
 }
 

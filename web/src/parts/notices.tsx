@@ -1,4 +1,4 @@
-// Short messages, and the one place that speaks to screen readers: text that grows would be read in fragments.
+// Short messages, and the page's only live region: screen readers would read growing text in fragments.
 import { announcement, dismiss, notices } from "../stores/notices";
 import { t } from "../words/words";
 import { IconButton } from "./button";

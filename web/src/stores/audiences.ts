@@ -1,17 +1,17 @@
-// Whom documents may be shared with, by names; only principals are sent.
+// People and groups that documents can be shared with, by name. Only principals are sent.
 import { computed, signal } from "@preact/signals";
 import { read } from "../api/request";
 import type { Audience, AudienceList } from "../api/types";
 import { t } from "../words/words";
 import { me } from "./session";
 
-/** The person, their groups, department and organisation, and everyone. */
+/** The user, their groups, department and organisation, and everyone. */
 export const ownAudiences = signal<readonly Audience[]>([]);
-/** Everybody whose name is known by now, by principal. */
+/** All principals whose names are known, by principal. */
 export const audiences = signal<Readonly<Record<string, Audience>>>({});
-const MOST = 50; // as the API takes
+const MOST = 50; // limit of the API
 
-/** Names that several of a person's own groups have. */
+/** Names that occur more than once among the user's groups. */
 const shared = computed(() => {
   const seen = new Set<string>();
   return new Set(ownAudiences.value.filter(({ name }) => seen.size === seen.add(name).size).map(({ name }) => name));
@@ -21,14 +21,14 @@ function note(found: readonly Audience[]): void {
   audiences.value = { ...audiences.value, ...Object.fromEntries(found.map((one) => [one.principal, one])) };
 }
 
-/** Reads the person's own once; who cannot be read now is asked for when somebody looks next. */
+/** Loads the user's own audiences once. After a failure the next call tries again. */
 export async function loadAudiences(): Promise<void> {
   if (ownAudiences.value.length) return;
   ownAudiences.value = (await read<AudienceList>("/api/me/audiences")).audiences;
   note(ownAudiences.value);
 }
 
-/** Reads the names of entries of access lists that are not known yet. */
+/** Loads the unknown names of access list entries. */
 export async function loadNames(principals: readonly string[]): Promise<void> {
   await loadAudiences();
   const unknown = principals.filter((one) => one && one !== "*" && !one.startsWith("org:") && !audiences.value[one]).slice(0, MOST);
@@ -37,14 +37,14 @@ export async function loadNames(principals: readonly string[]): Promise<void> {
   note((await read<AudienceList>(`/api/me/audiences?${query}`)).audiences);
 }
 
-/** People and groups whose name has a word that begins so. */
+/** Returns people and groups with a word in their name that starts with `words`. */
 export async function searchDirectory(words: string): Promise<readonly Audience[]> {
   const found = (await read<AudienceList>(`/api/me/audiences?q=${encodeURIComponent(words)}`)).audiences;
   note(found);
   return found;
 }
 
-/** What people call it. Of groups with a name that another has, too, the id tells which. */
+/** Returns the display name. If several of the user's groups share a name, the id is added. */
 export function labelOf(audience: Audience): string {
   if (audience.kind === "person" && audience.principal === me.value?.user_id) return t("audience.person");
   const isOwn = ownAudiences.value.some(({ kind, principal }) => kind === audience.kind && principal === audience.principal);
@@ -52,7 +52,7 @@ export function labelOf(audience: Audience): string {
   return shared.value.has(audience.name) ? `${audience.name} (${audience.principal})` : audience.name;
 }
 
-/** The entry of an access list in words; an unknown one stays as it is. */
+/** Returns the display name of an access list entry; unknown principals are returned unchanged. */
 export function nameOfPrincipal(principal: string): string {
   if (principal === me.value?.user_id) return t("you");
   if (principal === "*") return t("audience.everyone");

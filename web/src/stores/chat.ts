@@ -1,4 +1,4 @@
-// The open thread: its turns, the runs at work in it, and the question that is being written.
+// The open thread: its turns, its active runs and the draft of the next question.
 import { computed, signal, type Signal } from "@preact/signals";
 import { CallError, change, read, send } from "../api/request";
 import type { Citation, Feedback, MessageList, RunView, ThreadMessage, ThreadView } from "../api/types";
@@ -9,32 +9,32 @@ import { attach, leaving, readRecord, stopFollowing } from "./following";
 import { announce, wordsOf } from "./notices";
 import { loadThreads, noteStatus } from "./threads";
 
-/** A question with its answer: as the thread keeps it, or as its events tell it. */
+/** A question with its answer, as stored in the thread or as received in events. */
 export interface Turn {
   key: string;
   question: string;
   askedAt: string;
   /** Empty while the question is being sent. */
   runId: string;
-  /** The run whose question this one asks again; empty = none. */
+  /** Id of the run that this one replaces as a newer version; empty = none. */
   replaces: string;
   message: ThreadMessage | null;
-  /** As its events tell it: of a run at work, and of one that ended without an answer. */
+  /** State from live events, for active runs and for runs that ended without an answer. */
   run: Signal<RunState> | null;
-  /** The events of an answered run, once somebody asks how it was answered; null = not read, or kept no more. */
+  /** State from the stored events of an answered run, loaded on demand; null = not loaded or expired. */
   record: Signal<RunState | null>;
   feedback: Signal<Feedback | null>;
 }
 
 export interface Scope {
-  agent: string; // "" = none
+  agent: string; // empty = none
   project: string;
   documents: readonly { id: string; name: string }[];
 }
 
 export const NO_SCOPE: Scope = { agent: "", project: "", documents: [] };
-const DRAFT = "groundwork.draft"; // of this tab; one's own words, kept while signing in again
-const QUEUE = "groundwork.queue"; // of this tab, by thread
+const DRAFT = "groundwork.draft"; // per tab: keeps the draft while the user signs in again
+const QUEUE = "groundwork.queue"; // per tab, by thread
 const TURNS = 20;
 
 export const turns = signal<readonly Turn[]>([]);
@@ -46,13 +46,13 @@ export const draft = signal(sessionStorage.getItem(DRAFT) ?? "");
 export const isDeep = signal(false);
 export const scope = signal<Scope>(NO_SCOPE);
 export const sendError = signal("");
-/** An earlier question is being asked otherwise: in a new thread with the turns before it, through this run. */
+/** Set while an earlier question is edited. It is sent to a new thread with the turns before `through`. */
 export const editing = signal<{ through: string } | null>(null);
 
 const queues = signal<Readonly<Record<string, readonly string[]>>>(JSON.parse(sessionStorage.getItem(QUEUE) ?? "{}"));
 let cursor: string | null = null;
 let isBranching = false;
-let idempotencyKey = ""; // of the draft until its run is known: sent twice, it is asked once
+let idempotencyKey = ""; // of the draft until its run is known, so that resending cannot ask it twice
 
 export function write(text: string): void {
   draft.value = text;
@@ -60,7 +60,7 @@ export function write(text: string): void {
   idempotencyKey = "";
 }
 
-/** Shows a thread; the empty one begins with its first question. */
+/** Opens a thread. An empty id opens a new thread, which is created with its first question. */
 export async function showThread(threadId: string): Promise<void> {
   if (threadId === openThread.value && (threadId || !turns.value.length)) return;
   stopFollowing();
@@ -111,22 +111,22 @@ function turnOf(message: ThreadMessage): Turn {
     feedback: signal(message.feedback),
   };
   if (turn.run) void attachTo(turn.run);
-  else if (!message.answer) void loadRecord(turn); // the text that was streamed before it ended
+  else if (!message.answer) void loadRecord(turn); // the text streamed before the run ended
   return turn;
 }
 
-/** Reads the events of a turn's run that has ended. */
+/** Loads the stored events of a finished run. */
 export async function loadRecord(turn: Turn): Promise<void> {
   if (!turn.run && !turn.record.value) turn.record.value = await readRecord(turn.runId, openThread.value);
 }
 
-/** Follows a run, and then asks what is queued. */
+/** Follows a run, then asks the next queued question. */
 async function attachTo(run: Signal<RunState>): Promise<void> {
   await attach(run);
   if (isOver(run.value.status)) askQueued();
 }
 
-/** The versions of each turn: a question that was asked again in its place comes after what it replaces. */
+/** The versions of each turn, oldest first. */
 export const versions = computed(() => {
   const byRun = new Map<string, Turn[]>();
   const all: Turn[][] = [];
@@ -139,7 +139,7 @@ export const versions = computed(() => {
   return all;
 });
 
-/** Puts a question into the composer: sent again, it begins a new thread with the turns before it. */
+/** Puts a question into the composer. Sending it starts a new thread with the turns before it. */
 export async function edit(turn: Turn): Promise<void> {
   write(turn.question);
   const isVersion = (one: Turn[]) => one.includes(turn);
@@ -148,7 +148,7 @@ export async function edit(turn: Turn): Promise<void> {
   editing.value = { through: versions.value[at - 1]?.at(-1)?.runId ?? "" };
 }
 
-/** Opens the thread in which an earlier question is asked otherwise; no turn of this one is lost. */
+/** Opens a copy of the thread in which the edited question is asked. This thread keeps all turns. */
 async function branch(through: string): Promise<void> {
   const kept = scope.value;
   let threadId = "";
@@ -162,13 +162,13 @@ async function branch(through: string): Promise<void> {
   scope.value = kept;
 }
 
-/** The turn that waits for its owner's reply: what is sent from the composer answers it. */
+/** The turn that waits for the user's reply. The composer's next message answers it. */
 export const waitingTurn = computed(() => turns.value.findLast((turn) => turn.run?.value.ask));
 
-/** The newest turn that is being answered. */
+/** The newest active turn. */
 export const workingTurn = computed(() => turns.value.findLast((turn) => turn.run?.value.status === "running"));
 
-/** Replies to the clarifying question with what stands in the composer: the number of an option, or words. */
+/** Replies to the clarifying question with the composer's text: an option's number or free text. */
 async function reply(turn: Turn): Promise<void> {
   const text = draft.value.trim();
   const option = turn.run!.value.ask!.options.find(({ number }) => String(number) === text);
@@ -182,7 +182,7 @@ async function reply(turn: Turn): Promise<void> {
   }
 }
 
-/** Sends what stands in the composer: a question, or the reply to a clarifying one. */
+/** Sends the composer's text as a question or as the reply to a clarifying question. */
 export async function ask(): Promise<void> {
   const question = draft.value.trim();
   if (!question || isSending()) return;
@@ -195,12 +195,12 @@ export async function ask(): Promise<void> {
 
 const isSending = () => isBranching || turns.value.some((turn) => !turn.runId);
 
-/** Asks the newest question again. Its earlier answers stay, as versions to page through. */
+/** Asks the newest question again. Earlier answers remain available as versions. */
 export async function askAgain(turn: Turn): Promise<void> {
   if (!isSending() && !workingTurn.value) await submit(turn.question, crypto.randomUUID(), turn);
 }
 
-/** Asks an edited question in a thread of its own. */
+/** Asks an edited question in a new thread. */
 async function askOtherwise(question: string, through: string): Promise<void> {
   idempotencyKey ||= crypto.randomUUID();
   isBranching = true;
@@ -221,7 +221,7 @@ function fail(error: unknown): void {
   announce(sendError.value);
 }
 
-/** Sends a question to the open thread, as a version of `replaced` if given. Returns whether it was taken. */
+/** Sends a question to the open thread, as a version of `replaced` if given. Returns whether it was accepted. */
 async function submit(
   question: string,
   key: string,
@@ -251,7 +251,7 @@ async function submit(
   }
 }
 
-/** Questions that wait until the one before is answered. They stay in this tab, also while another thread is open. */
+/** Questions to ask after the current answer. They are kept per tab, even while another thread is open. */
 export const queued = computed(() => queues.value[openThread.value] ?? []);
 
 function setQueue(questions: readonly string[]): void {
@@ -266,12 +266,12 @@ function enqueue(question: string): void {
   announce(t("announce.queued"));
 }
 
-/** Takes a question out of the queue. */
+/** Removes a question from the queue. */
 export function unqueue(question: string): void {
   setQueue(queued.value.filter((one) => one !== question));
 }
 
-/** Asks the first of the queue, unless something is at work or waits for a reply. */
+/** Asks the next queued question, unless a run is active or waits for a reply. */
 function askQueued(): void {
   const [next, ...rest] = queued.value;
   if (next === undefined || isSending() || workingTurn.value || waitingTurn.value) return;
@@ -296,7 +296,7 @@ async function begin(turn: Turn, threadId: string, key: string): Promise<RunView
   return change<RunView>("POST", "/api/chat", body, headers);
 }
 
-/** Where "today" is; null where the browser does not know. */
+/** The time zone that defines "today"; null if the browser does not report one. */
 function timezone(): string | null {
   const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return name && name !== "Etc/Unknown" ? name : null;
@@ -320,7 +320,7 @@ export async function cancel(runId: string): Promise<void> {
   try {
     await change("POST", `/api/runs/${runId}/cancel`);
   } catch (error) {
-    if (!(error instanceof CallError && error.status === 409)) throw error; // it has just ended
+    if (!(error instanceof CallError && error.status === 409)) throw error; // the run has just ended
   }
 }
 
@@ -337,7 +337,7 @@ export async function rate(turn: Turn, body: Omit<Feedback, "given_at"> | null):
   }
 }
 
-/** After its turns were cleared. */
+/** Discards all turns and their streams. */
 export function forgetTurns(): void {
   stopFollowing();
   turns.value = [];
@@ -350,7 +350,7 @@ export function leaveThread(): void {
   scope.value = NO_SCOPE;
 }
 
-/** The citation of a turn that is loaded. */
+/** Returns the citations of a loaded turn. */
 export function citationsOfTurn(turn: Turn): readonly Citation[] {
   if (turn.run) return citationsOf(turn.run.value);
   return turn.message?.answer?.citations ?? (turn.record.value ? citationsOf(turn.record.value) : []);

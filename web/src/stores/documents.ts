@@ -1,4 +1,4 @@
-// The documents that the caller may see: a page of the list, what can be filtered by, and how far each is, live.
+// The user's readable documents: one page of the list, the filters, and their live status.
 import { computed, effect, signal } from "@preact/signals";
 import { read } from "../api/request";
 import { follow } from "../api/stream";
@@ -10,25 +10,25 @@ export type Facet = (typeof FACETS)[number];
 
 export const documents = signal<readonly DocumentView[]>([]);
 export const facets = signal<DocumentFacets | null>(null);
-/** How many documents each project has: of all that the other filters admit. */
+/** Documents per project, counted with all other filters applied. */
 export const projects = signal<DocumentFacets["project_id"]>([]);
-/** What is chosen: one value of a category, several tags. */
+/** Active filters: one value per category, several tags. */
 export const filters = signal<Readonly<Partial<Record<Facet, readonly string[]>>>>({});
 export const documentSearch = signal("");
 export const onlyStatus = signal<"" | "working" | "failed">("");
 export const SORTS = ["title", "document_type", "upload_date"] as const;
 export type Sort = (typeof SORTS)[number];
-/** Empty: those in work first, then the newest. */
+/** Empty = documents in progress first, then the newest. */
 export const sort = signal<"" | Sort>("");
-/** Ids of the documents that are selected. */
+/** Ids of the selected documents. */
 export const selected = signal<ReadonlySet<string>>(new Set());
 export const isListed = signal(false);
-/** The last that events told of a document, by id: also of those that the list does not show. */
+/** The latest event for each document, by id, including documents outside the list. */
 export const latest = signal<Readonly<Record<string, DocumentView>>>({});
 const cursor = signal<string | null>(null);
 export const hasMoreDocuments = computed(() => cursor.value !== null);
 
-/** Those of the status that is asked for: a document that is listed may have changed since. */
+/** The listed documents that still match the status filter; events may have changed their status. */
 export const shownDocuments = computed(() =>
   documents.value.filter((document) => !onlyStatus.value || phaseOf(document) === onlyStatus.value),
 );
@@ -38,7 +38,7 @@ export function phaseOf(document: { status: string }): "ready" | "failed" | "wor
 }
 
 function query(more: Record<string, string>, without: Facet | "" = ""): string {
-  // A document in work has no metadata yet: its status is asked for without any.
+  // Metadata filters are dropped with a status filter: a document in progress has no metadata yet.
   const kept = more["status"] ? [] : Object.entries(filters.value).filter(([facet]) => facet !== without);
   const chosen = kept.flatMap(([facet, values]) => values.map((value) => [facet, value]));
   return new URLSearchParams([...chosen, ...Object.entries(more)].filter(([, value]) => value)).toString();
@@ -48,7 +48,7 @@ function listQuery(): string {
   return query({ q: documentSearch.value.trim(), status: onlyStatus.value, sort: sort.value });
 }
 
-/** The view's search, filters and order in the part of the address that no server sees: their words stay here. */
+/** Encodes search, filters and order for the URL's fragment, which browsers do not send to the server. */
 function fragmentOf(): string {
   const chosen = Object.entries(filters.value).flatMap(([facet, values]) => values.map((value) => [facet, value]));
   const parts = new URLSearchParams([["q", documentSearch.value], ["status", onlyStatus.value], ["sort", sort.value], ...chosen].filter(([, value]) => value));
@@ -71,7 +71,7 @@ effect(() => {
   if (route.value.view === "documents" && location.hash !== fragment) history.replaceState(null, "", location.pathname + location.search + fragment);
 });
 
-let asked = 0; // readings of the list, by number
+let asked = 0; // number of the latest request
 let shown = 0;
 
 export async function loadDocuments(): Promise<void> {
@@ -83,7 +83,7 @@ export async function loadDocuments(): Promise<void> {
     read<DocumentFacets>(`/api/documents/facets?${query(words)}`),
     filters.value.project_id ? read<DocumentFacets>(`/api/documents/facets?${query(words, "project_id")}`) : null,
   ]);
-  if (wanted !== listQuery() || reading < shown) return; // a later one was quicker
+  if (wanted !== listQuery() || reading < shown) return; // a later request finished first
   shown = reading;
   documents.value = list.documents;
   cursor.value = list.cursor;
@@ -106,7 +106,7 @@ export function toggleFilter(facet: Facet, value: string): void {
   filters.value = { ...filters.value, [facet]: before.includes(value) ? others : [...others, value] };
 }
 
-/** Shows the documents of these projects only; of all for none. */
+/** Filters the list by these projects; an empty list shows all. */
 export function showProjects(names: readonly string[]): void {
   const { project_id: _, ...others } = filters.value;
   filters.value = names.length ? { ...others, project_id: names } : others;
@@ -115,7 +115,7 @@ export function showProjects(names: readonly string[]): void {
 const RELOAD_MS = 400;
 let reload = 0;
 
-/** Follows all documents until `signal` ends it. */
+/** Follows all documents until `signal` aborts. */
 export async function watchDocuments(signal: AbortSignal): Promise<void> {
   await follow({
     path: "/api/documents/events",
@@ -131,7 +131,7 @@ export async function watchDocuments(signal: AbortSignal): Promise<void> {
 }
 
 export function forget(docId: string): void {
-  shown = asked += 1; // a list that is being read may still hold it
+  shown = asked += 1; // responses in flight may still contain it
   reloadSoon();
   documents.value = documents.value.filter((document) => document.doc_id !== docId);
   selected.value = new Set([...selected.value].filter((one) => one !== docId));
@@ -142,7 +142,7 @@ export function update(told: DocumentView): void {
   const before = documents.value.find((document) => document.doc_id === told.doc_id);
   if (before) documents.value = documents.value.map((one) => (one === before ? { ...one, ...present(told) } : one));
   else if (told.status !== "ready") documents.value = [told, ...documents.value];
-  // The list tells more of a document that is ready than the event does.
+  // The list has more details of a ready document than the event.
   if (told.status === "ready" || !before) reloadSoon();
 }
 
@@ -151,10 +151,10 @@ function reloadSoon(): void {
   reload = window.setTimeout(() => void loadDocuments().catch(() => {}), RELOAD_MS);
 }
 
-/** An event leaves out what it does not know: that must not hide what the list knows. */
+/** Returns the fields that the event knows, so that empty ones do not overwrite the list's values. */
 function present(told: DocumentView): Partial<DocumentView> {
   const always = ["status", "status_reason", "hint", "failure", "warnings"];
-  const never = ["unreadable_pages", "has_text"]; // an event does not know these
+  const never = ["unreadable_pages", "has_text"]; // missing in events
   const isKept = ([name, value]: [string, unknown]) => always.includes(name) || (!never.includes(name) && value !== null && String(value) !== "");
   return Object.fromEntries(Object.entries(told).filter(isKept));
 }

@@ -1,4 +1,4 @@
-// Follows the runs of the open thread: their events, as they come or as they are kept, become states.
+// Follows the open thread's runs and turns their live or stored events into states.
 import { signal, type Signal } from "@preact/signals";
 import { CallError } from "../api/request";
 import { follow, type Frame } from "../api/stream";
@@ -10,10 +10,10 @@ import { noteStatus } from "./threads";
 export const isConnected = signal(true);
 let streams = new AbortController();
 
-/** Aborted when the thread is left. */
+/** Aborted when the user leaves the thread. */
 export const leaving = (): AbortSignal => streams.signal;
 
-/** Stops all streams of the thread that is being left. */
+/** Stops all streams of the thread. */
 export function stopFollowing(): void {
   streams.abort();
   streams = new AbortController();
@@ -21,7 +21,7 @@ export function stopFollowing(): void {
 
 const isLast = (frame: Frame) => frame.event === "complete" || frame.event === "error";
 
-/** The events of a run that has ended; null if they are kept no more, or are not for this reader any more. */
+/** Returns the state from a finished run's events; null if they expired or the user lost access. */
 export async function readRecord(runId: string, threadId: string): Promise<RunState | null> {
   let record = newRun(runId, threadId);
   const onFrame = (frame: Frame) => {
@@ -32,7 +32,7 @@ export async function readRecord(runId: string, threadId: string): Promise<RunSt
   return isOver(record.status) ? record : null;
 }
 
-/** Follows a run to its end. Events are shown once a frame of the screen, however fast they come. */
+/** Follows a run to its end. Events are rendered at most once per animation frame. */
 export async function attach(run: Signal<RunState>): Promise<void> {
   const { signal: stopped } = streams;
   let waiting: Frame[] = [];
@@ -56,7 +56,7 @@ export async function attach(run: Signal<RunState>): Promise<void> {
         waiting.push(frame);
         if (!isScheduled) {
           isScheduled = true;
-          // A hidden tab draws no frames.
+          // Hidden tabs get no animation frames.
           if (document.hidden) setTimeout(flush);
           else requestAnimationFrame(flush);
         }

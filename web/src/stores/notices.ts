@@ -1,4 +1,4 @@
-// Short messages to the person: shown for a while, and spoken by screen readers from one place.
+// Short messages to the user: shown for a while and announced by a single live region.
 import { signal } from "@preact/signals";
 import { CallError } from "../api/request";
 import { said } from "../words/server";
@@ -11,7 +11,7 @@ export interface Notice {
 }
 
 export const notices = signal<readonly Notice[]>([]);
-/** What screen readers are told, politely. The log is for tests. */
+/** Text announced politely by screen readers. The log is for tests. */
 export const announcement = signal("");
 export const announced: string[] = [];
 let count = 0;
@@ -19,7 +19,7 @@ const SHOWN_MS = 7000;
 
 export function announce(text: string): void {
   announced.push(text);
-  // The same words twice would not be spoken again: a blank at the end tells them apart.
+  // A repeated text would not be announced; a trailing space makes it different.
   announcement.value = text === announcement.value ? `${text}\u00a0` : text;
 }
 
@@ -34,7 +34,7 @@ export function dismiss(id: number): void {
   notices.value = notices.value.filter((notice) => notice.id !== id);
 }
 
-/** An error in words: the API's own, or ours where it said nothing. */
+/** Returns an error's message: the API's, or a generic one. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof CallError)) {
     console.error(error);
@@ -47,7 +47,7 @@ export function wordsOf(error: unknown): string {
   return said("ERRORS", error.code, [error.message, ...error.hints].filter(Boolean).join(" ")) || t("error.unknown");
 }
 
-/** Does something, and tells what went wrong. Returns whether it went well. */
+/** Runs an action and shows its error, if any. Returns whether it succeeded. */
 export async function attempt(act: () => Promise<unknown>): Promise<boolean> {
   try {
     await act();

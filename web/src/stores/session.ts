@@ -1,5 +1,5 @@
-// Who is signed in, what the site allows, and how the page looks. Preferences stay in this browser; nothing of a
-// document does.
+// The signed-in user, the site's features, and the appearance. Only preferences are stored in this browser, no
+// document content.
 import { effect, signal } from "@preact/signals";
 import { read } from "../api/request";
 import type { Me, SiteView } from "../api/types";

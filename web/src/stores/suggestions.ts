@@ -1,13 +1,13 @@
-// Example questions for an empty thread, made of the titles and tags of documents that this person can read.
+// Example questions for an empty thread, made from titles and tags of the user's readable documents.
 import { signal } from "@preact/signals";
 import { read } from "../api/request";
 import type { DocumentFacets, DocumentList, DocumentView } from "../api/types";
 import { t } from "../words/words";
 
 export const suggestions = signal<readonly string[]>([]);
-/** How many documents there are to ask about; null = not known yet. */
+/** Number of readable documents; null = not loaded yet. */
 export const documentCount = signal<number | null>(null);
-const SAMPLE = 50; // newest documents that examples are made of
+const SAMPLE = 50; // newest documents from which examples are made
 const MOST = 4;
 
 export async function loadSuggestions(): Promise<void> {
@@ -21,7 +21,7 @@ export async function loadSuggestions(): Promise<void> {
 
 const nameOf = (document: DocumentView) => document.title || document.filename;
 
-/** At most four questions of different kinds, each about another document. */
+/** Returns at most four questions of different kinds, each about another document. */
 export function questionsAbout(documents: readonly DocumentView[]): string[] {
   const byName = Map.groupBy(documents, (document) => nameOf(document).replace(/\d+/g, "#").toLowerCase());
   const pair = [...byName.values()].find((alike) => alike.length > 1);
@@ -35,7 +35,7 @@ export function questionsAbout(documents: readonly DocumentView[]): string[] {
   return questions.slice(0, MOST);
 }
 
-/** The documents with those of a type that was there before at the end: examples of different kinds come first. */
+/** Moves documents of a type that already occurred to the end, so that different kinds come first. */
 function onePerKind(documents: readonly DocumentView[]): DocumentView[] {
   const seen = new Set<string>();
   const isNew = ({ document_type }: DocumentView) => seen.size !== seen.add(document_type ?? "").size;
@@ -43,7 +43,7 @@ function onePerKind(documents: readonly DocumentView[]): DocumentView[] {
   return [...first, ...rest];
 }
 
-/** Asks for a tag that its title does not hold already. */
+/** Returns a question about a tag that the title does not contain. */
 function about(document: DocumentView): string {
   const title = nameOf(document);
   const tag = document.tags.find((one) => !title.toLowerCase().includes(one.toLowerCase()));

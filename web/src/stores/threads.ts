@@ -1,4 +1,4 @@
-// The list of threads: what there is, what is found by words, and which have a run at work.
+// The list of threads, its search results, and the threads with an active run.
 import { computed, signal } from "@preact/signals";
 import { change, read, send } from "../api/request";
 import type { ThreadList, ThreadView } from "../api/types";
@@ -8,17 +8,17 @@ export const threadSearch = signal("");
 const cursor = signal<string | null>(null);
 export const hasMoreThreads = computed(() => cursor.value !== null);
 
-/** Statuses that this page has seen itself since the list was read, by thread. */
+/** Statuses observed by this page since the list was loaded, by thread. */
 export const seenStatus = signal<Readonly<Record<string, string>>>({});
 
-let changes = 0; // of threads, that this page has made or seen
+let changes = 0; // number of thread changes made or seen by this page
 
 export async function loadThreads(): Promise<void> {
   const words = threadSearch.value.trim();
   const before = changes;
   const page = await read<ThreadList>(`/api/threads?limit=50${words ? `&q=${encodeURIComponent(words)}` : ""}`);
-  if (words !== threadSearch.value.trim()) return; // a later search was quicker
-  if (before !== changes) return loadThreads(); // the list may be older than what changed while it was read
+  if (words !== threadSearch.value.trim()) return; // a later search finished first
+  if (before !== changes) return loadThreads(); // the response may predate the change
   threads.value = page.threads;
   cursor.value = page.cursor;
   seenStatus.value = {};

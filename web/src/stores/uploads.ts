@@ -1,4 +1,4 @@
-// Files on their way: checked before they are sent, two at a time, with the bytes that have left.
+// Uploads: files are checked first and sent two at a time, with progress.
 import { signal } from "@preact/signals";
 import { CallError, change, read, upload } from "../api/request";
 import type { DocumentDetail, UploadTicket } from "../api/types";
@@ -14,12 +14,12 @@ export interface Upload {
   state: "waiting" | "sending" | "sent" | "failed";
   share: number;
   error: string;
-  /** What it became; empty until it is sent. */
+  /** Id of the resulting document; empty until sent. */
   docId: string;
 }
 
 export const uploads = signal<readonly Upload[]>([]);
-/** Whom the files are shared with, as entries of access lists; empty = nobody. */
+/** Access list entries for new files; empty = private. */
 export const audience = signal<readonly string[]>([]);
 export const uploadProject = signal("");
 const AT_ONCE = 2;
@@ -36,13 +36,13 @@ export function addFiles(files: readonly { file: File; folder: string }[]): void
   next();
 }
 
-/** A page of the web becomes a document. */
+/** Imports a web page as a document. */
 export async function importPage(url: string): Promise<void> {
   await change("POST", "/api/documents/import", { url, ...chosen() });
   notify(t("upload.imported"));
 }
 
-/** Without an audience a new document is the person's own, and one that there is keeps its readers. */
+/** Without an audience, a new document is private and an existing one keeps its access list. */
 const chosen = () => ({ project_id: uploadProject.value.trim() || null, acl: audience.value.length ? audience.value : null });
 
 export function refusalOf(file: File): string {
@@ -52,7 +52,7 @@ export function refusalOf(file: File): string {
   return file.size ? "" : t("upload.empty");
 }
 
-/** Formats that programs can save in another way, by suffix. */
+/** Formats to convert to, by unsupported suffix. */
 const BETTER: Record<string, string> = { ".doc": ".docx", ".dot": ".docx", ".odt": ".docx", ".rtf": ".docx", ".pages": ".docx", ".xls": ".xlsx", ".ods": ".xlsx", ".numbers": ".xlsx", ".ppt": ".pptx", ".odp": ".pptx", ".key": ".pptx", ".heic": ".jpg" };
 
 function unknownKind(suffix: string): string {
@@ -89,14 +89,14 @@ function retryLater(id: number, seconds: number): void {
 }
 
 async function sendToApp(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<string> {
-  const form = new FormData(); // its fields first: the app reads a form as it comes
+  const form = new FormData(); // fields first, because the app parses the form as a stream
   for (const principal of audience.value) form.append("acl", principal);
   if (one.folder) form.append("folder", one.folder);
   if (uploadProject.value.trim()) form.append("project_id", uploadProject.value.trim());
   form.append("file", one.file);
   const key = { "idempotency-key": crypto.randomUUID() };
   const detail = (await upload("POST", "/api/documents", form, key, onProgress, stop)) as DocumentDetail;
-  if (!latest.value[detail.doc_id] || detail.status === "ready") update(detail); // an unchanged file makes no event
+  if (!latest.value[detail.doc_id] || detail.status === "ready") update(detail); // unchanged files raise no event
   return detail.doc_id;
 }
 
@@ -123,12 +123,12 @@ export function dismissUpload(id: number): void {
   uploads.value = uploads.value.filter((one) => one.id !== id);
 }
 
-/** Where an upload stands, from its first byte until its document is ready or has failed. */
+/** Returns the phase of an upload, from its first byte until its document is ready or has failed. */
 export function phaseOfUpload(one: Upload): "waiting" | "sending" | "working" | "ready" | "failed" {
   return one.state === "sent" ? phaseOf(latest.value[one.docId] ?? { status: "queued" }) : one.state;
 }
 
-/** Reads how sent files stand that events may have told of while nobody listened. */
+/** Reloads the status of uploaded files, whose events may have been missed without a stream. */
 export async function refreshUploads(): Promise<void> {
   const open = uploads.value.filter((one) => phaseOfUpload(one) === "working");
   await Promise.all(open.map(async ({ docId }) => update(await read<DocumentDetail>(`/api/documents/${docId}`))));
@@ -143,9 +143,9 @@ function set(id: number, change: Partial<Upload>): void {
   uploads.value = uploads.value.map((one) => (one.id === id ? { ...one, ...change } : one));
 }
 
-/** Files of a drop, those inside of folders with the path that leads to them. */
+/** Returns dropped files; files inside folders keep their paths. */
 export async function filesOfDrop(items: DataTransferItemList): Promise<{ file: File; folder: string }[]> {
-  // All entries are taken before the first wait: the list is empty after it.
+  // Collect all entries before the first await: the browser empties the list afterwards.
   const entries = [...items].flatMap((item) => item.webkitGetAsEntry() ?? []);
   return (await Promise.all(entries.map((entry) => filesOfEntry(entry, "")))).flat();
 }

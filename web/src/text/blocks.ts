@@ -1,20 +1,20 @@
-// Markdown that grows, lexed block by block: what can no longer change is lexed once. Pure.
-// All but the last two blocks of a text stay as they are, whatever follows them.
+// Lexes growing Markdown incrementally: settled blocks are lexed once. Pure. All but the last two blocks are
+// settled, whatever text is appended.
 import { lexer, type Token } from "marked";
 
 export interface Blocks {
   text: string;
-  /** Blocks that stay, and how many characters of `text` they take. */
+  /** Settled blocks, and how many characters of `text` they cover. */
   settled: readonly Token[];
   settledChars: number;
-  /** The last blocks, which the next characters may change. */
+  /** The last blocks, which appended text may change. */
   tail: readonly Token[];
 }
 
 export const NO_BLOCKS: Blocks = { text: "", settled: [], settledChars: 0, tail: [] };
 const OPEN = 2;
 
-/** The blocks of `text`, with the work of `before` kept where `text` goes on with it. */
+/** Lexes `source` and reuses the settled blocks of `before` if it extends that text. */
 export function lexBlocks(before: Blocks, source: string): Blocks {
   const text = source.replace(/\r\n?/g, "\n");
   const base = text.startsWith(before.text) ? before : NO_BLOCKS;

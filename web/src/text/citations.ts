@@ -1,16 +1,16 @@
-// Finds the places of an answer's text that point to its sources: `(Source: file.pdf, S. 3)[1]`, or `[1]`; of a
-// recording with a link to the moment: `(Source: talk.vtt, [01:23](...))[1]`. Pure.
+// Finds references to sources in an answer's text: `(Source: file.pdf, S. 3)[1]` or `[1]`; for recordings with a
+// link to the moment: `(Source: talk.vtt, [01:23](...))[1]`. Pure.
 
 export type Piece = { text: string } | { n: number };
 
 const PLACE = /(?:\(Source: [^()\n]{1,300}(?:\([^()\n]{0,2000}\)[^()\n]{0,100}){0,9}\)\s?)?\[(\d{1,4})\]/g;
 
-/** What a place holds before the link to a moment, which the lexer takes for a link of the text. */
+/** The text before the link to a moment, which the lexer emits as a separate link token. */
 export const BEFORE_MOMENT = /\(Source: [^\n]{1,300}, $/;
 
 const UNNUMBERED = /\(Source: ((?:[^()\n]|\([^()\n]{0,60}\)){1,300}?)(?:, S\. (\d{1,6}))?\)/g;
 
-/** Places without a number, below a picture: `(Source: file.pdf, S. 3)`; `page` is null without one. */
+/** Splits off references without a number, below pictures: `(Source: file.pdf, S. 3)`; `page` may be null. */
 export function places(text: string): ({ text: string } | { file: string; page: number | null })[] {
   const found: ({ text: string } | { file: string; page: number | null })[] = [];
   let end = 0;
@@ -23,7 +23,7 @@ export function places(text: string): ({ text: string } | { file: string; page: 
   return found;
 }
 
-/** The text in pieces; `known`: the numbers that the answer has. */
+/** Splits the text at its references. `known` has the numbers of the answer's citations. */
 export function pieces(text: string, known: ReadonlySet<number>): Piece[] {
   const found: Piece[] = [];
   let end = 0;

@@ -1,19 +1,19 @@
-// Tokens of Markdown become elements by an allow-list; no HTML string exists anywhere. What is not in the list,
-// markup above all, is shown as the text that it is.
+// Renders Markdown tokens with an allow-list of elements; HTML strings are never used. Anything else, above all
+// markup, is shown as plain text.
 import type { Token, Tokens } from "marked";
 import { Fragment, type ComponentChildren, type VNode } from "preact";
 import { memo } from "../parts/memo";
 import { BEFORE_MOMENT, pieces, places } from "./citations";
 
 export interface Context {
-  /** Numbers of citations that are known by now. */
+  /** Numbers of the citations received up to now. */
   known: ReadonlySet<number>;
   cite(n: number): VNode;
-  /** Where a file is cited without a number. */
+  /** Renders a file that is cited without a number. */
   place(file: string, page: number | null): ComponentChildren;
-  /** Opens the page of a picture; null where it is not known. */
+  /** Returns a function that opens the page of a picture; null if the page is unknown. */
   open(path: string): (() => void) | null;
-  /** For use elsewhere: pictures keep their addresses, as `data-src`, so that they are not loaded here. */
+  /** For export: picture URLs are written to `data-src`, so that this page does not load them. */
   outside?: boolean;
 }
 
@@ -21,7 +21,7 @@ const MAX_DEPTH = 20;
 const FIGURE = /^\/api\/documents\/[\w-]+\/figures\/[\w.-]+$/;
 const LINK = /^(https?:\/\/|mailto:)/i;
 
-/** One block. A block that stays the same object is not rendered again. */
+/** Renders one block. A block with the same identity is not rendered again. */
 export const Block = memo(function Block({ token, context }: { token: Token; context: Context }) {
   return <>{block(token, context, 0)}</>;
 });
@@ -34,7 +34,7 @@ function block(token: Token, context: Context, depth: number): ComponentChildren
     case "def":
       return null;
     case "heading": {
-      // An answer stands below a heading of the page.
+      // Answers are below a heading of the page.
       const Heading = `h${Math.min(6, (token as Tokens.Heading).depth + 2)}` as "h3";
       return <Heading>{inline(token.tokens, context, depth)}</Heading>;
     }
@@ -103,7 +103,7 @@ function inline(tokens: Token[] | undefined, context: Context, depth: number): C
   return merged(tokens ?? []).map((token, index) => <Fragment key={index}>{span(token, context, depth + 1)}</Fragment>);
 }
 
-/** Neighbouring texts as one: a place in the text may lie across them. */
+/** Joins adjacent text tokens, because a reference may span several. */
 function merged(tokens: Token[]): Token[] {
   const found: Token[] = [];
   for (const token of tokens) {
@@ -156,7 +156,7 @@ function link(token: Tokens.Link, inside: ComponentChildren): ComponentChildren 
 
 function picture(token: Tokens.Image, context: Context): ComponentChildren {
   if (context.outside && LINK.test(token.href)) return <img data-src={token.href} alt={token.text} />;
-  // Pictures come from our own addresses alone: one of elsewhere would tell that somebody reads this.
+  // Only our own picture URLs are loaded: a foreign URL would reveal that the answer is being read.
   if (!FIGURE.test(token.href)) return token.raw;
   const open = context.open(token.href);
   const image = <img src={token.href} alt={token.text} loading="lazy" decoding="async" />;
@@ -190,7 +190,7 @@ function placed(text: string, context: Context): ComponentChildren {
 
 const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', nbsp: "\u00a0", "#39": "'" };
 
-/** The lexer leaves references to characters as they are; HTML would have resolved them. */
+/** Decodes character references, which the lexer leaves unchanged. */
 function unescaped(text: string): string {
   return text.includes("&") ? text.replace(/&(amp|lt|gt|quot|nbsp|#39);/g, (_, name: string) => ENTITIES[name]!) : text;
 }

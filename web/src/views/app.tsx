@@ -1,4 +1,4 @@
-// The frame of the page: threads on the left, the view in the middle, the source of a citation on the right.
+// The page's layout: threads on the left, the view in the middle, the source of a citation on the right.
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { signedOut, signInAddress } from "../api/request";
 import { IconButton } from "../parts/button";
@@ -24,7 +24,7 @@ const AdminView = lazy(async () => (await import("./admin/admin")).AdminView);
 
 export function App() {
   const [hasHelp, setHelp] = useState(false);
-  const [hasSidebar, setSidebar] = useState(false); // only where it is not always there
+  const [hasSidebar, setSidebar] = useState(false); // only on narrow screens, where it is collapsible
   const { view, run, cite, thread, doc, page } = route.value;
   const hasSource = view === "chat" && run !== "" && cite > 0;
   const hasPage = view === "chat" && !hasSource && doc !== "" && page > 0;

@@ -1,4 +1,4 @@
-// The keys that the page knows.
+// The page's keyboard shortcuts.
 import { Dialog } from "../parts/dialog";
 import { t, type Key } from "../words/words";
 

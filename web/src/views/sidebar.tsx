@@ -1,4 +1,4 @@
-// The list of threads, and the way to documents and account.
+// The list of threads, and links to documents and account.
 import { useEffect, useState } from "preact/hooks";
 import type { ThreadView } from "../api/types";
 import { Confirm, Prompt } from "../parts/dialog";
@@ -28,7 +28,7 @@ const SEARCH_DELAY_MS = 250;
 export function Sidebar({ onHelp }: { onHelp(): void }) {
   useEffect(() => {
     void attempt(loadThreads);
-    // A run of another thread ends without this page seeing it.
+    // This page gets no event when a run of another thread ends.
     const timer = setInterval(() => {
       const hasWork = threads.value.some((thread) => isAtWork(statusOf(thread)) && thread.thread_id !== openThread.value);
       if (hasWork && !document.hidden) void loadThreads().catch(() => {});

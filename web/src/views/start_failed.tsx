@@ -1,4 +1,4 @@
-// What is shown when the page cannot begin: nobody is let in, or nothing answers.
+// Shown when the page cannot start: access was denied, or the server does not respond.
 import { signOutAddress } from "../api/request";
 import { t } from "../words/words";
 

@@ -1,39 +1,39 @@
-// German for what the API says in codes. Its own words are English, so English needs no table.
+// German texts for API codes. The API's own texts are English, so English needs no table.
 import type { AuditEntry, DocumentView, QualityMeasures, SubagentView } from "../api/types";
 
 type ReasonCode = SubagentView["reason_codes"][number];
 
 const REASONS: Record<ReasonCode, string> = {
-  SUBAGENTS_DISABLED: "Sub-Agenten sind hier ausgeschaltet.",
+  SUBAGENTS_DISABLED: "Sub-Agenten sind hier deaktiviert.",
   SUBAGENTS_UNAVAILABLE: "Kein Sub-Agent kann das übernehmen.",
-  RECURSION_LIMIT_REACHED: "Ein Sub-Agent beauftragt keinen weiteren.",
-  TARGET_NOT_READABLE: "Nicht jedes Dokument, um das es geht, ist lesbar.",
-  LATENCY_BUDGET_EXHAUSTED: "Für mehr Gründlichkeit bleibt zu wenig Zeit.",
-  TOKEN_BUDGET_EXHAUSTED: "Von der Textmenge, die verarbeitet werden darf, bleibt zu wenig.",
-  COST_BUDGET_EXHAUSTED: "Vom Geld, das eine Antwort kosten darf, bleibt zu wenig.",
+  RECURSION_LIMIT_REACHED: "Sub-Agenten dürfen keine weiteren Sub-Agenten beauftragen.",
+  TARGET_NOT_READABLE: "Nicht alle betroffenen Dokumente sind lesbar.",
+  LATENCY_BUDGET_EXHAUSTED: "Für eine gründlichere Suche reicht die Zeit nicht mehr.",
+  TOKEN_BUDGET_EXHAUSTED: "Das Token-Budget dieser Frage reicht nicht mehr.",
+  COST_BUDGET_EXHAUSTED: "Das Kostenbudget dieser Frage reicht nicht mehr.",
   CIRCUIT_OPEN: "Sub-Agenten sind zuletzt zu oft gescheitert und pausieren.",
   REQUIRED_TOOLS_RESTRICTED: "Die nötigen Werkzeuge sind hier nicht erlaubt.",
   REQUIRED_TOOLS_UNHEALTHY: "Die nötigen Werkzeuge funktionieren gerade nicht.",
   CONFIDENT_FACT_LOOKUP: "Die Stelle mit der Antwort wurde eindeutig gefunden.",
   FITS_WHOLE: "Die Dokumente sind kurz genug, um ganz gelesen zu werden.",
   DEGRADED_MODE: "Das System läuft eingeschränkt.",
-  ACTIVE_LIMIT_REACHED: "Mehr Sub-Agenten dürfen nicht gleichzeitig arbeiten.",
-  REQUEST_LIMIT_REACHED: "Mehr Sub-Agenten darf diese Frage nicht haben.",
+  ACTIVE_LIMIT_REACHED: "Die Höchstzahl gleichzeitiger Sub-Agenten ist erreicht.",
+  REQUEST_LIMIT_REACHED: "Die Höchstzahl der Sub-Agenten für diese Frage ist erreicht.",
   CHILD_LATENCY_TOO_SHORT: "Die Zeit reicht für einen Sub-Agenten nicht mehr.",
   INTENT_DOC_SUMMARY: "Gefragt ist eine Zusammenfassung.",
   INTENT_COMPARE_DOCS: "Gefragt ist ein Vergleich.",
   INTENT_EVIDENCE_TRACE: "Gefragt sind Belege.",
   FULL_DOCUMENT_REQUIRED: "Ein Dokument muss ganz gelesen werden.",
-  LOW_RETRIEVAL_CONFIDENCE: "Was gefunden wurde, passt schlecht zur Frage.",
+  LOW_RETRIEVAL_CONFIDENCE: "Die Treffer passen schlecht zur Frage.",
   AMBIGUOUS_RETRIEVAL: "Viele Stellen passen etwa gleich gut.",
   MULTI_DOCUMENT: "Es geht um mehrere Dokumente.",
-  DEEP_MODE_REQUESTED: "Gründlichkeit wurde gewünscht.",
+  DEEP_MODE_REQUESTED: "Eine gründliche Antwort wurde gewünscht.",
   MODEL_REQUESTED: "Der Assistent bat um Hilfe bei einem Teil der Frage.",
-  NO_TRIGGER: "Nichts verlangt mehr Gründlichkeit.",
+  NO_TRIGGER: "Die Frage erfordert keine gründlichere Suche.",
   QUEUE_FULL: "Zu viele Sub-Agenten warten schon.",
   PROFILE_REDUCED: "Ein einfacherer Sub-Agent übernimmt.",
   TOOLS_RESTRICTED: "Der Sub-Agent hat weniger Werkzeuge als sonst.",
-  POLICY_EVAL_ERROR: "Ob ein Sub-Agent hilft, ließ sich nicht entscheiden.",
+  POLICY_EVAL_ERROR: "Ob ein Sub-Agent sinnvoll ist, ließ sich nicht entscheiden.",
 };
 
 const ACTIONS: Record<AuditEntry["action"], string> = {
@@ -69,7 +69,7 @@ const MEASURES: Record<keyof QualityMeasures, string> = {
   failure_rate: "gescheiterte Fragen",
 };
 
-/** What a file's owner can do is part of it: the API's own hint is English. */
+/** Includes advice for the owner, because the API's hint is English. */
 const FAILURES: Record<NonNullable<DocumentView["failure"]>, string> = {
   damaged: "Die Datei ist beschädigt oder unvollständig. Speichern oder exportieren Sie sie neu.",
   empty: "Die Datei ist leer.",
@@ -80,22 +80,22 @@ const FAILURES: Record<NonNullable<DocumentView["failure"]>, string> = {
   no_cues: "Das Transkript hat keine lesbaren Zeitangaben. Exportieren Sie es als WebVTT oder SubRip.",
   service_failed: "Ein Dienst ist ausgefallen. Versuchen Sie es später noch einmal.",
   too_large: "Die Datei ist zu groß. Teilen Sie sie auf.",
-  unsupported: "Dieser Dateityp wird nicht gelesen.",
+  unsupported: "Dieser Dateityp wird nicht unterstützt.",
   wrong_suffix: "Der Inhalt der Datei passt nicht zu ihrer Endung.",
 };
 
-/** By what went wrong; what else the API says of it stays in its own words. */
+/** By error code. Details remain in the API's words. */
 const ERRORS: Record<string, string> = {
   AccessDeniedError: "Das dürfen Sie nicht.",
   BudgetExceededError: "Das Budget dieser Frage ist verbraucht.",
   ConflictError: "Das geht gerade nicht. Laden Sie neu und versuchen Sie es dann noch einmal.",
   DailyLimitError: "Ihr Tageslimit ist erreicht.",
   DocumentNotFoundError: "Dieses Dokument gibt es nicht, oder Sie dürfen es nicht lesen.",
-  InternalError: "Ein Fehler von uns. Versuchen Sie es noch einmal.",
+  InternalError: "Interner Fehler. Versuchen Sie es noch einmal.",
   NetworkError: "Ein Dienst ist gerade nicht erreichbar. Versuchen Sie es gleich noch einmal.",
   NotFoundError: "Das gibt es nicht (mehr), oder Sie dürfen es nicht sehen.",
   PageImportError:
-    "Diese Seite lässt sich nicht importieren: Sie ist nicht erreichbar, kein Text, oder die Website erlaubt es nicht. " +
+    "Diese Seite lässt sich nicht importieren: Sie ist nicht erreichbar, enthält keinen Text, oder die Website erlaubt es nicht. " +
     "Speichern Sie sie und laden Sie die Datei hoch.",
   PayloadTooLargeError: "Das ist zu groß.",
   RateLimitError: "Ein Dienst ist überlastet. Versuchen Sie es gleich noch einmal.",

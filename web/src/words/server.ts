@@ -1,14 +1,14 @@
-// What the API says in codes, in the page's language. Its own words are English.
+// Translates API codes into the page's language. The API's own texts are English.
 import type { Codes } from "./words";
 import { codes, language } from "./words";
 
-/** The words for a code in the page's language if there are any; else `english`. */
+/** Returns the translation of a code, or `english` if there is none. */
 export function said(table: keyof Codes, code: string, english: string): string {
   const known: Record<string, string> = codes()?.[table] ?? {};
   return Object.hasOwn(known, code) ? known[code]! : english;
 }
 
-/** Whether the API's own words, which are English, need to be marked as such for screen readers. */
+/** Marks the API's English texts for screen readers if the page is in another language. */
 export function inEnglish(): { lang?: string } {
   return language.value === "en" ? {} : { lang: "en" };
 }

@@ -1,5 +1,5 @@
-// Words of the page in the reader's language, each language a file that is loaded when it is chosen. German has the
-// same keys as English, which the type checks.
+// The page's texts. Each language is a file that is loaded when chosen. The type checker ensures that German has
+// the same keys as English.
 import { signal } from "@preact/signals";
 import type { CODES } from "./de_codes";
 import type { Words } from "./en";
@@ -12,7 +12,7 @@ type Loaded = { words: Words; codes: Codes | null };
 const FILES: Record<Language, () => Promise<Loaded>> = { en: () => import("./en"), de: () => import("./de") };
 const loaded = signal<Loaded | null>(null);
 
-/** Loads a language, and then switches to it. */
+/** Loads a language, then switches to it. */
 export async function load(wanted: Language): Promise<void> {
   loaded.value = await FILES[wanted]();
   language.value = wanted;
@@ -20,7 +20,7 @@ export async function load(wanted: Language): Promise<void> {
 
 export const codes = () => loaded.value?.codes;
 
-/** The words for `key`, with `{name}` replaced. `one|many` chooses by `count`. */
+/** Returns the text of `key`, with `{name}` replaced. `one|many` chooses by `count`. */
 export function t(key: Key, values: Record<string, string | number> = {}): string {
   const [one, many] = (loaded.value?.words[key] ?? key).split("|") as [string, string?];
   const text = many !== undefined && values.count !== 1 ? many : one;
@@ -30,13 +30,13 @@ export function t(key: Key, values: Record<string, string | number> = {}): strin
   });
 }
 
-/** A key made of a part that comes from the API; `fallback` where the page does not know it. */
+/** Returns the text of a key with a part from the API; `fallback` if the key is unknown. */
 export function tOf(prefix: string, name: string, fallback = name, values?: Record<string, string | number>): string {
   const key = `${prefix}.${name}`;
   return loaded.value && key in loaded.value.words ? t(key as Key, values) : fallback;
 }
 
-/** The browser's own kind of the language, such as en-GB, decides how dates are written. */
+/** Returns the browser's regional variant of the language, such as en-GB, which decides the date format. */
 function locale(): string {
   return navigator.languages.find((one) => one.startsWith(language.value)) ?? language.value;
 }
@@ -46,11 +46,11 @@ export function dateTime(iso: string): string {
 }
 
 export function day(iso: string): string {
-  // A date alone would be midnight in London, which is the day before in America.
+  // A bare date would be parsed as midnight UTC, which is the day before in America.
   return new Date(iso.length === 10 ? `${iso}T00:00` : iso).toLocaleDateString(locale(), { dateStyle: "medium" });
 }
 
-/** A language's name for its code. */
+/** Returns a language's name by code. */
 export function languageName(code: string): string {
   const names = new Intl.DisplayNames(language.value, { type: "language" });
   return (/^[a-z]{2,3}$/.test(code) && names.of(code)) || code;
@@ -63,7 +63,7 @@ export function bytes(size: number): string {
   return (size / 1000 ** power).toLocaleString(language.value, format);
 }
 
-/** A moment of a recording, as 1:02:03. */
+/** Formats a moment of a recording as 1:02:03. */
 export function moment(seconds: number): string {
   const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
   const shown = parts[0] ? parts : parts.slice(1);

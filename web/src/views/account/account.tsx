@@ -1,4 +1,4 @@
-// One's own account: language, theme, memory; and for administrators how the site fares.
+// The user's account: language, theme, memory; for administrators also a link to the reports.
 import "../../shared";
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
@@ -54,7 +54,7 @@ export function AccountView() {
   );
 }
 
-/** Files that agents wrote for the person, if there are any. */
+/** Files that agents wrote for the user, if there are any. */
 function Workspace() {
   const [files, setFiles] = useState<readonly WorkspaceFile[]>([]);
   const load = async () => setFiles((await read<WorkspaceList>("/api/workspace")).files);

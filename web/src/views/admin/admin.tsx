@@ -1,4 +1,4 @@
-// For administrators: quality in use, the audit trail, sub-agents, what failed, and whether the stores agree.
+// For administrators: answer quality, the audit trail, sub-agents, failures, and consistency of the stores.
 import "../../shared";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -13,7 +13,7 @@ import { People } from "./people";
 import { inWords, Table } from "./table";
 
 const HOURS = [24, 168, 720] as const;
-const MOST_SUBAGENT_HOURS = 168; // as the API takes
+const MOST_SUBAGENT_HOURS = 168; // limit of the API
 
 export function AdminView() {
   const [hours, setHours] = useState<number>(24);
@@ -55,7 +55,7 @@ interface ReportProps<T> {
   isOpenFirst?: boolean;
 }
 
-/** A part of the page that reads one address, when it is opened. */
+/** A section that loads one report when it is opened. */
 function Report<T>({ name, path, show, isOpenFirst = false }: ReportProps<T>) {
   const [isOpen, setOpen] = useState(isOpenFirst);
   const [told, setTold] = useState<T | null>(null);
@@ -95,7 +95,7 @@ function Quality(told: QualityMetrics, name: string) {
   return <Table name={name} head={[t("admin.measure"), t("admin.value"), t("admin.of"), t("admin.aim"), t("admin.met")]} rows={rows} />;
 }
 
-/** A share as a bar beside its number. */
+/** Renders a share as a bar and a number. */
 function Measured({ value, isShare }: { value: number | null; isShare: boolean }) {
   return (
     <span class="measured">

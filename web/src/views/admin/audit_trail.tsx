@@ -1,4 +1,4 @@
-// Who read or changed what: filtered, a page at a time, and exported as a table.
+// The audit trail: filtered, paged, and exported as CSV.
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { AuditEntry, AuditPage } from "../../api/types";
@@ -24,10 +24,10 @@ const ACTIONS: readonly AuditEntry["action"][] = [
   "read_audit",
 ];
 const PAGE = 100;
-const MOST_PAGES = 200; // of an export: 20,000 entries
+const MOST_PAGES = 200; // per export: 20,000 entries
 const DELAY_MS = 300;
 
-/** A moment so many hours ago, to the hour: the same address while the page stands. */
+/** Returns the time `hours` ago, rounded to the hour so that the URL stays the same between renders. */
 const sinceHours = (hours: number) => new Date((Math.floor(Date.now() / 3.6e6) - hours) * 3.6e6).toISOString();
 const actionOf = (entry: AuditEntry) => said("ACTIONS", entry.action, inWords(entry.action));
 
@@ -106,7 +106,7 @@ export function AuditTrail({ hours }: { hours: number }) {
   );
 }
 
-/** The documents of an entry: the first by name, as long as it exists. */
+/** The documents of an entry; the first is shown by name while it exists. */
 function Documents({ entry, names }: { entry: AuditEntry; names: Readonly<Record<string, string>> }) {
   const [first, ...others] = entry.doc_ids;
   if (!first) return <>{entry.subject}</>;
@@ -114,7 +114,7 @@ function Documents({ entry, names }: { entry: AuditEntry; names: Readonly<Record
   return <bdi title={entry.doc_ids.join(", ")}>{others.length ? t("admin.andMore", { name, count: others.length }) : name}</bdi>;
 }
 
-/** Saves all entries of the filter as CSV. */
+/** Saves all matching entries as CSV. */
 async function save(path: (after?: string) => string): Promise<void> {
   const lines = ["at,user_id,action,doc_ids,filenames,run_id,subject,origin"];
   let after = "";
@@ -132,7 +132,7 @@ async function save(path: (after?: string) => string): Promise<void> {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** Quoted; what a spreadsheet would take for a formula begins with an apostrophe. */
+/** Quotes a CSV cell. An apostrophe keeps spreadsheets from evaluating it as a formula. */
 function cell(value = ""): string {
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return `"${text.replaceAll('"', '""')}"`;

@@ -1,4 +1,4 @@
-// People with what they used up today, and what they may use: those who were active, or those found by name.
+// Usage and limits of the users active today, or of those found by name.
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { PersonList, PersonUse } from "../../api/types";

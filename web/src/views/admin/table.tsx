@@ -36,5 +36,5 @@ export function Table({ name, head, rows }: Rows) {
   );
 }
 
-/** A code of the API, as English words. */
+/** Returns an API code as English words. */
 export const inWords = (code: string) => code.replaceAll("_", " ");

@@ -1,4 +1,4 @@
-// The conversation: turns from the oldest that is loaded to the newest, and the composer below.
+// The conversation: turns from the oldest loaded one to the newest, and the composer below.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { route } from "../../routes";
 import { hasOlder, isLoading, loadError, loadOlder, showThread, turns, versions, type Turn } from "../../stores/chat";
@@ -20,10 +20,10 @@ export function ChatView() {
   const thread = route.value.thread;
   const scroller = useRef<HTMLDivElement>(null);
   const { isAtEnd, follow, toEnd, onScroll } = useFollowing(scroller, thread);
-  // Before anybody can type: showing a thread forgets the turns of the one before.
+  // Runs before the user can type: opening a thread resets the turns of the previous one.
   useLayoutEffect(() => {
     void showThread(thread);
-    // Where a keyboard is likely; on phones it would cover the page.
+    // Only with a likely hardware keyboard; on phones the on-screen keyboard would cover the page.
     if (!thread && matchMedia("(pointer: fine)").matches) document.getElementById("question")?.focus();
   }, [thread]);
   const title = threads.value.find((one) => one.thread_id === thread)?.title ?? "";
@@ -56,17 +56,17 @@ export function ChatView() {
   );
 }
 
-/** A turn, of which earlier versions can be paged through. */
+/** A turn with its versions. */
 function Versions({ all }: { all: readonly Turn[] }) {
   const [chosen, choose] = useState(-1);
-  useEffect(() => choose(-1), [all.length]); // a new version is shown
+  useEffect(() => choose(-1), [all.length]); // show a new version at once
   const at = chosen < 0 ? all.length - 1 : chosen;
   const turn = all[at]!;
   return <TurnView key={turn.key} turn={turn} version={all.length > 1 ? { at, count: all.length, choose } : NO_VERSION} />;
 }
 
-/** Keeps the newest turn in view while it grows, its question at the top at most, until somebody scrolls up.
- *  So a long answer is read from its beginning. */
+/** Keeps the growing newest turn in view until the user scrolls up. Its question stays visible at the top,
+ *  so that a long answer is read from its beginning. */
 function useFollowing(scroller: { current: HTMLDivElement | null }, thread: string) {
   const [isAtEnd, setAtEnd] = useState(true);
   const following = useRef(true);

@@ -1,4 +1,4 @@
-// The number of a source in the text. A pointer over it shows the quotation; a click opens the page.
+// A citation's number in the text. Hovering shows the quotation; a click opens the page.
 import type { Citation } from "../../api/types";
 import { route, turn } from "../../routes";
 import { dateTime, moment, t } from "../../words/words";
@@ -9,22 +9,22 @@ export function placeOf(citation: Citation): string {
   return citation.page_number === null ? "" : t("page", { page: String(citation.page_number) });
 }
 
-/** `web`: a page from outside, whose quotation stands on a stored copy. */
+/** Whether the source is an external web page, quoted from a stored copy. */
 export function isOutside(citation: Citation): boolean {
   return citation.kind === "web";
 }
 
-/** A database has no view of its own. */
+/** Databases have no page to open. */
 export function isDatabase(citation: Citation): boolean {
   return citation.kind === "table" && !citation.url;
 }
 
-/** What a source is that is no document; empty for one. */
+/** Returns the kind of a source that is not a document; empty for documents. */
 export function kindOf(citation: Citation): string {
   return isOutside(citation) ? t("outside") : isDatabase(citation) ? t("database") : "";
 }
 
-/** Word by word, or by the same query. */
+/** Whether the quotation was found word for word, or the query repeated with the same result. */
 export function isProved(citation: Citation): boolean {
   return citation.verified || citation.kind === "table";
 }

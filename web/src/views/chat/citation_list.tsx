@@ -1,4 +1,4 @@
-// The documents that an answer cites, each with its places.
+// The cited documents of an answer with their citations.
 import type { Citation } from "../../api/types";
 import { Icon } from "../../parts/icons";
 import { t } from "../../words/words";
@@ -13,7 +13,7 @@ export function CitationList({ citations, runId }: Props) {
   if (!citations.length) return null;
   const byDocument = new Map<string, Citation[]>();
   for (const citation of citations) {
-    const id = citation.doc_id || citation.url; // a page of the web is no document
+    const id = citation.doc_id || citation.url; // web pages have no document id
     byDocument.set(id, [...(byDocument.get(id) ?? []), citation]);
   }
   const unproved = citations.filter((citation) => !isProved(citation)).length;

@@ -1,4 +1,4 @@
-// A run's clarifying question: numbered options to choose from. The composer takes a number or words as the reply.
+// A clarifying question with numbered options. The composer also accepts a number or free text.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Clarification as Ask, ClarificationOption as Option } from "../../api/types";
 import { cancel, choose, draft } from "../../stores/chat";
@@ -20,7 +20,7 @@ export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
     if (!(await attempt(() => choose(runId, { choice: number })))) setSent(false);
   };
   useLayoutEffect(() => {
-    // From the composer, unless something is being written there; never from anywhere else.
+    // Take the focus from an empty composer only, never from another element.
     const active = document.activeElement;
     const isFree = active === document.body || (active === composer() && !draft.value);
     if (isFree) card.current!.focus({ preventScroll: true });
@@ -37,7 +37,7 @@ export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
       if (option && !isSent) {
         event.preventDefault();
         void answer(option.number);
-      } else if (target === card.current && event.key.length === 1 && /[\p{L}\p{N}]/u.test(event.key)) composer()?.focus(); // the letter goes there
+      } else if (target === card.current && event.key.length === 1 && /[\p{L}\p{N}]/u.test(event.key)) composer()?.focus(); // receives the letter
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
@@ -72,7 +72,7 @@ export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
   );
 }
 
-/** What was asked back, and what was replied. */
+/** A clarifying question and its reply. */
 export function Clarified({ question, answer }: { question: string; answer: string }) {
   return (
     <div class="clarified" role="group" aria-label={t("clarification")}>

@@ -1,4 +1,4 @@
-// Where a question is written, with what limits it and how deep the work may go.
+// The composer: the question, its scope and the effort.
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
@@ -27,7 +27,7 @@ import { t } from "../../words/words";
 import { ScopeDialog } from "./scope_dialog";
 
 const NEAR_LIMIT = 0.9;
-const MAX_REPLY_CHARS = 500; // as the API takes
+const MAX_REPLY_CHARS = 500; // limit of the API
 
 export function Composer({ onSend }: { onSend(): void }) {
   const [isChoosing, setChoosing] = useState(false);
@@ -114,7 +114,7 @@ function stop(runId: string): void {
   document.getElementById("question")?.focus();
 }
 
-/** Questions that are asked once the answer before is complete. */
+/** Questions that are asked after the current answer. */
 function Queue() {
   return (
     <ul class="scoped" aria-label={t("queue")}>
@@ -132,7 +132,7 @@ function Queue() {
 
 const agents = signal<AgentList["agents"]>([]);
 
-/** Who answers, by name and description. */
+/** Lets the user choose an agent by name and description. */
 function Agents() {
   useEffect(() => {
     if (!agents.value.length) void attempt(async () => (agents.value = (await read<AgentList>("/api/agents")).agents));
@@ -149,7 +149,7 @@ function Agents() {
   return <Menu name={t("agent.choose")} icon="person" label={scope.value.agent || t("agent.none")} commands={commands} />;
 }
 
-/** What the next question is limited to. */
+/** Shows the scope of the next question. */
 function Scoped() {
   const { project, documents } = scope.value;
   if (!project && !documents.length) return null;

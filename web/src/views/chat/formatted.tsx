@@ -1,5 +1,5 @@
-// Markdown of our own making as a formatted page for the clipboard. It is built of elements and then written out,
-// so nothing in it can become markup.
+// Renders our own Markdown to HTML for the clipboard. Elements are built and then serialised, so text cannot become
+// markup.
 import { lexer, type Token } from "marked";
 import { render } from "preact";
 import { Block, type Context } from "../../text/render";

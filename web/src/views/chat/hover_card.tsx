@@ -1,4 +1,5 @@
-// The quotation of the source that a pointer or the focus rests on. It comes from the answer: looking is no opening.
+// Shows the quotation of the hovered or focused citation. It is part of the answer, so this does not count as
+// opening the source.
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Citation } from "../../api/types";

@@ -1,4 +1,4 @@
-// An answer's text, which may still grow: blocks that no longer change are neither lexed nor rendered again.
+// The text of an answer that may still grow: settled blocks are neither lexed nor rendered again.
 import { useMemo, useRef } from "preact/hooks";
 import type { AnswerFigure, Citation } from "../../api/types";
 import { lexBlocks, NO_BLOCKS } from "../../text/blocks";
@@ -41,7 +41,7 @@ export function Markdown({ text, citations, figures, runId }: Props) {
   );
 }
 
-/** A file and its page, as a way there where it is known which document that is. */
+/** A file and its page, with a link if the document is known. */
 function Place({ file, page, docId }: { file: string; page: number | null; docId?: string }) {
   const name = [file, page !== null && t("page", { page: String(page) })].filter(Boolean).join(", ");
   if (!docId) return <span class="place">{name}</span>;

@@ -1,5 +1,5 @@
-// What a reader can do when the documents hold no answer: look at what comes closest, search elsewhere or deeper,
-// or add a document.
+// Next steps if the documents do not contain an answer: view the closest passages, search elsewhere or more
+// thoroughly, or add a document.
 import { useEffect, useState } from "preact/hooks";
 import { change } from "../../api/request";
 import type { SearchResults } from "../../api/types";
@@ -16,7 +16,7 @@ export function NextSteps({ turn }: { turn: Turn }) {
   const { agent, project, documents } = scope.value;
   const isLimited = agent !== "" || project !== "" || documents.length > 0;
   const widen = () => {
-    scope.value = NO_SCOPE; // the agent, too
+    scope.value = NO_SCOPE; // also resets the agent
     void askAgain(turn);
   };
   const deepen = () => {

@@ -1,4 +1,4 @@
-// One calm line that says what goes on; opened, it shows the plan, the tools and the sub-agents.
+// One line with the current activity; expanded, it shows the plan, the tools and the sub-agents.
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { RunView, SubagentView, TodoItem } from "../../api/types";
@@ -29,7 +29,7 @@ export function Progress({ turn, run }: { turn: Turn; run: RunState | null }) {
   );
 }
 
-/** The plan, the steps and the sub-agents: as they come, and later from the events that are kept. */
+/** The plan, the steps and the sub-agents, from live events or stored ones. */
 function How({ turn, run, isWorking }: { turn: Turn; run: RunState | null; isWorking: boolean }) {
   const [isRead, setRead] = useState(run !== null);
   useEffect(() => void loadRecord(turn).then(() => setRead(true)), [turn]);
@@ -53,7 +53,7 @@ function How({ turn, run, isWorking }: { turn: Turn; run: RunState | null; isWor
   );
 }
 
-/** The run's own record: read when somebody looks, and again while it works. */
+/** Loads the stored run when it is shown, and again while it is active. */
 function useKept(runId: string, isWorking: boolean): RunView | null {
   const [kept, setKept] = useState<RunView | null>(null);
   useEffect(() => {
@@ -96,7 +96,7 @@ function Elapsed({ since }: { since: string }) {
 
 function Plan({ todo, isWorking }: { todo: readonly TodoItem[]; isWorking: boolean }) {
   if (!todo.length) return null;
-  // What was under way when a run was stopped stays so in its record.
+  // A stopped run's stored plan still lists items as in progress.
   const statusOf = ({ status }: TodoItem) => (status === "in_progress" && !isWorking ? "pending" : status);
   return (
     <ol class="todo" aria-label={t("plan")}>
@@ -112,7 +112,7 @@ function Plan({ todo, isWorking }: { todo: readonly TodoItem[]; isWorking: boole
 
 function Trail({ activities, isWorking }: { activities: readonly Activity[]; isWorking: boolean }) {
   if (!activities.length) return null;
-  // A thought lasts until the next one.
+  // A thought ends with the next activity.
   const statusOf = (one: Activity) => (isWorking && one.kind === "thought" && one === activities.at(-1) ? "running" : one.status);
   return (
     <ul class="trail">

@@ -1,4 +1,4 @@
-// How good an answer was: a thumb, and for a bad one why.
+// Rates an answer with a thumb and, if it is bad, a reason.
 import { useState } from "preact/hooks";
 import type { Feedback } from "../../api/types";
 import { IconButton } from "../../parts/button";

@@ -8,7 +8,7 @@ import { wordsOf } from "../../stores/notices";
 import { t } from "../../words/words";
 
 const SEARCH_DELAY_MS = 200;
-const MOST = 100; // as the API takes
+const MOST = 100; // limit of the API
 
 export function ScopeDialog({ onClose }: { onClose(): void }) {
   const [words, setWords] = useState("");
@@ -20,7 +20,7 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
     read<DocumentFacets>("/api/documents/facets").then((facets) => setProjects(facets.project_id.map((value) => value.value)), failed);
   }, []);
   useEffect(() => {
-    let isWanted = true; // until other words are looked for
+    let isWanted = true; // reset when the search text changes
     const look = () =>
       read<DocumentList>(`/api/documents?limit=50${words ? `&q=${encodeURIComponent(words)}` : ""}`).then(
         (list) => isWanted && setFound(list.documents.filter((document) => document.status === "ready")),

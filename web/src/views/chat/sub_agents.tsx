@@ -1,4 +1,4 @@
-// Sub-agents of a run: what each is for, why it was set to work, and what it has found.
+// A run's sub-agents: the task, the reason for delegating, and the findings of each.
 import type { SubagentView } from "../../api/types";
 import type { Child } from "../../model/run";
 import { said } from "../../words/server";
@@ -59,7 +59,7 @@ function Told({ agent }: { agent: SubagentView }) {
   );
 }
 
-/** Seconds between two ISO times, to a tenth; without an end, until now. */
+/** Returns the seconds between two ISO times, to a tenth; without an end, until now. */
 export function secondsBetween(start: string, end: string | null): number {
   return Math.round(((end ? Date.parse(end) : Date.now()) - Date.parse(start)) / 100) / 10;
 }

@@ -1,5 +1,5 @@
-// An answer with its sources, to be used elsewhere: on the clipboard as text and as a formatted page, or as a
-// Markdown file. Links are absolute, and pictures have signed addresses.
+// Exports an answer with its sources: to the clipboard as text and formatted page, or as a Markdown file. Links are
+// absolute, and pictures have signed URLs.
 import { read } from "../../api/request";
 import type { Citation, RunAnswer, RunView } from "../../api/types";
 import { notify } from "../../stores/notices";
@@ -8,7 +8,7 @@ import { t } from "../../words/words";
 import { placeOf } from "./chip";
 import { formatted } from "./formatted";
 
-/** Where a colleague with access sees the cited page; they are asked to sign in first. */
+/** Returns the URL of the cited page. Readers must sign in and have access. */
 export function linkOf(citation: Pick<Citation, "doc_id" | "page_number" | "final_url">): string {
   if (citation.final_url) return citation.final_url;
   if (!citation.doc_id) return "";
@@ -16,7 +16,7 @@ export function linkOf(citation: Pick<Citation, "doc_id" | "page_number" | "fina
   return `${location.origin}/web?${query}`;
 }
 
-/** The answer with addresses of pictures that are good for an hour at least, also without a session. */
+/** Signs the answer's picture URLs for at least an hour, so that they work without a session. */
 async function withSignedFigures(answer: RunAnswer, runId: string): Promise<RunAnswer> {
   if (!answer.figures.length) return answer;
   const view = await read<RunView>(`/api/runs/${runId}`).catch(() => null);
@@ -33,7 +33,7 @@ export function asMarkdown(question: string, answer: RunAnswer): string {
   return `# ${question}\n\n${portable(answer)}${sources}\n`;
 }
 
-/** The text with links to its sources in the place of their names, which stand below. */
+/** Returns the text with references replaced by links; the source names are listed below it. */
 function portable(answer: RunAnswer): string {
   const byNumber = new Map(answer.citations.map((citation) => [citation.n, citation]));
   const paths = new Map(answer.figures.map((figure) => [figure.path, figure.image_url ?? location.origin + figure.path]));
@@ -53,7 +53,7 @@ function placed(text: string): string {
     .join("");
 }
 
-/** Rows are in the answer already; what is missing there is where they come from. */
+/** The answer already contains the rows, so only the query is exported. */
 function quoted({ sql, quote }: Citation): string {
   return sql ? `\`${sql}\`` : `“${quote}”`;
 }

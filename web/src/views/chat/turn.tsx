@@ -1,4 +1,4 @@
-// One question and its answer, as it is kept or as it comes.
+// A question and its answer, stored or live.
 import { useState } from "preact/hooks";
 import type { RunAnswer } from "../../api/types";
 import { isOver, textOf, type RunState } from "../../model/run";
@@ -16,7 +16,7 @@ import { Rating } from "./rating";
 import { CitationList } from "./citation_list";
 import { copyAnswer, saveAnswer } from "./take_away";
 
-/** Which of the versions of a turn this is, counted from 0. The same object where there is only one. */
+/** Position of this version among the turn's versions, counted from 0. Constant if there is only one. */
 export interface Version {
   at: number;
   count: number;
@@ -53,7 +53,7 @@ const NO_FIGURES: RunAnswer["figures"] = [];
 
 function Answer({ turn, version }: { turn: Turn; version: Version }) {
   const run = turn.run?.value ?? null;
-  const told = run ?? turn.record.value; // by its events
+  const told = run ?? turn.record.value; // state from events
   const answer = run ? run.answer : (turn.message?.answer ?? null);
   const text = run ? textOf(run) : (answer?.text ?? (told ? textOf(told) : ""));
   const status = run?.status ?? turn.message?.status ?? "running";

@@ -1,4 +1,4 @@
-// What an empty thread shows: questions to begin with, how many documents there are, and a way to add some.
+// The empty thread: example questions, the number of documents, and a button to add some.
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "../../parts/icons";
 import { go } from "../../routes";

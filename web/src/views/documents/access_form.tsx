@@ -1,5 +1,5 @@
-// Who has access to a document, and by what. People and groups are picked from the directory; a change holds for
-// the next question.
+// Shows and edits who has access to a document. People and groups are picked from the directory; a change applies
+// from the next question.
 import { useEffect, useState } from "preact/hooks";
 import { send } from "../../api/request";
 import type { Audience, DocumentDetail } from "../../api/types";
@@ -46,7 +46,7 @@ export function AccessForm({ known, onChange }: { known: Known; onChange(known: 
   );
 }
 
-/** By what an entry of an access list gives access. */
+/** Returns the kind of principal that an access list entry names. */
 export function kindOf(principal: string): string {
   const kind = principal === "*" ? "everyone" : principal.startsWith("org:") ? "organisation" : audiences.value[principal]?.kind;
   return kind ? t(`by.${kind}`) : "";
@@ -69,7 +69,7 @@ interface PickerProps {
   name?: string;
 }
 
-/** A field that offers whom its words may mean. What is typed can be added, too: the server says if nobody is it. */
+/** A search field for principals. Free text can be added as well; the server rejects unknown principals. */
 export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
   const [words, setWords] = useState("");
   const [found, setFound] = useState<readonly Audience[]>([]);

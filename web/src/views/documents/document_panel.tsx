@@ -1,4 +1,4 @@
-// One document: how far it is, what it is about, its metadata and who may read it, and what can be done with it.
+// One document: status, summary, metadata, access list and actions.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { change, send } from "../../api/request";
 import type { DocumentDetail } from "../../api/types";
@@ -110,7 +110,7 @@ function Actions({ detail, onReload }: { detail: DocumentDetail; onReload(): voi
     leaveThread();
     scope.value = { ...NO_SCOPE, documents: [{ id: detail.doc_id, name: detail.filename }] };
     go({});
-    setTimeout(() => document.getElementById("question")?.focus()); // once it is there
+    setTimeout(() => document.getElementById("question")?.focus()); // once the composer is rendered
   };
   const again = () =>
     attempt(async () => {

@@ -1,4 +1,4 @@
-// What the documents need, as one file to load.
+// All views of documents, bundled into one file.
 import "../../shared";
 export { DocumentPanel } from "./document_panel";
 export { DocumentsView } from "./documents_view";

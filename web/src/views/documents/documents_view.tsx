@@ -1,4 +1,4 @@
-// All documents: categories to click, a search, what is on its way, and the list.
+// All documents: categories, search, uploads and the list.
 import { useEffect, useState } from "preact/hooks";
 import type { DocumentView } from "../../api/types";
 import { Icon } from "../../parts/icons";
@@ -35,7 +35,7 @@ import { UploadArea } from "./upload_area";
 
 const SEARCH_DELAY_MS = 200;
 const SHOWN_VALUES = 8;
-const FEWEST = 3; // documents of a category that is offered
+const FEWEST = 3; // documents that a category needs to be offered
 
 export function DocumentsView() {
   useEffect(() => {
@@ -99,7 +99,7 @@ function Facets() {
 function FacetValues({ facet, values }: { facet: Facet; values: readonly { value: string; count: number }[] }) {
   const [isWhole, setWhole] = useState(false);
   const chosen = filters.value[facet] ?? [];
-  // What narrows nothing, or to hardly anything, is no choice.
+  // A value that hardly narrows the list is not worth offering.
   const offered = values.filter((one) => one.count >= FEWEST || chosen.includes(one.value));
   if (offered.length < 2 && !chosen.length) return null;
   const shown = isWhole ? offered : offered.filter((one, index) => index < SHOWN_VALUES || chosen.includes(one.value));
@@ -174,7 +174,7 @@ function List() {
   );
 }
 
-/** The head of a column by which the list is ordered at a click, and no longer at the next. */
+/** A column header that sorts the list; a second click restores the default order. */
 function SortHead({ field, name }: { field: Sort; name: string }) {
   const isSorted = sort.value === field;
   return (
@@ -188,7 +188,7 @@ function SortHead({ field, name }: { field: Sort; name: string }) {
 
 const SHOWN_READERS = 2;
 
-/** Who has access: by name for its owner, for others by what they have it themselves. */
+/** Who has access: names for the owner; for other users the reason for their own access. */
 function ReadersOf({ document: { acl, access_via } }: { document: DocumentView }) {
   if (!acl) return <>{access_via.map((one) => t(`via.short.${one}`)).join(", ")}</>;
   const others = acl.filter((one) => one !== me.value?.user_id).map(nameOfPrincipal);

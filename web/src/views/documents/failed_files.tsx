@@ -1,4 +1,4 @@
-// Files that could not be read: one line each, apart from the list, which they don't displace.
+// Files that could not be read, one per line, above the list.
 import type { DocumentView } from "../../api/types";
 import { send } from "../../api/request";
 import { IconButton } from "../../parts/button";

@@ -1,4 +1,4 @@
-// Metadata, and its correction. Whatever somebody else changed meanwhile is shown beside what is being written.
+// Shows and corrects metadata. If another user changed a field in the meantime, both values are shown.
 import { useState } from "preact/hooks";
 import { CallError, send } from "../../api/request";
 import type { DocumentDetail } from "../../api/types";

@@ -1,9 +1,9 @@
-// Projects as a tree. A choice includes what stands below it.
+// Projects as a tree. Choosing a project includes its children.
 import { treeOf, type Branch } from "../../model/project_tree";
 import { filters, projects, showProjects } from "../../stores/documents";
 import { t } from "../../words/words";
 
-/** Where the tree stands beside the list, and leaves room for all of its columns (page.css). */
+/** Whether the tree fits next to the list with all of its columns (page.css). */
 const isWide = () => matchMedia("(min-width: 88rem)").matches;
 
 export function ProjectTree() {

@@ -1,4 +1,4 @@
-// What can be done with several documents at once. Each is a call of its own: one that is refused stops no other.
+// Actions on several documents. Each document is a separate request, so one refusal does not affect the others.
 import { useEffect, useState } from "preact/hooks";
 import { change, CallError, send } from "../../api/request";
 import type { DocumentDetail } from "../../api/types";
@@ -10,9 +10,9 @@ import { t } from "../../words/words";
 import { kindOf, Picker } from "./access_form";
 import { readKnown } from "./document_panel";
 
-const AT_ONCE = 4; // requests of one person at the same time, of the server's five
+const AT_ONCE = 4; // concurrent requests; the server accepts five per user
 
-/** Does something with each selected document, a few at a time; tells how many went well and why others did not. */
+/** Applies an action to each selected document, a few at a time, and reports successes and errors. */
 async function withEach(act: (docId: string) => Promise<unknown>): Promise<void> {
   const waiting = [...selected.value];
   const failures: string[] = [];
@@ -34,14 +34,14 @@ async function withEach(act: (docId: string) => Promise<unknown>): Promise<void>
   await loadDocuments();
 }
 
-/** Changes the access list of a document as it is now, or its project. */
+/** Changes the access list or project of a document, based on its current state. */
 async function changeAccess(docId: string, next: (detail: DocumentDetail) => object): Promise<void> {
   const { detail, etag } = await readKnown(docId);
   if (!detail.acl) throw new CallError(403, "AccessDeniedError", t("selection.notOwner"));
   await send("PUT", `/api/documents/${docId}/access`, { body: { acl: detail.acl, ...next(detail) }, headers: { "if-match": etag } });
 }
 
-/** Who has access to the selected documents now, and to how many of them. */
+/** Who has access to the selected documents, and to how many of them. */
 function AccessNow() {
   const chosen = documents.value.filter((one) => selected.value.has(one.doc_id) && one.acl);
   const counts = new Map<string, number>();

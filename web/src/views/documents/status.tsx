@@ -1,10 +1,10 @@
-// How far a document is, what is wrong with it, and what its owner can do about that.
+// A document's status, its problems, and what the owner can do about them.
 import type { DocumentView } from "../../api/types";
 import { phaseOf } from "../../stores/documents";
 import { inEnglish, said } from "../../words/server";
 import { t, tOf, type Key } from "../../words/words";
 
-/** Nothing of it can be searched: no page was readable, or there is no text. */
+/** Whether nothing of the document is searchable: no page was readable, or it has no text. */
 export function isUnsearchable(document: DocumentView): boolean {
   const unreadable = document.unreadable_pages ?? 0;
   return phaseOf(document) === "ready" && (document.has_text === false || (unreadable > 0 && unreadable === document.page_count));
@@ -18,7 +18,7 @@ function stateOf(document: DocumentView): string {
   return phaseOf(document) === "ready" && notes ? t("ready.notes", { count: notes }) : tOf("document" as Key, document.status);
 }
 
-/** One short line; `danger`, `warning` or nothing as its kind. */
+/** The status in one short line, styled as `danger`, `warning` or neither. */
 export function State({ document }: { document: DocumentView }) {
   const phase = phaseOf(document);
   const kind = phase === "failed" ? " failed" : isUnsearchable(document) || document.unreadable_pages ? " partly" : "";
@@ -30,19 +30,19 @@ export function State({ document }: { document: DocumentView }) {
   );
 }
 
-/** Why it failed, in the page's language where there are words for it. */
+/** Returns why processing failed, translated where possible. */
 export function reasonOf(document: DocumentView): { text: string; isEnglish: boolean } {
   const text = said("FAILURES", document.failure ?? "", document.status_reason ?? "");
   return { text, isEnglish: text === document.status_reason };
 }
 
-/** What to do about pages without text. */
+/** Advice for pages without text. */
 export function Advice({ document }: { document: DocumentView }) {
   if (!document.unreadable_pages) return null;
   return <small class="block warning-text">{t("ready.advice")}</small>;
 }
 
-/** All that is known of it, for its panel. */
+/** The full status for the document's panel. */
 export function Status({ document }: { document: DocumentView }) {
   const reason = reasonOf(document);
   return (

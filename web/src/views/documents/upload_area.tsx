@@ -1,4 +1,4 @@
-// Brings files in: by choosing or dropping them, with who may read them, and how far each is.
+// Adds files by choosing or dropping them, sets who has access, and shows their progress.
 import { useEffect, useState } from "preact/hooks";
 import { IconButton } from "../../parts/button";
 import { Dialog, Prompt } from "../../parts/dialog";
@@ -26,7 +26,7 @@ import { bytes, t } from "../../words/words";
 import { kindOf, Picker } from "./access_form";
 import { reasonOf, State } from "./status";
 
-const MOST_URL_CHARS = 2000; // as the API takes
+const MOST_URL_CHARS = 2000; // limit of the API
 
 export function UploadArea() {
   const [isImporting, setImporting] = useState(false);
@@ -70,7 +70,7 @@ export function UploadArea() {
   );
 }
 
-/** Who will have access to the files that are added next. */
+/** Who will have access to newly added files. */
 function Readers() {
   const [isOpen, setOpen] = useState(false);
   const names = audience.value.map(nameOfPrincipal);
@@ -111,7 +111,7 @@ function Readers() {
 }
 
 function Chooser({ name, isFolder }: { name: string; isFolder: boolean }) {
-  const [key, setKey] = useState(0); // a new input after each choice: the same file may be chosen again
+  const [key, setKey] = useState(0); // a new input element per choice, so that the same file can be chosen again
   const choose = (files: FileList | null) => {
     addFiles(
       [...(files ?? [])].map((file) => ({ file, folder: file.webkitRelativePath.split("/").slice(0, -1).join("/") })),
@@ -133,7 +133,7 @@ function Chooser({ name, isFolder }: { name: string; isFolder: boolean }) {
   );
 }
 
-const ORDER = ["failed", "sending", "working", "waiting", "ready"]; // what needs somebody comes first
+const ORDER = ["failed", "sending", "working", "waiting", "ready"]; // documents that need attention first
 
 function Uploads() {
   useEffect(() => void refreshUploads().catch(() => {}), []);

@@ -1,10 +1,10 @@
-// The pieces of a document as people read them, with the cited words marked. Every text is text.
+// Renders a document's elements with the cited words marked. All content is rendered as plain text.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { TextMark, ViewedElement } from "../../api/types";
 import { moment, t } from "../../words/words";
 
-/** Marks are brought into view once, when they appear. */
+/** Scrolls to the marks once, when they appear. */
 export function Elements({ elements, isScrolled = false }: { elements: readonly ViewedElement[]; isScrolled?: boolean }) {
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -89,7 +89,7 @@ function Table({ element }: { element: ViewedElement }) {
 type Span = readonly [start: number, end: number];
 const RULE = /^\|(?: *:?-+:? *\|)+ *$/;
 
-/** The cells of a Markdown table as places in its text, without the rule below the head. */
+/** Returns the cells of a Markdown table as spans of its text, without the separator row. */
 export function rowsOf(text: string): Span[][] {
   const rows: Span[][] = [];
   let start = 0;
@@ -103,7 +103,7 @@ export function rowsOf(text: string): Span[][] {
   return rows;
 }
 
-/** Part of a text, with what lies within marks marked. */
+/** Renders part of a text with the words inside `marks` highlighted. */
 export function marked(text: string, start: number, end: number, marks: readonly TextMark[]): ComponentChildren {
   const shown: ComponentChildren[] = [];
   let at = start;

@@ -1,4 +1,4 @@
-// What leads on from a page: to its neighbours, the whole text, the file and where it came from.
+// Links from a page: neighbouring pages, the whole text, the file and its origin.
 import { IconButton } from "../../parts/button";
 import { t } from "../../words/words";
 

@@ -1,4 +1,4 @@
-// A page of a document beside the conversation, and in the panel of the document itself.
+// A page of a document, shown next to the conversation or in the document's panel.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { PageView } from "../../api/types";
@@ -12,7 +12,7 @@ import { focusSoon, PanelHead, panelRole, PanelTitle } from "./panel_head";
 
 let opener: HTMLElement | null = null;
 
-/** Opens a page beside the conversation; the focus returns to what opened it. */
+/** Opens a page next to the conversation. Closing it returns the focus to the opener. */
 export function openPage(docId: string, page: number | null): void {
   opener = document.activeElement as HTMLElement | null;
   turn({ run: "", cite: 0, doc: docId, page: page ?? 1 });
@@ -46,7 +46,7 @@ interface Props {
   hasTitle?: boolean;
 }
 
-/** The picture of a page, or its text where there is none. */
+/** Shows the picture of a page, or its text if there is none. */
 export function PageReader({ docId, page, onPage, hasTitle = false }: Props) {
   const [view, setView] = useState<PageView | null>(null);
   const [error, setError] = useState("");

@@ -1,25 +1,25 @@
-// The picture of a page, with the quoted words marked where they stand. It can be enlarged.
+// The picture of a page, with the quoted words marked. It can be enlarged.
 import { useRef, useState } from "preact/hooks";
 import type { PageArea, PageView, ViewedPicture } from "../../api/types";
 import { IconButton } from "../../parts/button";
 import { t } from "../../words/words";
 
 const ZOOMS = [1, 1.5, 2, 3] as const;
-const CLICKED = 2; // of ZOOMS: what a click enlarges to
+const CLICKED = 2; // index in ZOOMS that a click zooms to
 
 export function PagePicture({ page }: { page: PageView }) {
   const [state, setState] = useState<"coming" | "there" | "failed">("coming");
-  const [zoom, setZoom] = useState(0); // which of ZOOMS
+  const [zoom, setZoom] = useState(0); // index in ZOOMS
   const box = useRef<HTMLDivElement>(null);
   const picture = page.picture;
   if (!picture) return null;
   const scale = ZOOMS[zoom]!;
   const showMark = () => {
-    if (state === "there") return; // a larger picture came
+    if (state === "there") return; // a larger picture was loaded
     setState("there");
     box.current?.querySelector(".mark")?.scrollIntoView({ block: "center" });
   };
-  /** Enlarges around a point, as shares of the picture's width and height. */
+  /** Zooms around a point, given as shares of the picture's width and height. */
   const zoomTo = (next: number, x = 0.5, y = 0) => {
     if (next < 0 || next >= ZOOMS.length) return;
     const frame = box.current!.firstElementChild!;
@@ -33,7 +33,7 @@ export function PagePicture({ page }: { page: PageView }) {
     });
   };
   const onClick = (event: MouseEvent) => {
-    if (getSelection()?.toString()) return; // words are being selected
+    if (getSelection()?.toString()) return; // the user is selecting words
     const frame = box.current!.firstElementChild!.getBoundingClientRect();
     zoomTo(zoom ? 0 : CLICKED, (event.clientX - frame.left) / frame.width, (event.clientY - frame.top) / frame.height);
   };
@@ -74,7 +74,7 @@ export function PagePicture({ page }: { page: PageView }) {
   );
 }
 
-/** The words over the picture, unseen, to be selected and copied. Readers of screens have the page's text below. */
+/** Invisible text over the picture, for selecting and copying. Screen readers get the page's text below. */
 function Words({ picture }: { picture: ViewedPicture }) {
   const ratio = (picture.height_px ?? 0) / (picture.width_px || 1);
   return (
@@ -93,7 +93,7 @@ function placeOf({ left, top, right, bottom }: PageArea) {
   return { left: percent(left), top: percent(top), width: percent(right - left), height: percent(bottom - top) };
 }
 
-const WIDTHS_PX = [320, 640, 960]; // that the server makes
+const WIDTHS_PX = [320, 640, 960]; // sizes that the server renders
 
 function sourcesOf(path: string, widthPx: number): string {
   const smaller = WIDTHS_PX.filter((width) => width < widthPx).map((width) => `${path}?width=${width} ${width}w`);

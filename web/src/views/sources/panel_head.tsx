@@ -1,22 +1,22 @@
-// The head of a side panel: what leads on, and how wide the panel is.
+// The header of a side panel: links and the panel's width.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { IconButton } from "../../parts/button";
 import { t } from "../../words/words";
 
-/** Whether the panel takes the conversation's room, too, so that a page can be read comfortably. */
+/** Whether the panel covers the conversation, which makes a page easier to read. */
 export const isWide = signal(false);
 
-/** The role of a panel: at full width it is what the page is about. */
+/** The role of a panel: at full width it is the main content. */
 export const panelRole = () => (isWide.value ? "main" : "complementary");
 
-/** The title of what a panel shows. */
+/** The title of a panel. */
 export function PanelTitle({ children }: { children: ComponentChildren }) {
   const Heading = isWide.value ? "h1" : "h2";
   return <Heading class="panel-title">{children}</Heading>;
 }
 
-/** Gives the focus back to what opened a panel, once that is shown again. */
+/** Returns the focus to the element that opened a panel, once that is visible again. */
 export function focusSoon(element: HTMLElement | null): void {
   setTimeout(() => element?.focus({ preventScroll: true }));
 }

@@ -1,4 +1,4 @@
-// The quoted words. Rows of a table come as Markdown, and are shown as rows.
+// The quoted words. Table rows arrive as Markdown and are rendered as rows.
 import { rowsOf } from "./elements";
 
 export function Quote({ text }: { text: string }) {

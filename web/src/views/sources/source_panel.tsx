@@ -1,4 +1,4 @@
-// The source of a citation: its page as a picture with the quoted words marked, the text, and who may read it.
+// The source of a citation: the page's picture with the quotation marked, its text, and who has access.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { Citation, DocumentDetail, PageView, ReadableView, RunView } from "../../api/types";
@@ -45,7 +45,7 @@ export function SourcePanel() {
   });
   const at = citations.findIndex((one) => one.n === cite);
   useEffect(() => {
-    // A link that somebody else's answer holds: the page is shown without its mark.
+    // A link from another user's answer: show the page without marks.
     if (error && route.value.doc) turn({ run: "", cite: 0 }, "replaceState");
   }, [error]);
   return (
@@ -60,7 +60,7 @@ export function SourcePanel() {
   );
 }
 
-/** Citations of a run: those of the open thread, else of the run as it is kept. */
+/** Loads the citations of a run from the open thread, otherwise from the stored run. */
 function useCitations(run: string): { citations: readonly Citation[]; error: string } {
   const [kept, setKept] = useState<readonly Citation[]>([]);
   const [error, setError] = useState("");
@@ -86,7 +86,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
     if (isOutside(citation) || isDatabase(citation)) return;
     const leaving = new AbortController();
     const isCited = page === (citation.page_number ?? 1);
-    // Only the cited page says what it is opened for: that counts as an opening of the source.
+    // Only the cited page sends the citation, which counts as opening the source.
     const query = isCited ? `run=${run}&n=${citation.n}` : "";
     const path = `/api/documents/${citation.doc_id}/${isPaged ? `pages/${page}?words=true&` : "readable?"}${query}`;
     const request = { signal: leaving.signal };
@@ -97,7 +97,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
       (view) => (setShown(view), setError("")),
       (failed) => {
         if (leaving.signal.aborted) return;
-        setShown(null); // without access any more, nothing of it is shown
+        setShown(null); // access was revoked, so hide everything
         setError(wordsOf(failed));
       },
     );
@@ -156,7 +156,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
   );
 }
 
-/** An external page around the quotation, as it was read. */
+/** The stored text of an external page around the quotation. */
 function Snapshot({ text, quote }: { text: string; quote: string }) {
   const parts = quote.split(/\n+| … /).map((part) => ({ start: text.indexOf(part), length: part.length }));
   const marks = parts.filter(({ start }) => start >= 0).map(({ start, length }) => ({ start, end: start + length }));
