@@ -1,4 +1,4 @@
-"""Agents in a program of your own: the loop that every channel uses, in one process and bound to one user."""
+"""Python API for agents: the loop used by all channels, in one process and bound to one user."""
 
 import asyncio
 import hashlib
@@ -51,23 +51,23 @@ __all__ = ["AGENT_EVENTS", "Agent", "AgentLimits", "block_search"]
 AGENT_EVENTS: frozenset[EventName] = frozenset(
     {"THOUGHT", "ACTION", "TOOL_STARTED", "TOOL_RESULT", "ASK_USER", "COMPLETE", "ERROR"}
 )
-MAX_SESSIONS = 200  # of one agent, which belongs to one user; the least recently used goes first
+MAX_SESSIONS = 200  # per agent, thus per user; the least recently used session is evicted
 MAX_TURNS = 10
-MAX_CHARS = 4000  # of one question or answer
+MAX_CHARS = 4000  # per question or answer
 
 
 class SessionHistory:
-    """Earlier turns by session id, in memory, with the person's consent to the use of the web."""
+    """Earlier turns by session id, in memory, with the user's consent to web searches."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, Conversation] = OrderedDict()
 
     def of(self, session_id: str | None) -> Conversation:
-        """Return the conversation so far; an empty one for a new session."""
+        """Return the conversation so far; a new session has an empty one."""
         return self._sessions.get(session_id or "", Conversation())
 
     def remember(self, session_id: str, question: str, answer: RunAnswer) -> None:
-        """Add a turn at the end; the oldest ones make room."""
+        """Append a turn; the oldest turns are dropped beyond MAX_TURNS."""
         names = {cited.doc_id: cited.filename for cited in answer.citations if cited.doc_id}
         turn = Turn(
             question=question[:MAX_CHARS],
@@ -81,7 +81,7 @@ class SessionHistory:
         self._keep(session_id, before.model_copy(update={"turns": turns}))
 
     def keep_web_consent(self, session_id: str, *, allowed: bool) -> None:
-        """Remember whether questions of the session may use the web."""
+        """Store whether questions of the session may use the web."""
         self._keep(session_id, self.of(session_id).model_copy(update={"web_allowed": allowed}))
 
     def _keep(self, session_id: str, conversation: Conversation) -> None:
@@ -96,7 +96,7 @@ class Agent:
     """An agent bound to one user.
 
     Attributes:
-        definition: None = the one that answers from all documents.
+        definition: None = the default agent, which answers from all documents.
     """
 
     services: AnsweringServices
@@ -111,15 +111,15 @@ class Agent:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Names of the tools that it can call."""
+        """Names of the tools available to the agent."""
         return tools_of(self.definition, self.services.settings)
 
     @classmethod
     def create_rag_agent(cls, services: AnsweringServices, user: UserContext) -> "Agent":
-        """The agent that answers from documents.
+        """Create the default agent, which answers from documents.
 
         Raises:
-            AccessDeniedError: the user context names nobody.
+            AccessDeniedError: the user context identifies no user.
         """
         return cls(services, user)
 
@@ -135,18 +135,19 @@ class Agent:
         limits: AgentLimits | None = None,
         proof: Literal["required", "optional"] = "optional",
     ) -> "Agent":
-        """An agent of your own.
+        """Create a custom agent.
 
         Args:
             name: lower-case letters, digits and `-`.
-            system_prompt: what it is for and how it answers; the rules of the loop are added around it.
-            tools: names, which work for `user`, or tools that are bound already.
-            limits: turns, calls, tokens and seconds of one answer, within those of the settings.
-            proof: `required` = it states only what documents prove.
+            system_prompt: the agent's task and style; the rules of the loop are added to it.
+            tools: names of tools, which are bound to `user`, or tools that are bound already.
+            limits: turns, calls, tokens and seconds per answer; the limits of the settings apply as well.
+            proof: `required` = the agent states only what documents prove.
 
         Raises:
-            ConfigurationError: there is no such tool, two have one name, or another argument is wrong.
-            AccessDeniedError: the user context names nobody.
+            ConfigurationError: a tool is unknown, two tools have the same name, or another argument is
+                invalid.
+            AccessDeniedError: the user context identifies no user.
         """
         own = {tool.name: tool for tool in tools if isinstance(tool, Tool)}
         names = [tool if isinstance(tool, str) else tool.name for tool in tools]
@@ -171,11 +172,11 @@ class Agent:
 
     @classmethod
     def from_file(cls, path: str | Path, *, services: AnsweringServices, user: UserContext) -> "Agent":
-        """The agent of a file `NAME.agent.md`.
+        """Load an agent from a file `NAME.agent.md`.
 
         Raises:
-            ConfigurationError: the file is wrong; the message begins with its path and line.
-            AccessDeniedError: the agent is not open to the user.
+            ConfigurationError: the file is invalid; the message starts with its path and line.
+            AccessDeniedError: the user may not use the agent.
         """
         definition = read_agent(Path(path), services.settings.answering.enabled_tools)
         if not definition.is_open_to(user):
@@ -183,14 +184,15 @@ class Agent:
         return cls(services, user, definition)
 
     async def execute(self, user_message: str, session_id: str | None = None) -> AsyncIterator[RunEvent]:
-        """Answer a message; yields the seven agent events as they happen, COMPLETE, ERROR or ASK_USER last.
+        """Answer a message and yield the seven agent events as they happen.
 
-        After ASK_USER the next message of the session is taken as the answer to it. Closing the iterator
-        ends the work; what a run stored is deleted when it has ended.
+        COMPLETE, ERROR or ASK_USER is the last event. After ASK_USER, the next message of the session is
+        taken as the answer to the question. Closing the iterator cancels the run. The files of a finished or
+        cancelled run are deleted.
 
         Args:
-            user_message: the question, or the answer to what was asked.
-            session_id: the conversation it belongs to; None starts a new one.
+            user_message: the question, or the answer to a clarification.
+            session_id: the conversation that the message belongs to; None starts a new one.
         """
         events = _answer_message(
             self.services,
@@ -213,8 +215,8 @@ class WaitingRun(Model):
 
     Attributes:
         journal: the lines of its journal.
-        results: of its commands so far; the script continues behind them.
-        ask_step: the step that asked.
+        results: results of its commands so far; the script continues after them.
+        ask_step: the step that asked the question.
     """
 
     run_id: str
@@ -233,10 +235,10 @@ async def _answer_message(
     agent: AgentDefinition | None,
     sessions: SessionHistory,
 ) -> AsyncGenerator[RunEvent]:
-    """Every event of the answer as it happens; COMPLETE, ERROR or ASK_USER is the last.
+    """Yield the events of the answer as they happen; COMPLETE, ERROR or ASK_USER is the last.
 
-    A run leaves nothing behind when it has ended. One that asks something is kept: the next message of the
-    same user in the same session is the answer to it, unless it comes too late: then it is a new question.
+    A finished run is deleted. A run that asks a question is stored, and the same user's next message in the
+    session answers it, unless the question has expired: then the message starts a new run.
     """
     session = _Session(services.blobs, user, session_id or uuid.uuid4().hex)
     waiting = await session.waiting()
@@ -292,7 +294,7 @@ async def _events(
     try:
         async for event in log.follow(run_id, run, position):
             if event.name == "ASK_USER":
-                await asyncio.wait({run})  # people who see the options can answer at once
+                await asyncio.wait({run})  # store the waiting run first, so that an immediate answer finds it
             yield event
     finally:
         run.cancel()
@@ -302,7 +304,7 @@ async def _events(
 
 
 async def _forget(run_id: str, blobs: BlobStore) -> None:
-    """Delete what a run has stored; its answer is with its reader."""
+    """Delete the files of a run, including its answer. Errors are ignored."""
     with suppress(GroundworkError):
         await RunFiles(blobs, run_id).erase()
         await blobs.delete(RUN_LOG, answer_path(run_id))
@@ -319,17 +321,17 @@ def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
 
 
 class _Session:
-    """Where the waiting run of one user's session is kept."""
+    """The stored waiting run of one user's session."""
 
     def __init__(self, blobs: BlobStore, user: UserContext, session_id: str) -> None:
         self.session_id = session_id
         self._blobs = blobs
-        # A session's id is the caller's own word: hashed, it is a name, and bound to the user.
+        # Callers choose session ids. The hash makes a valid blob name and binds it to the user.
         key = hashlib.sha256(f"{user.user_id}\n{session_id}".encode()).hexdigest()
         self._path = f"sessions/{key}.json"
 
     async def waiting(self) -> WaitingRun | None:
-        """Return the run that waits for an answer. One whose question has expired is erased."""
+        """Return the run that waits for an answer. A run whose question has expired is deleted."""
         kept = await find_model(self._blobs, WORK, self._path, WaitingRun)
         if kept is None or kept.asked.expires_at > datetime.now(UTC):
             return kept

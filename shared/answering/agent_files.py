@@ -1,7 +1,7 @@
-"""Agents as files: `NAME.agent.md`, settings in YAML between two lines `---`, then the instructions.
+"""Agents as files: `NAME.agent.md` with YAML settings between two lines `---`, followed by the instructions.
 
-Read once per process. A mistake in any file stops the start, with the file and the line: an agent that was
-half understood could be open to more people than its owner meant.
+The files are read once per process. A mistake in any file aborts the start with the file and the line: a
+misread agent could be open to more users than intended.
 """
 
 from collections.abc import Mapping
@@ -22,29 +22,29 @@ from shared.tools.registry import check_tools
 SUFFIX = ".agent.md"
 _ROOT = Path(__file__).parents[2]
 _FENCE = "---"
-_RESERVED = "groundwork"  # the models of OpenAI's protocol that are no agents begin with it
+_RESERVED = "groundwork"  # prefix of the OpenAI protocol's model names that don't denote an agent
 
 
 def agents_of(settings: Settings) -> Mapping[str, AgentDefinition]:
-    """The agents of AGENTS_FOLDER by name; none if there is no such folder.
+    """Return the agents of AGENTS_FOLDER by name; empty if the folder doesn't exist.
 
     Raises:
-        ConfigurationError: a file is wrong; the message begins with its path and line.
+        ConfigurationError: a file is invalid; the message starts with its path and line.
     """
     return _read_folder(settings.answering.agents_folder, settings.answering.enabled_tools)
 
 
 def agents_for(user: UserContext, settings: Settings, channel: Channel) -> list[AgentDefinition]:
-    """Those that a person may ask over a channel (`chat`, `mcp` or `openai`)."""
+    """Return the agents available to the user over a channel (`chat`, `mcp` or `openai`)."""
     found = agents_of(settings).values()
     return [agent for agent in found if agent.is_open_to(user) and getattr(agent.expose, channel)]
 
 
 def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel) -> AgentDefinition:
-    """The agent of that name.
+    """Return the agent with this name.
 
     Raises:
-        NotFoundError: there is none, or the person may not ask it there: which of both, nobody is told.
+        NotFoundError: it doesn't exist, or the user may not use it over this channel; the error is the same.
     """
     agents = {agent.name: agent for agent in agents_for(user, settings, channel)}
     if name not in agents:
@@ -54,7 +54,9 @@ def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel
 
 
 def asked_agent(text: str, user: UserContext, settings: Settings) -> tuple[str | None, str]:
-    """The agent that a message of a chat begins with (`NAME: question`), and the rest of it."""
+    """Split a chat message `NAME: question` into agent name and question; without a match, return (None,
+    text).
+    """
     name, colon, question = text.partition(":")
     name = name.strip().casefold()
     named = [agent.name for agent in agents_for(user, settings, "chat") if colon and agent.name == name]
@@ -62,20 +64,20 @@ def asked_agent(text: str, user: UserContext, settings: Settings) -> tuple[str |
 
 
 def list_agents(user: UserContext, settings: Settings) -> AgentList:
-    """Those that a person may ask in chats."""
+    """Return the agents available to the user in chats."""
     kept = set(AgentView.model_fields)
     views = (one.model_dump(include=kept) for one in agents_for(user, settings, "chat"))
     return AgentList(agents=tuple(AgentView.model_validate(view) for view in views))
 
 
 def read_agent(path: Path, enabled: tuple[str, ...] = ()) -> AgentDefinition:
-    """One agent.
+    """Read and check an agent file.
 
     Args:
-        enabled: tools of AGENT_TOOLS.
+        enabled: tools enabled by AGENT_TOOLS.
 
     Raises:
-        ConfigurationError: the file is wrong.
+        ConfigurationError: the file is invalid.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -97,7 +99,7 @@ def _read_folder(folder: str, enabled: tuple[str, ...]) -> Mapping[str, AgentDef
 
 
 def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], dict[tuple[str, ...], int]]:
-    """The settings, and the line of each key by its path."""
+    """Return the settings, and each key's line by the key's path."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         values = yaml.safe_load(text)
@@ -152,7 +154,7 @@ def _mistake(path: Path, error: ErrorDetails, places: Mapping[tuple[str, ...], i
 
 
 def _line(place: tuple[str, ...], places: Mapping[tuple[str, ...], int]) -> int:
-    """The line of the innermost key that is written down; 1 for what is missing."""
+    """Return the line of the innermost key that the file contains; 1 if it contains none."""
     return next((places[place[:end]] for end in range(len(place), 0, -1) if place[:end] in places), 1)
 
 

@@ -1,4 +1,4 @@
-"""The events of an answer on their way to the run's journal."""
+"""Stream of an answer's events to the run's journal."""
 
 import time
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from shared.runs.event_log import EventLog
 from shared.runs.events import CitationEvent, RunEvent, TokenEvent
 from shared.runs.models import RunAnswer
 
-FLUSH_SECONDS = 0.15  # of streamed text between two appends, each a request to storage
+FLUSH_SECONDS = 0.15  # minimum interval between appends; each append is a storage request
 
 
 @dataclass
 class AnswerStream:
-    """The TOKEN and CITATION events of one turn's answer.
+    """TOKEN and CITATION events of one turn's answer.
 
     Attributes:
         record: called with the ids of documents before they are shown.
@@ -29,27 +29,27 @@ class AnswerStream:
     _flushed_at: float = field(default_factory=time.monotonic)
 
     def continue_from(self, answer: RunAnswer) -> None:
-        """Continue an answer whose text and figures readers have."""
+        """Continue an answer whose text and figures are already streamed."""
         self.draft.continue_from(answer.text)
         self.draft.figures.placed.extend(answer.figures)
         self._sent_chars = len(answer.text)
 
     def announce(self, citation: Citation) -> None:
-        """Add the event of a citation before the text that shows it."""
+        """Queue the event of a citation. Call it before the citation's marker is written."""
         self._queue_text()
         self._queue.append(CitationEvent.of(citation))
 
     async def flush(self, *, now: bool = False) -> None:
-        """Append the events to the journal, unless the last append was a moment ago."""
+        """Append the queued events to the journal, unless the last append was less than FLUSH_SECONDS ago."""
         if not now and time.monotonic() - self._flushed_at < FLUSH_SECONDS:
             return
         if events := await self._events():
             await self.event_log.write(*events)
-        # Counted from the end of the append: where appends are slow, more text goes into each.
+        # Measured from the end of the append, so that slow appends carry more text each.
         self._flushed_at = time.monotonic()
 
     async def stage(self) -> None:
-        """Leave the events to the append that completes the step."""
+        """Stage the events for the append that completes the step."""
         self.event_log.stage(*await self._events())
 
     async def _events(self) -> list[RunEvent]:

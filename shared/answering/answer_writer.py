@@ -1,4 +1,4 @@
-"""Writer of answers: clean text and proved citations, in the order in which the model wrote them."""
+"""Writer of answers: clean text and proved citations, in the order of the model's output."""
 
 from dataclasses import dataclass, field
 
@@ -19,11 +19,11 @@ from shared.runs.models import RunAnswer
 
 @dataclass(frozen=True)
 class AnswerRules:
-    """Rules for the proof of an answer, and the words of its remarks.
+    """Rules for proving an answer, and the texts of its notes.
 
     Attributes:
         needs_proof: statements without any citation are marked.
-        may_look: gaps are searched for before they are shown. The text after the first is dropped.
+        may_look: a gap is searched for before it is shown; the text after the first gap is dropped.
     """
 
     words: Messages = ENGLISH
@@ -34,15 +34,15 @@ class AnswerRules:
 
 @dataclass
 class AnswerWriter:
-    """The writer of one turn's answer.
+    """Writer of one turn's answer.
 
-    `draft.text` equals the TOKEN events of this turn and the ones before it. A quotation that no document
-    contains is shown with its number at once. All of a turn are repaired together at its end, followed by
-    their citation events.
+    `draft.text` equals the concatenated TOKEN events of this turn and the earlier ones. A quotation that no
+    document contains is shown with its number at once; all failed quotations of a turn are repaired together
+    at its end, followed by their citation events.
 
     Attributes:
-        gaps: what the model couldn't find.
-        is_partial: a part of the question is answered.
+        gaps: information that the model couldn't find.
+        is_partial: whether a part of the question is answered despite gaps.
     """
 
     stream: AnswerStream
@@ -66,7 +66,7 @@ class AnswerWriter:
         self._judged_chars = len(answer.text)
 
     async def feed(self, delta: str, *, at_end: bool = False) -> None:
-        """Write another piece of the answer."""
+        """Write the next piece of the model's output."""
         pieces, self._rest = read_tags(self._rest + delta, at_end=at_end)
         holds_numbers = bool(self.rules.numbers.results) and not at_end
         parts, self._line = split_statements([*self._line, *pieces], holds_numbers=holds_numbers)
@@ -75,11 +75,11 @@ class AnswerWriter:
         await self.stream.flush()
 
     async def finish(self, *notes: str, goes_on: bool = False) -> None:
-        """Write the rest, which is sent with the next events of the step.
+        """Write the rest of the answer and stage its events for the end of the step.
 
         Args:
-            notes: our own paragraphs after the model's answer.
-            goes_on: the next turn continues the answer.
+            notes: paragraphs appended after the model's answer.
+            goes_on: whether the next turn continues the answer.
         """
         await self.feed("", at_end=True)
         self.draft.settle()
@@ -91,9 +91,9 @@ class AnswerWriter:
         await self.stream.stage()
 
     def break_off(self, *notes: str) -> None:
-        """Truncate the answer to whole sentences, because the model was stopped. Sends nothing.
+        """Truncate the answer to whole sentences after the model was stopped. Sends no events.
 
-        Readers have more of the text than remains, so show them `draft.text` again.
+        The streamed text is longer than the remaining text, so `draft.text` must be sent again.
         """
         self.draft.settle()
         text, citations = whole_sentences(self.draft.text), self.book.citations
@@ -105,10 +105,12 @@ class AnswerWriter:
             self._close(*notes)
 
     def show_gap(self, gap: Gap, text: str = "") -> None:
-        """Show what the documents don't contain, and mark a text before it that has no proof.
+        """Write what the documents don't contain.
+
+        Before the first gap, mark the text so far if nothing in it is proved.
 
         Args:
-            text: the words of a gap that the model didn't write.
+            text: wording for a gap that the model didn't report.
         """
         self.draft.settle()
         if not self.gaps:
@@ -126,12 +128,12 @@ class AnswerWriter:
 
     @property
     def has_citations(self) -> bool:
-        """Whether any citation is proved, or names a figure."""
+        """Whether any citation is proved or refers to a figure."""
         return any(citation.quote for citation in self.book.citations)
 
     @property
     def unsupported_claims(self) -> int:
-        """Number of marked statements and of citations that no document proves."""
+        """Number of marked statements plus citations that no document proves."""
         marks = (self.rules.words.unsupported.strip(), self.rules.words.withheld)
         unproved = sum(not citation.quote for citation in self.book.citations)
         return sum(map(self.draft.text.count, marks)) + unproved
@@ -159,7 +161,7 @@ class AnswerWriter:
         if self.rules.may_look and gap.missing:
             self.gaps.append(gap)
         else:
-            await self._repair()  # whether the text before the gap is proved decides how it is shown
+            await self._repair()  # show_gap needs to know whether the text before the gap is proved
             self.show_gap(gap)
 
     async def _write_statement(self, statement: Statement | Withheld) -> None:
@@ -187,17 +189,17 @@ class AnswerWriter:
         self.draft.add_note(self.book.marker(citation).lstrip())
 
     async def _repair(self) -> None:
-        """Prove failed quotations by other words of their documents, and announce them, proved or not."""
+        """Replace failed quotations by others from the same documents; announce all, proved or not."""
         if not self._failed:
             return
-        await self.stream.flush(now=True)  # the repair asks a model; readers shouldn't wait for text
+        await self.stream.flush(now=True)  # the repair calls a model; don't delay the text
         quotes = await self.repairer.repair(self._failed, self.book)
         for failure in self._failed:
             self.stream.announce(self.book.repair(failure.number, quotes.get(failure.number, "")))
         self._failed = []
 
     def _mark_if_unproved(self, text: str) -> None:
-        """Mark a text without any proof. Readers would take it for proved."""
+        """Mark a text without any proof, so that readers don't assume it is proved."""
         mark, withheld = self.rules.words.unsupported.strip(), self.rules.words.withheld
         is_marked = has_mark(text) or mark in text or withheld in text
         if text.strip() and not self.has_citations and not is_marked:

@@ -1,8 +1,8 @@
-"""The sub-agents of a run, folded from its journal: their tasks, and what each has found so far.
+"""Sub-agents of a run, derived from its journal: their tasks and their findings so far.
 
-A step that delegates keeps its `Delegation` with its completion. The lines of a child carry that step and the
-child's index. Its last state counts, with the findings that it reported since, whether its turn was completed
-or not.
+A step that delegates stores its `Delegation` with its completion. The journal lines of a child carry the step
+and the child's index. The child's last state counts, updated by later findings, whether or not its turn
+completed.
 """
 
 import json
@@ -34,14 +34,14 @@ FINDINGS = "findings"
 
 @dataclass(frozen=True)
 class Child:
-    """A task, and the state of the sub-agent that works on it; the initial state if it has kept none."""
+    """A task and the state of its sub-agent; the initial state if none is stored."""
 
     task: SubagentTask
     state: SubagentState
 
 
 async def find_delegation(journal: Journal, step: int) -> Delegation | None:
-    """Return what a step delegated, or None if it delegated nothing."""
+    """Return the delegation of a step, or None."""
     return await journal.find(step, Delegation, DELEGATION)
 
 
@@ -68,7 +68,7 @@ async def children_of(journal: Journal, delegations: Sequence[Delegation]) -> tu
 
 
 async def find_state(journal: Journal, step: int, index: int) -> SubagentState | None:
-    """Return what a child has found so far, or None if it has kept no state or an unreadable one."""
+    """Return the state and findings of a child; None if its state is missing or unreadable."""
     lines = [
         line
         for line in journal.lines_of_child(step, index)
@@ -97,7 +97,7 @@ def turn_results(journal: Journal, step: int, index: int) -> list[tuple[DoneLine
 def completed_turn(journal: Journal, turn: TurnInput) -> TurnResult | None:
     """Return the result of a turn if it is complete.
 
-    A failed try is complete for itself and the tries before it; any other result, for all tries.
+    A failed attempt completes itself and earlier attempts only; any other result completes all attempts.
     """
     for line, result in turn_results(journal, turn.step, turn.index):
         is_known = result.status != "failed" or (line.tries or 0) >= turn.attempt
@@ -107,7 +107,7 @@ def completed_turn(journal: Journal, turn: TurnInput) -> TurnResult | None:
 
 
 async def child_ids(run_log: RunLog, blobs: BlobStore, run_id: str) -> tuple[str, ...]:
-    """Return the instance ids of all sub-agents that a run has started, also of a run being erased."""
+    """Return the instance ids of all sub-agents that a run has started, even if the run is being deleted."""
     try:
         events = events_of(await run_log.read(run_id))
     except NotFoundError:
@@ -119,7 +119,7 @@ async def child_ids(run_log: RunLog, blobs: BlobStore, run_id: str) -> tuple[str
 
 
 async def remember_ids(blobs: BlobStore, run_id: str, ids: Sequence[str]) -> None:
-    """Store the instance ids of a run's sub-agents, until their histories are removed."""
+    """Store the instance ids of a run's sub-agents until their histories are removed."""
     if ids:
         await blobs.write(WORK, _ids_path(run_id), json.dumps(ids).encode())
 

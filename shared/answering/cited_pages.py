@@ -1,7 +1,7 @@
-"""What a reader of a document may see of it: by the rights of now, and the citation that led there.
+"""Access to cited documents, checked against current permissions and the citation.
 
-The right is asked for each time, of the index and of the document's state: a revoked one counts at once. A
-citation comes from a run of the reader's own; anybody else's shows nothing, and says nothing.
+Every request checks the index and the document's state, so revoked permissions apply at once. Citations of
+other users' runs return nothing, and the response doesn't reveal the reason.
 """
 
 import re
@@ -28,7 +28,7 @@ from shared.tools.registry import Binding, run_query_of
 async def own_citation(
     run_id: str, n: int, doc_id: str, user: UserContext, services: AnsweringServices
 ) -> Citation | None:
-    """Citation `n` of the user's own run, if it is of this document; else None, whatever the reason."""
+    """Return citation `n` of the user's own run if it cites this document; otherwise None, for any reason."""
     if not n or not re.fullmatch(ID_PATTERN, run_id):
         return None
     record = await services.runs.get(run_id)
@@ -36,17 +36,17 @@ async def own_citation(
         return None
     try:
         cited = await _citations(record, services.blobs, services.run_log)
-    except NotFoundError:  # the thread was cleared, and its answers went
+    except NotFoundError:  # the thread and its answers were deleted
         return None
     found = next((one for one in cited if one.n == n and one.doc_id == doc_id and one.quote), None)
     return found if found and await _may_see([found], user, services) else None
 
 
 async def check_readable(record: RunRecord, user: UserContext, services: AnsweringServices) -> None:
-    """Refuse the events of a run that calculated from tables which the user may not read any more.
+    """Check that the user may still read all tables that the run's citations are calculated from.
 
     Raises:
-        NotFoundError: as if they were no longer kept.
+        NotFoundError: a table is no longer readable; the message claims that the events have expired.
     """
     shown = shown_citations(events_of(await services.run_log.read(record.run_id)))
     if not await _may_see(shown, user, services):
@@ -54,13 +54,15 @@ async def check_readable(record: RunRecord, user: UserContext, services: Answeri
 
 
 async def _may_see(citations: Sequence[Citation], user: UserContext, services: AnsweringServices) -> bool:
-    """Whether every table that they are calculated from may be read; of others the view itself asks."""
+    """Return whether the user may read all tables behind the citations. The view checks
+    other kinds itself.
+    """
     doc_ids = {doc_id for one in citations if one.kind == "table" for doc_id in one.doc_ids}
     return not doc_ids or doc_ids <= await readable_documents(doc_ids, user, services)
 
 
 async def block_text(block_id: str, user: UserContext, services: AnsweringServices) -> str:
-    """Return the text of a block; empty when it is gone."""
+    """Return the text of a block, or an empty string if it no longer exists."""
     index = SecuredIndex(services.content_index, user, services.documents)
     found = await BlockLookup(index).get_many([block_id])
     return (found[0].content or found[0].image_caption or "") if found else ""
@@ -69,9 +71,10 @@ async def block_text(block_id: str, user: UserContext, services: AnsweringServic
 async def source_rows(
     citation: Citation, user: UserContext, services: AnsweringServices
 ) -> tuple[tuple[str, ...], ...]:
-    """Cells of the lines of a sheet that a citation was calculated from, as they are written there.
+    """Return the cells of the rows that a citation was calculated from, as displayed in the sheet.
 
-    None where it has no such lines, or the document was replaced since.
+    Returns:
+        An empty tuple if the citation has no source rows or the document has been replaced since.
     """
     if not citation.source_rows or not citation.table_id:
         return ()
@@ -95,7 +98,7 @@ def _written(cell: Cell) -> str:
 
 
 async def _citations(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> list[Citation]:
-    """Those of the answer; of a run without one, those that were shown so far."""
+    """Return the citations of the answer; if the run has none, the citations shown so far."""
     if record.status == "completed":
         return list((await committed_answer(record.run_id, blobs)).citations)
     return shown_citations(events_of(await run_log.read(record.run_id)))

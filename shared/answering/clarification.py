@@ -1,4 +1,4 @@
-"""The steps of a question back: find out whether one is needed, put it, take its answer."""
+"""Clarifying questions: decide whether one is needed, word it, and interpret the answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from shared.runs.evidence import MissingDocument
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
 from shared.runs.plan import QueryType
 
-_MAX_DETAILS = 3  # besides name and date; a button has room for 120 characters
+_MAX_DETAILS = 3  # besides name and date; a button fits 120 characters
 _MAX_DETAIL_CHARS = 40
 _WORD = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
@@ -53,17 +53,17 @@ _AROUND = frozenset(
 
 
 def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOption]) -> Choice:
-    """What an answer comes to: options, all of them, or more wording for the question.
+    """Interpret an answer as some of the options, as all of them, or as additional words for the question.
 
     Raises:
-        CallerError: a number that no option has; its hints are the options.
+        CallerError: no option has this number; the hints list the options.
     """
     if answer.choice is not None:
         return Choice(said=str(answer.choice), numbers=_known([answer.choice], options))
     said = answer.text or ""
     if not options:
         return Choice(said=said, extra_words=said)
-    # "②" is a digit to Python's `isdigit`, and no number to its `int`; normalised, it is both.
+    # `isdigit` accepts "②", but `int` rejects it; normalisation turns it into "2".
     words = _WORD.findall(normalize("NFKC", said).casefold())
     telling = [word for word in words if word not in _AROUND] or [
         word for word in words if word in _NUMBER_WORDS
@@ -75,18 +75,21 @@ def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOpti
 
 
 def chosen_doc_ids(choice: Choice, options: Sequence[ClarificationOption]) -> tuple[str, ...]:
-    """Ids of the options that a choice means."""
+    """Return the document ids of the chosen options, or of all options if none was chosen."""
     return tuple(option.doc_id for option in options if not choice.numbers or option.number in choice.numbers)
 
 
 def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
-    """Numbers, ordinals, "the last", "both", "the newest", when the words say nothing else."""
+    """Return the options chosen by number, ordinal or age ("both", "the last", "the newest"), or None.
+
+    Any other word in the answer makes it None.
+    """
     if not words:
         return None
     if all(word.isdecimal() or word in _NUMBER_WORDS for word in words):
         digits = [word for word in words if word.isdecimal()]
         if digits and _bearing(digits, options):
-            return None  # a year, not a place
+            return None  # a year, not an option number
         return _known([_NUMBER_WORDS.get(word) or int(word[:9]) for word in words], options)
     for meanings, numbers in (
         (_ALL, tuple(option.number for option in options)),
@@ -100,7 +103,7 @@ def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> t
 
 
 def _by_words(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
-    """The options that have the most distinguishing words; None if no word distinguishes them."""
+    """Return the options that match the most distinguishing words; None if no word distinguishes them."""
     words_of_options = [_words_of(option) for option in options]
     distinguishing = naming_words(*words) - frozenset.intersection(*words_of_options)
     hits = [len(distinguishing & option_words) for option_words in words_of_options]
@@ -120,7 +123,7 @@ def _known(numbers: Sequence[int], options: Sequence[ClarificationOption]) -> tu
 
 
 def _bearing(words: Sequence[str], options: Sequence[ClarificationOption]) -> bool:
-    """Whether these numbers stand in names and are no places of the list."""
+    """Return whether the numbers occur in the options' names and aren't all option numbers."""
     places = {str(option.number) for option in options}
     option_words = frozenset().union(*(_words_of(option) for option in options))
     return not set(words) <= places and set(words) <= option_words
@@ -131,7 +134,7 @@ def _of_age(options: Sequence[ClarificationOption], age: tuple[str, str]) -> tup
 
 
 def _age(option: ClarificationOption) -> tuple[str, str]:
-    """The last year in the name, then the date of the upload."""
+    """Return the latest year in the names and the upload date, as a sort key."""
     years = _YEAR.findall(f"{option.filename} {option.title}")
     return max(years, default=""), option.date
 
@@ -143,12 +146,12 @@ def _words_of(option: ClarificationOption) -> frozenset[str]:
 _FILE_NAME = re.compile(r"\w\.[A-Za-z]{2,4}$")
 _NUMBER = re.compile(r"\d+")
 _MAX_NEAREST = 3
-# Measured on made-up names: as similar are 99.6 % of 4,000 variants (another year or suffix, a typo, a word
-# more or less) to their original, none of 18,600 pairs without a common word, and 14 % of 1,400 pairs with
-# one, such as "leave-policy" and "retention-policy".
+# Measured on synthetic names: this similarity is reached by 99.6 % of 4,000 variants of a name (another year
+# or suffix, a typo, a word added or removed), by none of 18,600 pairs without a common word, and by 14 % of
+# 1,400 pairs with one, such as "leave-policy" and "retention-policy".
 _MIN_SIMILARITY = 0.55
-MAX_OPTIONS = 9  # one digit each; a name that fits more documents is too general to choose by
-MAX_NAMED = 6  # documents that a search is narrowed to; more are no narrowing worth its risk
+MAX_OPTIONS = 9  # one digit each; a name that matches more documents is too general for a choice
+MAX_NAMED = 6  # documents that a search is restricted to; beyond this, the gain isn't worth the risk
 _ASKED_FOR: frozenset[QueryType] = frozenset({"CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH"})
 
 _QUANTIFIERS = (
@@ -157,7 +160,7 @@ _QUANTIFIERS = (
     "mehreren einige manche kein keine"
 ).split()
 
-# "both of the", "all", "a": right before a reference they say that no single document is meant.
+# "both of the", "all", "a": right before a reference, they exclude a single document.
 _NOT_ONE = re.compile(
     rf"\b(?:(?:{'|'.join(_QUANTIFIERS)})\s+(?:of\s+|von\s+)?(?:(?:the|our|these|those|der|den|die|unsere[rn]?)\s+)?"
     r"|(?:an?|einen?|einem|einer|eines|ein)\s+)$"
@@ -165,11 +168,11 @@ _NOT_ONE = re.compile(
 
 
 class Resolution(Model):
-    """What the references of a question mean.
+    """Resolution of the references in a question.
 
     Attributes:
-        documents: those that are meant, each once; none when the question names none, or too many.
-        reference, candidates: a reference of which only its author knows what it means, and what it may mean.
+        documents: the documents referred to, without duplicates; empty if there are none or too many.
+        reference, candidates: an ambiguous reference that only the user can resolve, and its candidates.
     """
 
     documents: tuple[DocumentRecord, ...] = ()
@@ -185,13 +188,13 @@ def resolve_references(
     *,
     may_ask: bool = True,
 ) -> Resolution:
-    """Which documents a question is about.
+    """Resolve the references in a question to documents.
 
     Args:
-        question: standing alone, with the references in it.
-        found: reference -> documents that it may mean, as a search found them.
-        cited_before: ids of documents that the answer before cited: a follow-up means these first.
-        may_ask: False when the caller chose the documents.
+        question: the standalone question that contains the references.
+        found: candidate documents by reference, as returned by a search.
+        cited_before: ids of documents cited in the previous answer; they take precedence in a follow-up.
+        may_ask: False if the caller selected the documents.
     """
     named: dict[str, DocumentRecord] = {}
     unclear = ""
@@ -209,10 +212,10 @@ def resolve_references(
 
 
 def missing_documents(found: Mapping[str, Sequence[DocumentRecord]]) -> tuple[MissingDocument, ...]:
-    """The references that no document fits, with the names that come nearest.
+    """Return the references that match no document, with the most similar names.
 
     Args:
-        found: reference -> documents that it may mean, as a search found them.
+        found: candidate documents by reference, as returned by a search.
     """
     return tuple(
         MissingDocument(
@@ -226,7 +229,7 @@ def missing_documents(found: Mapping[str, Sequence[DocumentRecord]]) -> tuple[Mi
 
 
 def _similar_names(reference: str, records: Sequence[DocumentRecord]) -> tuple[str, ...]:
-    """Return names of files that `reference` may have meant, the most similar first."""
+    """Return names of files similar to `reference`, the most similar first."""
     ranked = sorted(
         (-max(similarity(reference, record.filename), similarity(reference, record.title)), record.filename)
         for record in records
@@ -235,7 +238,10 @@ def _similar_names(reference: str, records: Sequence[DocumentRecord]) -> tuple[s
 
 
 def _is_certain(reference: str, records: Sequence[DocumentRecord]) -> bool:
-    """A file's name, or the right words with a number that no document has: no other document is meant."""
+    """Return whether a reference without a match can't mean another document.
+
+    That is the case for file names, and for names that match a document except for their numbers.
+    """
     if _FILE_NAME.search(reference):
         return True
     without_numbers = _NUMBER.sub("", reference)
@@ -243,7 +249,7 @@ def _is_certain(reference: str, records: Sequence[DocumentRecord]) -> bool:
 
 
 def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOption, ...]:
-    """Documents as numbered options."""
+    """Return the candidates as numbered options."""
     return tuple(
         ClarificationOption(
             number=number,
@@ -260,7 +266,7 @@ def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOptio
 
 
 def _differences(candidates: Sequence[DocumentRecord]) -> list[tuple[str, ...]]:
-    """What each document has that not all of them have, in short; the most telling first."""
+    """Return short values of up to three properties that differ between the documents, for each document."""
     told = [
         [one_line(value or "")[:_MAX_DETAIL_CHARS] for value in values]
         for values in (
@@ -277,7 +283,7 @@ def _differences(candidates: Sequence[DocumentRecord]) -> list[tuple[str, ...]]:
 
 
 def question_back(language: str, reference: str, option_count: int) -> str:
-    """What the author is asked, in German if the answer is to be, else in English."""
+    """Return the clarifying question in German or English, depending on the language of the answer."""
     if messages_in(language) is GERMAN:
         return (
             f"„{reference}“ passt auf {option_count} Dokumente. Welches meinen Sie? "
@@ -290,14 +296,17 @@ def question_back(language: str, reference: str, option_count: int) -> str:
 
 
 def event_name(ask_step: int) -> str:
-    """The external event that says that a question was answered: one name per question."""
+    """Return the name of the external event that reports an answer; it is unique per clarification."""
     return f"answered-{ask_step}"
 
 
 def _told_by_context(
     question: str, fitting: Sequence[DocumentRecord], cited_before: Sequence[str]
 ) -> tuple[DocumentRecord, ...]:
-    """Those that the rest of the question, or else the turn before, speaks of; all when it tells nothing."""
+    """Narrow the matches by the words of the question, otherwise by the citations of the previous answer.
+
+    Return all of them if neither helps.
+    """
     if len(fitting) < 2:
         return tuple(fitting)
     told = _told_apart(question, fitting)
@@ -308,7 +317,7 @@ def _told_by_context(
 
 
 def _told_apart(question: str, fitting: Sequence[DocumentRecord]) -> list[DocumentRecord]:
-    """The documents with the most words of the question that distinguish them; numbers count first."""
+    """Return the documents with the most distinguishing words of the question; numbers take precedence."""
     words_of_documents = [_all_words(record) for record in fitting]
     distinguishing = naming_words(question) - frozenset.intersection(*words_of_documents)
     numbers = frozenset(word for word in distinguishing if word.isdigit())
@@ -327,19 +336,19 @@ def _is_unclear(question: str, reference: str, fitting: Sequence[DocumentRecord]
     if _different(fitting) < 2 or len(fitting) > MAX_OPTIONS:
         return False
     if not all(fits_whole(reference, record) for record in fitting):
-        return False  # words were left out: the search may look there, but nobody named them
+        return False  # only part of the reference matches: search these documents, but don't offer them
     if _each_is_told(question, fitting):
         return False
     return not is_plural(reference, fitting)
 
 
 def _different(fitting: Sequence[DocumentRecord]) -> int:
-    """How many different contents: copies of one file are no choice."""
+    """Return the number of different contents; copies of one file count once."""
     return len({record.content_hash or record.doc_id for record in fitting})
 
 
 def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:
-    """The question names each by a word of its own: "2023 and 2024"."""
+    """Return whether the question names each document by a word of its own, such as "2023 and 2024"."""
     words = naming_words(question)
     words_of_documents = [_all_words(record) for record in fitting]
     shared = frozenset.intersection(*words_of_documents)
@@ -348,7 +357,7 @@ def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:
 
 
 def _means_not_one(question: str, reference: str) -> bool:
-    """Whether a word right before the reference, or in it, says that no single document is meant."""
+    """Return whether a word in or right before the reference shows that it doesn't mean a single document."""
     named = reference.casefold()
     before, found, _ = question.casefold().partition(named)
     is_inside = not set(_QUANTIFIERS).isdisjoint(_WORD.findall(named))

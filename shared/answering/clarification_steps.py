@@ -1,4 +1,4 @@
-"""Asking the person which document is meant, and going on with the answer."""
+"""Steps that ask the user which document is meant, and resume with the answer."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -32,7 +32,7 @@ _ENDED = ("completed", "failed", "cancelled")
 
 
 async def pending_clarification(record: RunRecord, run_log: RunLog) -> Clarification | None:
-    """Return the clarification that a run waits for, or None if it waits for none."""
+    """Return the clarification that a run waits for, or None if it isn't waiting."""
     if record.status != "waiting":
         return None
     asked, _ = await clarification_of(record.run_id, record.ask_step, run_log)
@@ -42,17 +42,18 @@ async def pending_clarification(record: RunRecord, run_log: RunLog) -> Clarifica
 async def answer_clarification(
     record: RunRecord, answer: ClarificationAnswer, user: UserContext, services: AnsweringServices
 ) -> bool:
-    """Store an answer; the caller then tells the orchestration. Doing it twice changes nothing.
-
-    True when the run has to be told: it may not know of the answer yet.
+    """Store the answer to a clarification. Idempotent.
 
     Args:
-        user: the run's owner as of now: their rights may be others than when they asked, days ago.
+        user: the run's owner with current permissions, which may have changed since the question.
+
+    Returns:
+        Whether the caller must signal the orchestration, because the run may still be waiting.
 
     Raises:
-        CallerError: there is no such option; the run continues waiting.
-        ConflictError: nothing was asked, or it was answered otherwise, or no answer came in time.
-        TooManyRunsError: the run would be one too many at work; it continues waiting.
+        CallerError: the option doesn't exist; the run continues to wait.
+        ConflictError: the question isn't open, was answered differently, or has expired.
+        TooManyRunsError: the user has too many running runs; this run continues to wait.
     """
     if not record.ask_step:
         raise ConflictError(
@@ -74,7 +75,7 @@ async def answer_clarification(
 
 
 async def _reply(record: RunRecord, choice: Choice, services: AnsweringServices) -> ReplyLine | None:
-    """Append an answer; return the reply that counts, or None if the run ended meanwhile."""
+    """Append an answer; return the reply that counts, or None if the run has ended meanwhile."""
     try:
         now = datetime.now(UTC)
         return await keep_reply(services.run_log, record.run_id, record.ask_step, choice, now)
@@ -87,7 +88,8 @@ async def ask_user(
 ) -> Observed:
     """Mark the run as waiting, then complete the step with the clarification and its options.
 
-    In this order, so that people who see the options can answer. Waiting runs don't count against a limit.
+    The order matters: users can answer as soon as they see the options. Waiting runs don't count against the
+    limit.
     """
     services, run_id = context.services, context.run_id
     await _set_status(run_id, "waiting", context.action.step, services)
@@ -98,15 +100,15 @@ async def ask_user(
 
 
 def expires_at(context: StepContext) -> datetime:
-    """Until when the answer to a question that is put now is waited for."""
+    """Return the time at which a question asked now expires."""
     waits_s = context.services.settings.answering.clarification_timeout_s
     return datetime.now(UTC) + timedelta(seconds=waits_s)
 
 
 async def resume(context: StepContext, ask_step: int) -> tuple[Choice, datetime]:
-    """Continue after a clarification; return the person's choice, empty if none came in time, and when.
+    """Resume after a clarification. Return the user's choice, empty if the question expired, and its time.
 
-    All attempts get the same: the first reply in the journal counts, an answer or that none came.
+    All attempts return the same result, because only the first reply in the journal counts.
     """
     services, run_id = context.services, context.run_id
     reply = context.journal.reply(ask_step)
@@ -127,7 +129,7 @@ async def resume(context: StepContext, ask_step: int) -> tuple[Choice, datetime]
 
 
 def resumed_before(context: StepContext, ask_step: int) -> tuple[Choice, datetime]:
-    """Return the choice of a clarification after which an earlier step continued, and when."""
+    """Return the choice after which an earlier step resumed, and its time."""
     reply = context.journal.reply(ask_step)
     if reply is None:
         raise NotFoundError("The run has no reply to its clarification.")
@@ -137,7 +139,7 @@ def resumed_before(context: StepContext, ask_step: int) -> tuple[Choice, datetim
 async def with_choice(
     context: StepContext, action: TakeAnswer, stored: StoredPlan, event_log: EventLog
 ) -> StoredPlan:
-    """The plan with the documents chosen; with all of them when no answer came, or one in other words."""
+    """Return the plan with the chosen documents, or with all options if none was chosen."""
     choice, resumed_at = await resume(context, action.ask_step)
     request = await context.request()
     taken = with_rights(_with_choice(stored, choice), request, choice, resumed_at)
@@ -150,7 +152,9 @@ async def with_choice(
 
 
 def with_rights(stored: StoredPlan, request: RunRequest, choice: Choice, resumed_at: datetime) -> StoredPlan:
-    """The plan of a run that continues: as whom, and since when; warns if nobody known replied."""
+    """Return the plan of a resumed run with its user and time. A reply without a known
+    user adds a warning.
+    """
     asker = asker_after_wait(request, choice, resumed_at)
     update: dict[str, object] = {"resumed_at": resumed_at, "asker": asker}
     if asker is not None and choice.asker is None:

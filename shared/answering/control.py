@@ -1,12 +1,12 @@
 """Slots and circuit breaker of sub-agents, shared by all instances: read, decide, compare-and-swap.
 
-A writer that loses the race for the row reads it again after a jittered wait, within a limit of tries and of
-time. What an answer needs to know (`read_control`, `grant`) raises when the store fails, and the policy then
-starts no sub-agent; what only books (`begin`, `settle`, `release`) never does: a slot that is not given back
-expires.
+A writer that loses the race for the row reads it again after a jittered wait, up to a limit of attempts and
+time. Functions whose result an answer needs (`read_control`, `grant`) raise if the store fails, and the
+policy then starts no sub-agent. Functions that only record (`begin`, `settle`, `release`) never raise: an
+unreleased slot expires.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Deferred annotations, so that starting the app doesn't build every model.
 from __future__ import annotations
 
 import asyncio
@@ -34,27 +34,27 @@ from shared.runs.models import ChildStatus, Count
 Circuit = Literal["closed", "open", "half_open"]
 Result = TypeVar("Result")
 
-# Behind a sub-agent's deadline: its parent is called then, if need be by a host that has just restarted.
+# Grace period after a sub-agent's deadline, so that a restarted host can still call its parent.
 LEASE_GRACE = timedelta(seconds=30)
 
-# The circuit does not open on fewer outcomes. When each tenth fails by chance, 1 in 80 windows of ten has the
-# four failures that the contract's threshold asks for; of five, 1 in 12 would have two.
+# Minimum outcomes before the circuit opens. At a random failure rate of 10 %, 1 in 80 windows of ten has the
+# four failures that the default threshold requires; 1 in 12 windows of five would have two.
 MIN_OUTCOMES = 10
 
 _KEY = "subagents"
-_MAX_TRIES = 12  # 40 instances that write at the same moment need 6 on average, and 1.5 s on two busy cores
+_MAX_TRIES = 12  # 40 simultaneous writers need 6 on average, and 1.5 s on two busy cores
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
-_ASK_LIMIT_S = 2.0  # an answer waits for it: rather no sub-agent than a long wait
-_BOOK_LIMIT_S = 10.0  # runs in the background; a slot that is not given back is lost for a while
+_ASK_LIMIT_S = 2.0  # an answer waits for it: prefer no sub-agent to a long wait
+_BOOK_LIMIT_S = 10.0  # runs in the background; an unreleased slot is lost until it expires
 
 
 class Lease(Model):
-    """A slot that one sub-agent holds until it is settled, at the longest until it expires.
+    """A sub-agent's slot. It is released when the sub-agent is settled, or when it expires.
 
     Attributes:
-        begun: it is at work; until then it waits for its first turn.
-        is_probe: it was let through a paused circuit, to see whether sub-agents work again.
+        begun: whether the sub-agent is running; before that it waits for its first turn.
+        is_probe: whether it was admitted to a half-open circuit, to test whether sub-agents work again.
     """
 
     child_id: str
@@ -64,12 +64,12 @@ class Lease(Model):
 
 
 class ControlState(Model):
-    """The row.
+    """Contents of the shared row.
 
     Attributes:
-        outcomes: of the newest sub-agents since the circuit was last closed, oldest first; True = it worked.
-        opened_at: since when the circuit is open; None = closed.
-        revision: the store's; None = there is no row yet.
+        outcomes: newest outcomes since the circuit was last closed, oldest first; True = success.
+        opened_at: time when the circuit opened; None = closed.
+        revision: the store's revision; None = the row doesn't exist yet.
     """
 
     leases: tuple[Lease, ...] = ()
@@ -79,14 +79,14 @@ class ControlState(Model):
 
 
 class ControlView(Model):
-    """What the policy and operators see.
+    """State of sub-agents as reported to the policy and to operators.
 
     Attributes:
-        circuit: `open` = paused; `half_open` = one is tried, or the next one will be.
-        circuit_closed: sub-agents may be started; also after the pause, for the one that is tried.
-        outcomes, failures: of the window.
-        active, waiting: slots whose sub-agent has begun, and those whose has not.
-        free: how many more may be granted now: at most 1 while the circuit is tried.
+        circuit: `open` = paused; `half_open` = one sub-agent is allowed as a probe.
+        circuit_closed: whether sub-agents may be started; also True after the pause until the probe starts.
+        outcomes, failures: counts within the window.
+        active, waiting: slots whose sub-agent has begun, and slots whose sub-agent has not.
+        free: how many more slots may be granted now; at most 1 while the circuit is half-open.
     """
 
     circuit: Circuit = "closed"
@@ -103,16 +103,16 @@ class ControlView(Model):
 
 
 def succeeded(status: ChildStatus) -> bool:
-    """Whether an end counts as a success for the circuit breaker.
+    """Return whether a status counts as a success for the circuit breaker.
 
-    `partial` does: it has something to show, and its budget (of time, tokens, money or turns) worked as it is
-    meant to. `failed` brought nothing, `late` did not even end; one still `running` was given up.
+    `partial` counts: there are findings, and the budget (time, tokens, money or turns) ended the work as
+    intended. `failed` returned nothing, `late` missed its deadline, and `running` was abandoned.
     """
     return status in ("done", "partial")
 
 
 def view(state: ControlState, limits: SubagentSettings, now: datetime) -> ControlView:
-    """How it stands at the instant `now`."""
+    """Return the state of slots and circuit at `now`."""
     alive = _alive(state.leases, now)
     begun_count = sum(lease.begun for lease in alive)
     circuit: Circuit = "closed"
@@ -137,12 +137,12 @@ def view(state: ControlState, limits: SubagentSettings, now: datetime) -> Contro
 def granted(
     state: ControlState, deadlines: Mapping[str, datetime], limits: SubagentSettings, now: datetime
 ) -> ControlState | None:
-    """The state with a slot for each sub-agent, all or none; None = they may not be started now.
+    """Return the state with a slot for each sub-agent, or None if they may not all be started now.
 
-    Those that have a slot keep it, so asking again takes no more.
+    Idempotent: sub-agents that have a slot keep it.
 
     Args:
-        deadlines: of the sub-agents, by id.
+        deadlines: deadlines by the sub-agent's id.
     """
     alive = _alive(state.leases, now)
     new = deadlines.keys() - {lease.child_id for lease in alive}
@@ -160,7 +160,7 @@ def granted(
 
 
 def begun(state: ControlState, child_id: str) -> ControlState:
-    """The state with that sub-agent at work; unchanged when it has no slot (any more)."""
+    """Return the state with the sub-agent marked as begun; unchanged if it has no slot."""
     leases = tuple(
         lease.model_copy(update={"begun": True}) if lease.child_id == child_id else lease
         for lease in state.leases
@@ -171,10 +171,10 @@ def begun(state: ControlState, child_id: str) -> ControlState:
 def settled(
     state: ControlState, ends: Iterable[SubagentEnd], limits: SubagentSettings, now: datetime
 ) -> ControlState:
-    """The state with their slots free and their outcomes counted.
+    """Return the state with the slots released and the outcomes counted.
 
-    An end counts once, with its slot: settling again changes nothing. While the circuit is not closed only
-    the outcome of the one that tries it counts; the others tell of the time before.
+    Idempotent: an outcome counts once, with its slot. While the circuit is not closed, only the probe's
+    outcome counts; the other sub-agents started earlier.
     """
     for end in ends:
         lease = next((lease for lease in state.leases if lease.child_id == end.child_id), None)
@@ -184,7 +184,7 @@ def settled(
 
 
 def released(state: ControlState, child_ids: Iterable[str]) -> ControlState:
-    """The state with their slots free and nothing counted: cancelled ones neither failed nor worked."""
+    """Return the state with the slots released and no outcome counted, as for cancelled sub-agents."""
     gone = set(child_ids)
     return state.model_copy(
         update={"leases": tuple(lease for lease in state.leases if lease.child_id not in gone)}
@@ -214,17 +214,17 @@ def _alive(leases: Sequence[Lease], now: datetime) -> tuple[Lease, ...]:
 
 
 class ControlStore:
-    """The one row that all instances share about sub-agents at work; its etag is the state's revision."""
+    """The row about running sub-agents that all instances share; its etag is the state's revision."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self.turn = asyncio.Lock()  # one change at a time in this process: only processes race
+        self.turn = asyncio.Lock()  # serializes changes within this process; only processes race
 
     async def read(self) -> ControlState:
-        """The state with its revision; an empty one without revision when there is no row yet.
+        """Return the state with its revision; an empty state without revision if the row doesn't exist.
 
         Raises:
-            DependencyError: the row is damaged, or of a later version.
+            DependencyError: the row is damaged or was written by a later version.
         """
         entity = await self._table.get(_KEY, _KEY)
         if entity is None:
@@ -232,7 +232,7 @@ class ControlStore:
         try:
             state = ControlState.from_stored(joined_text(entity))
         except ValidationError:
-            # Not taken for an empty one: nobody knows how many are at work.
+            # Not treated as empty: the number of running sub-agents is unknown.
             raise DependencyError(
                 "The record of running sub-agents cannot be read.",
                 f"Delete the row of the table {SUBAGENT_CONTROL_TABLE}: the next sub-agent creates it again.",
@@ -240,7 +240,11 @@ class ControlStore:
         return state.model_copy(update={"revision": revision_of(entity)})
 
     async def write(self, state: ControlState) -> ControlState:
-        """The state as stored. ConflictError when it changed, or went, since `state.revision` was read."""
+        """Write the state and return it with its new revision.
+
+        Raises:
+            ConflictError: the row was changed or deleted after `state.revision` was read.
+        """
         text = state.model_dump_json(exclude={"revision"})
         entity: Entity = {"PartitionKey": _KEY, "RowKey": _KEY, **split_text(text)}
         revision = await self._table.swap(entity, state.revision)
@@ -248,10 +252,10 @@ class ControlStore:
 
 
 async def read_control(settings: Settings, store: ControlStore, without: str | None = None) -> ControlView:
-    """Return how busy sub-agents are, and whether any may start.
+    """Return how many sub-agents are running and whether more may start.
 
     Args:
-        without: prefix of the ids of sub-agents that don't count; None = all count.
+        without: prefix of the ids of sub-agents to exclude; None excludes none.
 
     Raises:
         GroundworkError: the store failed or was slow.
@@ -266,29 +270,31 @@ async def read_control(settings: Settings, store: ControlStore, without: str | N
 async def grant(
     settings: Settings, store: ControlStore, deadlines: Mapping[str, datetime], now: datetime
 ) -> bool:
-    """Take a slot for each sub-agent, all or none; False when the limit is reached, or the circuit open, by
-    now. At most `ControlView.free` can be granted. Asking again for the same ones takes no more slots.
+    """Acquire a slot for each sub-agent, or none. Idempotent for the same sub-agents.
+
+    Return False if the limit is reached or the circuit is open. At most `ControlView.free` slots can be
+    granted.
 
     Raises:
-        GroundworkError: the store failed, or too many wrote at the same time.
+        GroundworkError: the store failed, or too many instances wrote at the same time.
     """
     change = _swapped(store, lambda state: granted(state, deadlines, settings.subagents, now))
     return await _within(_ASK_LIMIT_S, change)
 
 
 async def begin(store: ControlStore, child_id: str) -> None:
-    """Note that this sub-agent is at work, and waits no more. Never raises; may run in the background."""
+    """Record that the sub-agent has begun. Never raises; may run in the background."""
     await _booked(store, lambda state: begun(state, child_id), "begin")
 
 
 async def settle(settings: Settings, store: ControlStore, ends: Sequence[SubagentEnd]) -> None:
-    """Give their slots back, and tell the circuit breaker how they ended: each once. Never raises."""
+    """Release the slots and report the outcomes to the circuit breaker, each once. Never raises."""
     now = datetime.now(UTC)
     await _booked(store, lambda state: settled(state, ends, settings.subagents, now), "settle")
 
 
 async def release(store: ControlStore, child_ids: Sequence[str]) -> None:
-    """Give the slots of cancelled sub-agents back. Never raises."""
+    """Release the slots of cancelled sub-agents. Never raises."""
     if child_ids:
         await _booked(store, lambda state: released(state, child_ids), "release")
 
@@ -301,7 +307,7 @@ async def _booked(store: ControlStore, change: Callable[[ControlState], ControlS
 
 
 async def _swapped(store: ControlStore, change: Callable[[ControlState], ControlState | None]) -> bool:
-    """Write what `change` makes of the state; False when that is None. Nothing to change is not written."""
+    """Apply `change` and write the state unless it is unchanged; return False if `change` returns None."""
     async with store.turn:
         for tries in range(_MAX_TRIES):
             state = await store.read()
