@@ -1,6 +1,6 @@
-"""What a sub-agent is shown: its passages within their limit, its task, results of tools. Pure.
+"""Rendering of a sub-agent's input: passages within a limit, the task, and tool results. Pure.
 
-Everything that was found is data: escaped, so that nothing in it can close an element or open another.
+All retrieved text is data, so it is escaped and can neither close nor open an element.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +14,13 @@ from shared.platform.prompts import element
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
 
-_FRAME_CHARS = 120  # of the element around a block, and a share of its document's
-_LEAST_CHARS = 400  # a shortened text keeps at least this many
-_PAGE_CHARS = 6_000  # of one page of the web (unmeasured)
+_FRAME_CHARS = 120  # element around a block, and a share of its document's element
+_LEAST_CHARS = 400  # minimum length of a truncated text
+_PAGE_CHARS = 6_000  # per web page (unmeasured)
 
 
 def in_turns(found: Iterable[Sequence[Hit]]) -> list[Hit]:
-    """The best of each list, then the second of each, and so on; each block once."""
+    """Interleave the lists: the best hit of each, then the second of each, and so on, without duplicates."""
     first: dict[str, Hit] = {}
     for hit in (hit for row in zip_longest(*found) for hit in row if hit is not None):
         first.setdefault(hit.block_id, hit)
@@ -28,7 +28,7 @@ def in_turns(found: Iterable[Sequence[Hit]]) -> list[Hit]:
 
 
 def by_document(hits: Iterable[Hit]) -> list[list[Hit]]:
-    """The hits of each document, in their order."""
+    """Group the hits by document, in their order."""
     documents: dict[str, list[Hit]] = {}
     for hit in hits:
         documents.setdefault(hit.doc_id, []).append(hit)
@@ -36,9 +36,9 @@ def by_document(hits: Iterable[Hit]) -> list[list[Hit]]:
 
 
 def fitting(hits: Sequence[Hit], tokens: int) -> list[Hit]:
-    """As many of the hits, in their order, as fit; one that is too long makes room for shorter ones.
+    """Return the hits that fit, in their order. A hit that is too long is skipped in favour of shorter ones.
 
-    The first is always there, cut if need be: a passage that is shown in part is better than none.
+    The first hit is always included, truncated if necessary: a partial passage is better than none.
     """
     room = tokens * CHARS_PER_TOKEN
     kept: list[Hit] = []
@@ -53,7 +53,7 @@ def fitting(hits: Sequence[Hit], tokens: int) -> list[Hit]:
 
 
 def spread(places: int, count: int) -> list[int]:
-    """`count` places of so many, evenly apart, the first and the last included."""
+    """Return `count` evenly spaced positions out of `places`, including the first and the last."""
     if count >= places:
         return list(range(places))
     if count <= 1:
@@ -62,7 +62,7 @@ def spread(places: int, count: int) -> list[int]:
 
 
 def thinned(hits: Sequence[Hit], tokens: int) -> list[Hit]:
-    """As many of the hits as fit, left out evenly: the beginning and the end stay."""
+    """Omit hits evenly until the rest fits. The first and the last are kept."""
     for count in range(len(hits), 0, -1):
         kept = [hits[place] for place in spread(len(hits), count)]
         if size_tokens(kept) <= tokens:
@@ -71,7 +71,7 @@ def thinned(hits: Sequence[Hit], tokens: int) -> list[Hit]:
 
 
 def size_tokens(hits: Iterable[Hit]) -> int:
-    """How many tokens some passages take in a prompt, about."""
+    """Estimate the tokens of passages in a prompt."""
     return sum(_size(hit) for hit in hits) // CHARS_PER_TOKEN
 
 
@@ -85,11 +85,11 @@ def task_message(
     listed: Sequence[DocumentRecord] = (),
     then: Literal["work", "report"],
 ) -> str:
-    """The message of the user.
+    """Return the user message of a sub-agent's prompt.
 
     Args:
         targets: (doc_id, file name) of the documents that the task is about.
-        listed: documents of which tools told what is known of them.
+        listed: documents whose metadata was returned by tools.
     """
     named = "\n".join(f"{doc_id}: {filename}" for doc_id, filename in targets)
     parts = [
@@ -104,7 +104,7 @@ def task_message(
 
 
 def web_results(pages: Iterable[WebHit]) -> str:
-    """`<web_results>` with each page, its text cut."""
+    """Render `<web_results>` with the pages, each text truncated."""
     rows = "\n".join(
         f'<result url="{escape(page.url)}" title="{escape(page.title)}">'
         f"{escape(page.text[:_PAGE_CHARS], quote=False)}</result>"
@@ -114,7 +114,7 @@ def web_results(pages: Iterable[WebHit]) -> str:
 
 
 def fitting_pages(pages: Sequence[WebHit], tokens: int) -> list[WebHit]:
-    """As many pages as fit, in their order, each cut to its share."""
+    """Return the first pages that fit, each truncated to its share."""
     room = tokens * CHARS_PER_TOKEN
     each = max(min(room // max(len(pages), 1) - _FRAME_CHARS, _PAGE_CHARS), _LEAST_CHARS)
     most = max(room // (each + _FRAME_CHARS), 1)

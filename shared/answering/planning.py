@@ -1,4 +1,4 @@
-"""The plan of a question: made by a model, or by rule, with a warning, when the model fails."""
+"""The plan of a question, made by a model, or by rules with a warning if the model fails."""
 
 import re
 from datetime import date
@@ -21,32 +21,32 @@ from shared.runs.step_time import StepTime
 NOTHING_SAID = Conversation()
 _MIN_TODO = 2
 _MAX_TODO = 4
-_MAX_TODO_CHARS = 200  # the todo list travels in the orchestration's status
+_MAX_TODO_CHARS = 200  # the todo list is part of the orchestration's status
 _MAX_QUERIES = 6
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # ISO 639, as BCP 47 writes it
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # ISO 639 codes in BCP 47 notation
 
 
 async def plan_or_default(
     chat_model: ChatModel, request: RunRequest, time: StepTime, limit_s: float, tries: int = 0
 ) -> StoredPlan:
-    """A plan of the model; one by rule, with a warning, when the model fails or is late.
+    """Return the model's plan, or a rule-based one with a warning if the model fails or is late.
 
     Args:
-        tries: that failed before.
+        tries: number of failed attempts so far.
 
     Raises:
-        GroundworkError: the model failed, and may do better when it is asked again.
+        GroundworkError: the model failed, and a retry may succeed.
     """
     limits = time.limits("plan", limit_s)
     try:
         plan = await plan_question(
             chat_model, request.question, limits, request.conversation, today=request.today
         )
-    except (DefectError, RunClosedError, StaleAttemptError):  # the last two: of the token reservation
+    except (DefectError, RunClosedError, StaleAttemptError):  # the last two come from the token reservation
         raise
     except GroundworkError as failed:
         observed = step_failed(failed, time.left.remaining_s)
-        # A model that cannot write a valid plan will not learn it.
+        # A model that can't write a valid plan won't succeed on a retry.
         is_no_plan = isinstance(failed, ModelFixableError)
         if not is_no_plan and retry_delay_s("prepare", tries, observed) is not None:
             raise
@@ -65,11 +65,11 @@ async def plan_question(
     *,
     today: date | None = None,
 ) -> QuestionPlan:
-    """Plan a question; what it leaves out is taken from the conversation before it.
+    """Plan a question. References and ellipses are resolved from the conversation.
 
     Raises:
-        ModelFixableError: what the model wrote is no plan. Without one there is `default_plan`.
-        GroundworkError: it failed, or was late.
+        ModelFixableError: the model's output is not a valid plan; use `default_plan` instead.
+        GroundworkError: the model failed, or was late.
     """
     parts = (
         conversation_element(conversation),
@@ -91,7 +91,7 @@ async def plan_question(
 
 
 def names_documents(request: RunRequest, plan: QuestionPlan) -> bool:
-    """Whether it must be found out which documents a question is about: it names some, or points back."""
+    """Return whether documents must be looked up, because the question names or refers back to some."""
     if plan.query_type in ("LISTING", "CONVERSATION"):
         return False
     is_named = any(reference.strip() for reference in plan.document_references)
@@ -99,7 +99,9 @@ def names_documents(request: RunRequest, plan: QuestionPlan) -> bool:
 
 
 def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]:
-    """Ids of the documents of the turn before, when the question speaks of "it" and names none."""
+    """Return ids of the documents of the previous turn, if the question refers back to
+    them and names none.
+    """
     if any(reference.strip() for reference in plan.document_references) or not points_back(request.question):
         return ()
     before = cited_before(request.conversation)
@@ -107,7 +109,7 @@ def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]
 
 
 def default_plan(question: str) -> QuestionPlan:
-    """The plan when the model gives none: look for what the question says."""
+    """Return a plan that searches for the question's own words."""
     return QuestionPlan(
         query_type="CONTENT_SEARCH",
         intent="fact_lookup",
@@ -122,9 +124,9 @@ def default_plan(question: str) -> QuestionPlan:
 
 
 def todo_items(plan: QuestionPlan) -> tuple[TodoItem, ...]:
-    """The plan's todo list, numbered from 1; dependencies on items that do not come before are dropped.
+    """Return the plan's todo list, numbered from 1. Dependencies on items that don't come before are dropped.
 
-    One thing to do is no list.
+    A single item makes no useful list, so the result is then empty.
     """
     if len(plan.todo) < _MIN_TODO:
         return ()

@@ -1,8 +1,9 @@
-"""The delegation policy: does a question get a sub-agent, which, and within which budget? Pure.
+"""The delegation policy: whether a question gets a sub-agent, which one, and its budget. Pure.
 
-Hard gates -> negative triggers -> positive triggers -> profile by intent -> budget from what remains ->
-output with reason codes (contracts.md, section 4). A stage that says no ends it, and all of its reasons are
-given, none of later stages. Any error is a `no_delegate`: the answer is then written as without sub-agents.
+Stages: hard gates -> negative triggers -> positive triggers -> profile by intent -> budget from the remaining
+resources -> output with reason codes (docs/internals/delegation.md). The first refusing stage ends the
+evaluation, and only its reasons are reported, but all of them. Any error results in `no_delegate`: the answer
+is then written without sub-agents.
 """
 
 import hashlib
@@ -31,8 +32,8 @@ from shared.runs.models import (
 )
 from shared.runs.plan import QueryIntent
 
-RULES_VERSION = "3"  # raise it with any change of what is decided; a test knows when that is due
-MANY_CANDIDATES = 6  # contracts.md, section 4: candidate_count of an ambiguity
+RULES_VERSION = "3"  # increase with every change of the decisions; a test checks this
+MANY_CANDIDATES = 6  # candidate_count of an ambiguity, see docs/internals/delegation.md
 
 _BY_INTENT: dict[QueryIntent, tuple[ProfileName, PositiveCode]] = {
     "doc_summary": ("doc_reader", "INTENT_DOC_SUMMARY"),
@@ -44,20 +45,20 @@ _BY_INTENT: dict[QueryIntent, tuple[ProfileName, PositiveCode]] = {
 def decide(
     policy_input: DelegationPolicyInput, facts: SubagentFacts, settings: Settings
 ) -> DelegationPolicyOutput:
-    """Whether to delegate. Never raises; equal arguments give equal decisions."""
+    """Decide whether to delegate. Never raises. Equal arguments give equal decisions."""
     try:
         return _Policy(policy_input, facts, settings).decide()
-    except Exception:  # noqa: BLE001  # the contract: any error inside must not cost the answer
+    except Exception:  # noqa: BLE001  # an internal error must never prevent the answer
         return policy_failed()
 
 
 def policy_failed() -> DelegationPolicyOutput:
-    """The decision when there could be none."""
+    """Return the decision after an internal error."""
     return DelegationPolicyOutput(decision="no_delegate", reason_codes=("POLICY_EVAL_ERROR",))
 
 
 def decision_event(request_id: str, decided: DelegationPolicyOutput, settings: Settings) -> DelegationStatus:
-    """The event of a decision, as readers of the run get it."""
+    """Return the event that reports a decision to the run's readers."""
     return DelegationStatus(
         request_id=request_id,
         decision=decided.decision,
@@ -71,8 +72,10 @@ def decision_event(request_id: str, decided: DelegationPolicyOutput, settings: S
 
 
 def policy_version(settings: Settings) -> str:
-    """Names the rules and their limits, such as "1-3f2a9c10": where it is equal, equal input is decided
-    equally."""
+    """Return the version of the rules and limits, such as "1-3f2a9c10".
+
+    Equal versions decide equal inputs equally.
+    """
     groups = (settings.subagents, settings.thresholds, settings.budgets)
     limits = [group.model_dump_json() for group in groups] + [str(settings.answering.whole_documents_tokens)]
     digest = hashlib.sha256("\n".join(limits).encode()).hexdigest()
@@ -80,23 +83,23 @@ def policy_version(settings: Settings) -> str:
 
 
 def tokens_left(policy_input: DelegationPolicyInput) -> int:
-    """Tokens that the question may still use, the main agent's among them; below 0 is overdrawn."""
+    """Return the tokens left for the question, including the main agent's; negative if overdrawn."""
     budget = policy_input.runtime_budget
     return min(budget.remaining_tokens, budget.max_total_tokens)
 
 
 def cost_left_usd(policy_input: DelegationPolicyInput, facts: SubagentFacts) -> float:
-    """US dollars that sub-agents of the question may still cost."""
+    """Return the US dollars left for the question's sub-agents."""
     return policy_input.runtime_budget.max_subagent_cost_usd - max(facts.spent_usd, 0.0)
 
 
 @dataclass(frozen=True)
 class _Selection:
-    """A profile with the tools that it gets, or the gate that keeps all of them out.
+    """A profile with its allowed tools, or the gate that rules out all profiles.
 
     Attributes:
-        has_smaller: another profile could take over from it.
-        notes: that it is not the profile, or not all the tools, that the question would have had.
+        has_smaller: whether another profile could take over.
+        notes: differences from the ideal profile or from its complete set of tools.
     """
 
     profile: Profile | None = None
@@ -143,7 +146,7 @@ class _Policy:
         )
 
     def _selection(self) -> _Selection:
-        """The profile for the question, or why there is none."""
+        """Select the profile for the question, or the gate that rules out all profiles."""
         allowed, healthy = self._allowed_tools(), set(self._facts.healthy_tools)
         suited = list(with_smaller(self._best_suited(allowed & healthy)))
         installed = [profile for profile in suited if profile.name in self._facts.installed_profiles]
@@ -172,7 +175,7 @@ class _Policy:
             return "comparator"
         if scope.requires_full_document:
             return "doc_reader"
-        # A question about given documents is not answered by the web.
+        # Web pages can't answer a question about specific documents.
         if self._is_unsure() and "web_search" in tools and not scope.target_doc_ids:
             return "web_verifier"
         return "evidence_builder"
@@ -183,13 +186,13 @@ class _Policy:
         is_strict = risk.compliance_mode == "strict"
         if risk.restricted_tools_only or is_strict:
             allowed &= set(self._limits.restricted_tool_names)
-        # A search on the web tells others what is asked here.
+        # A web search discloses the question to others.
         if not self._facts.web_allowed or risk.sensitive_domain or is_strict:
             allowed.discard("web_search")
         return allowed
 
     def _gates(self, selection: _Selection) -> Iterator[GateCode]:
-        """The hard gates that do not hold, in the order of docs/internals/delegation.md."""
+        """Yield the hard gates that refuse delegation, in the order of docs/internals/delegation.md."""
         if not self._limits.enabled:
             yield "SUBAGENTS_DISABLED"
         if selection.gate == "SUBAGENTS_UNAVAILABLE":
@@ -266,7 +269,7 @@ class _Policy:
         return is_summary_or_comparison or self._given.doc_scope.requires_full_document
 
     def _is_binding(self) -> bool:
-        """Whether sub-agents start at once; anything else is advice for the model."""
+        """Return whether sub-agents start at once. Otherwise the decision is only advice for the model."""
         is_asked_for = (
             self._given.conversation_state.user_requested_deep_mode
             or self._facts.requested_profile is not None
@@ -275,7 +278,7 @@ class _Policy:
         return is_asked_for or (self._is_about_whole_documents() and is_long)
 
     def _waiting(self, positives: tuple[PositiveCode, ...]) -> DelegationPolicyOutput:
-        """A queue empties by itself: `defer`, if there is time enough to wait and delegate then."""
+        """Defer the decision if there is enough time to wait for the queue; otherwise refuse."""
         refused = self._refused("QUEUE_FULL", *positives)
         left_ms = self._latency_left_ms - self._limits.child_retry_backoff_ms
         may_wait = left_ms >= self._budgets.min_remaining_latency_to_delegate_ms
@@ -289,7 +292,7 @@ class _Policy:
         )
 
     def _budget(self) -> BudgetAllocation:
-        """What one sub-agent may use, after what the main agent needs for the answer is set aside."""
+        """Return the budget of one sub-agent, without the main agent's reserve for the answer."""
         limits = self._limits
         return BudgetAllocation(
             max_child_latency_ms=min(
@@ -301,6 +304,6 @@ class _Policy:
         )
 
     def _fallback(self) -> FallbackPlan:
-        """What becomes of the question when no sub-agent brings anything."""
+        """Return how the question is handled if no sub-agent returns a result."""
         has_evidence = self._given.retrieval_stats.candidate_count > 0
         return "main_agent_synthesis" if has_evidence else "abstain_with_guidance"

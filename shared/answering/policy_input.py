@@ -1,7 +1,7 @@
-"""The input of the delegation policy: the question, its evidence, the remaining budget, load.
+"""Input of the delegation policy: the question, its evidence, the remaining budget and the load.
 
-Whether the circuit is closed and how busy sub-agents are is known to one row in a table; it is asked for it
-only when the answer without it is to delegate (`delegation`).
+The state of the circuit breaker and the number of active sub-agents require a table lookup, which is made
+only if the decision would otherwise be to delegate (`delegation`).
 """
 
 import asyncio
@@ -38,23 +38,23 @@ from shared.runs.models import RunRequest
 from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
 
-MOST_DOCUMENTS = 6  # of one task; with more each would get too little of 8,000 tokens; unmeasured
+MOST_DOCUMENTS = 6  # per task; with more, each would get too little of 8,000 tokens; unmeasured
 _PAGE_TOKENS = 500  # of prose; unmeasured
 _PLANNING_TOKENS = 1_000  # its instructions (some 450) and the plan; unmeasured with a real model
 
 
 @dataclass(frozen=True)
 class DelegationRequest:
-    """A question with what was gathered for it, before its answer is written.
+    """A question and its evidence, before the answer is written.
 
     Attributes:
-        series: further documents of the series that evidence for a comparison is from.
-        step: that writes it, or delegates first.
-        tokens: that the run has used so far, earlier sub-agents included; 0 = nobody counted.
-        began: when the run's time began, if a person's wait or a crash set it back; None = when it was asked.
-        call: the model's call of the tool `delegate` that is judged; None = the question itself is.
-        document_tokens: of the documents that a summary or comparison is about, together.
-        web_allowed: the person, or the operator for them, consented to the use of the web.
+        series: further documents of the series found as evidence for a comparison.
+        step: the step that writes the answer, or delegates first.
+        tokens: tokens used by the run so far, including earlier sub-agents; 0 = not counted.
+        began: start of the run's time if postponed by a wait or a crash; None = when the question arrived.
+        call: the model's call of `delegate` to decide on; None = the question itself.
+        document_tokens: total size of the documents to summarise or compare.
+        web_allowed: the user, or the operator on their behalf, consented to use the web.
     """
 
     request: RunRequest
@@ -70,17 +70,17 @@ class DelegationRequest:
 
     @property
     def question(self) -> str:
-        """The task, standing alone."""
+        """The task as a self-contained text."""
         return self.call.task if self.call else self.stored.plan.standalone_question or self.request.question
 
 
 def describe(
     delegation_request: DelegationRequest, settings: Settings, budget: RuntimeBudget, control: ControlView
 ) -> DelegationPolicyInput:
-    """The policy's input."""
+    """Return the policy's input."""
     request, limits = delegation_request.request, settings.subagents
-    # Where every slot is taken, also by those that have not begun yet, as many are at work as may be; but if
-    # these fill the queue, it is the queue that is waited for.
+    # If all slots are taken, including those of sub-agents that haven't started, the limit of active ones is
+    # reached. If waiting sub-agents fill the queue, the queue is the limit instead.
     is_full = control.circuit_closed and not control.free and control.waiting < limits.max_queue_depth
     departments = {(record.department or "").casefold() for record in delegation_request.evidence.records}
     return DelegationPolicyInput(
@@ -107,7 +107,7 @@ def describe(
 
 
 def retrieval_stats(evidence: Evidence) -> RetrievalStats:
-    """How sure evidence is. Scores that rounding carried past 0 or 1 are taken for these."""
+    """Return how reliable the evidence is. Scores are clamped to 0..1, because of rounding."""
     if not evidence.hits:
         listed = len(evidence.records)
         exact = 1.0 if listed else 0.0
@@ -124,10 +124,10 @@ def retrieval_stats(evidence: Evidence) -> RetrievalStats:
 
 
 def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
-    """Ids of the documents that the question names, else of those that the caller chose; may be none.
-    Those that the model names come first.
+    """Return ids of the documents that the model, the question or the caller named, in this order of
+    precedence.
 
-    Documents named are no target when the evidence was looked for elsewhere, too.
+    Documents named by the question don't count if the evidence was also searched elsewhere.
     """
     named = delegation_request.stored.doc_ids if delegation_request.evidence.narrowed else ()
     called = delegation_request.call.doc_ids if delegation_request.call else ()
@@ -137,13 +137,13 @@ def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
 def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> tuple[str, ...]:
     """Return the documents that a sub-agent is limited to, or none if it may search everywhere.
 
-    They are those that the question names, else, of a comparison of editions, the editions that were found
-    and the others of their series. If there are too many, the best ones are returned.
+    These are the named documents. A comparison of editions without named documents is limited to the editions
+    found and the rest of their series. If there are too many, the best ones are returned.
     """
     found = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))
     targets = target_documents(delegation_request)
     if not targets:
-        # Two things that are compared needn't be documents: what matters of them may stand in a third one.
+        # Compared things needn't be documents; a third document may describe them.
         is_of_editions = compared and repeated_series(
             hit.filename for hit in delegation_request.evidence.hits
         )
@@ -157,8 +157,10 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
 async def with_documents(
     delegation_request: DelegationRequest, services: SubagentServices
 ) -> DelegationRequest:
-    """The same with the rest of a comparison's series, and the size of the documents of a comparison or
-    summary. Those whose pages say that they don't fit into a prompt are not measured."""
+    """Add the rest of a comparison's series, and the size of the documents to compare or summarise.
+
+    Documents whose page count shows that they don't fit into a prompt are not measured.
+    """
     plan = delegation_request.stored.plan
     compared = plan.intent == "compare_docs" or (
         delegation_request.call is not None and delegation_request.call.profile == "comparator"
@@ -222,16 +224,16 @@ def _tokens(text: str) -> int:
 
 
 _LOOKUP_TIMEOUT_S = 2.0  # an answer waits for it: rather no sub-agent than a long wait
-_MOST_SERIES = 2  # a comparison of more is none of editions
+_MOST_SERIES = 2  # more than two series are not a comparison of editions
 
 
 def budget_of(
     delegation_request: DelegationRequest, settings: Settings, spent: Spent, now: datetime
 ) -> RuntimeBudget:
-    """What the question may use in all, and what is left of it.
+    """Return the question's total budget and the rest of it.
 
     Args:
-        spent: by sub-agents of earlier steps.
+        spent: usage of sub-agents of earlier steps.
     """
     began = delegation_request.began or delegation_request.request.created_at
     elapsed_ms = max(int((now - began).total_seconds() * 1000), 0)
@@ -247,7 +249,7 @@ def budget_of(
 
 
 async def may_read_targets(delegation_request: DelegationRequest, services: SubagentServices) -> bool:
-    """Evidence was searched for with the asker's rights; what it holds nothing of is looked up with them."""
+    """Return whether the user may read all target documents. Documents without evidence are looked up."""
     known = {record.doc_id for record in delegation_request.evidence.records}
     unknown = [doc_id for doc_id in target_documents(delegation_request) if doc_id not in known]
     if not unknown:
@@ -260,10 +262,10 @@ async def may_read_targets(delegation_request: DelegationRequest, services: Suba
 async def rest_of_series(
     delegation_request: DelegationRequest, services: SubagentServices
 ) -> tuple[str, ...]:
-    """Documents of the series that the evidence has several of; those that the asker may read.
+    """Return the readable documents of each series that occurs repeatedly in the evidence.
 
-    "How did it change over the quarters?" is about all of them; the best passages are from some. That they
-    cannot be looked up costs nothing: a comparison can do without.
+    "How did it change over the quarters?" is about the whole series, but the best passages come from only a
+    few of its documents. A failed lookup is ignored, because a comparison works without them.
     """
     known = {hit.doc_id: hit.filename for hit in delegation_request.evidence.hits}
     series = repeated_series(known.values())[:_MOST_SERIES]
@@ -288,9 +290,9 @@ async def rest_of_series(
 
 
 async def spent_before(delegation_request: DelegationRequest, journal: Journal) -> tuple[int, Spent]:
-    """Return how many sub-agents earlier steps started, and what they used; none before the first turn.
+    """Return how many sub-agents earlier steps started, and their usage; zero before the first turn.
 
-    The whole budget counts for one that kept nothing, because it may have used it.
+    A sub-agent that stored no state counts with its whole budget, because it may have used it.
     """
     if delegation_request.call is None:
         return 0, Spent()

@@ -1,7 +1,7 @@
-"""The delegation policy's vocabulary, input and output (contracts.md, section 4), and facts for its gates.
+"""The delegation policy's vocabulary, input and output (docs/internals/delegation.md).
 
-The policy decides whether a question gets a sub-agent. `DelegationPolicyInput` and `DelegationPolicyOutput`
-are the contract to the letter; `SubagentFacts` is what its hard gates need and that input does not carry.
+`DelegationPolicyInput` and `DelegationPolicyOutput` follow the documented contract exactly. `SubagentFacts`
+contains further facts that the hard gates need.
 """
 
 from typing import Annotated, Literal
@@ -68,19 +68,19 @@ REASON_WORDS: dict[ReasonCode, str] = {
     "TOOLS_RESTRICTED": "The sub-agent works with fewer tools than usual.",
     "POLICY_EVAL_ERROR": "It could not be decided whether deeper work helps, so the answer does without it.",
 }
-"""What each reason means, in words for the person who asked."""
+"""Explanation of each reason for users."""
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Usd = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class RetrievalStats(Model):
-    """How sure retrieval is, on the one calibrated 0-1 scale of docs/internals/delegation.md.
+    """Retrieval confidence on the calibrated 0-1 scale of docs/internals/delegation.md.
 
     Attributes:
-        score_spread: how far the best stands above the fifth.
-        candidate_count: passages, or rows of a listing.
-        docs_hit_count: different documents among them.
+        score_spread: difference between the best and the fifth score.
+        candidate_count: number of passages, or of documents in a listing.
+        docs_hit_count: number of different documents among them.
     """
 
     top_score: Share
@@ -90,7 +90,7 @@ class RetrievalStats(Model):
 
 
 class DocScope(Model):
-    """Which documents the question is about; `target_doc_ids` is empty when it names none."""
+    """The documents that the question is about. `target_doc_ids` is empty if it names none."""
 
     target_doc_ids: tuple[str, ...] = ()
     estimated_tokens: Count = 0
@@ -99,13 +99,13 @@ class DocScope(Model):
 
 
 class ConversationState(Model):
-    """The person's wishes for this question."""
+    """The user's preferences for this question."""
 
     user_requested_deep_mode: bool = False
 
 
 class RuntimeBudget(Model):
-    """What the request may use in all, and what is left of it. Below 0 is overdrawn."""
+    """The request's total budget and the rest of it, which is negative if overdrawn."""
 
     max_total_latency_ms: int = 25_000
     remaining_latency_ms: int
@@ -115,7 +115,7 @@ class RuntimeBudget(Model):
 
 
 class RiskFlags(Model):
-    """What limits the tools of a sub-agent."""
+    """Restrictions on a sub-agent's tools."""
 
     sensitive_domain: bool = False
     restricted_tools_only: bool = False
@@ -123,7 +123,7 @@ class RiskFlags(Model):
 
 
 class SystemHealth(Model):
-    """How busy and how well the system is; of all instances together."""
+    """Load and health of the system, across all instances."""
 
     degraded_mode: bool = False
     subagent_queue_depth: Count = 0
@@ -131,7 +131,7 @@ class SystemHealth(Model):
 
 
 class DelegationPolicyInput(Model):
-    """What the policy decides from (contracts.md, section 4)."""
+    """Input of the policy (docs/internals/delegation.md)."""
 
     request_id: str
     user_id: str
@@ -147,18 +147,19 @@ class DelegationPolicyInput(Model):
 
 
 class SubagentFacts(Model):
-    """What the hard gates need beside the contract's input; who calls the policy knows it.
+    """Facts for the hard gates that the input of the contract doesn't include. The policy's caller provides
+    them.
 
     Attributes:
-        installed_profiles: profiles that there is a sub-agent for.
-        healthy_tools: tools that work now.
-        targets_readable: who asks may read every target document.
-        circuit_closed: sub-agents did not fail too often of late.
-        web_allowed: questions may be searched for on the web.
-        depth: of the asker: 0 = the main agent, 1 = a sub-agent.
-        started: sub-agents that this request has started so far.
-        spent_usd: what they cost.
-        requested_profile: the model called the tool `delegate` and named this one; None = it did not.
+        installed_profiles: profiles with an available sub-agent.
+        healthy_tools: tools that currently work.
+        targets_readable: whether the user may read every target document.
+        circuit_closed: whether the recent failure rate of sub-agents is acceptable.
+        web_allowed: whether questions may be searched on the web.
+        depth: level of the delegating agent: 0 = the main agent, 1 = a sub-agent.
+        started: number of sub-agents that this request has started so far.
+        spent_usd: their cost.
+        requested_profile: profile named in the model's call of `delegate`; None = no call.
     """
 
     installed_profiles: tuple[ProfileName, ...]
@@ -173,7 +174,7 @@ class SubagentFacts(Model):
 
 
 class BudgetAllocation(Model):
-    """What one sub-agent may use; all 0 when none is started."""
+    """Budget of one sub-agent; all 0 if none is started."""
 
     max_child_latency_ms: int = 0
     max_child_tokens: int = 0
@@ -182,13 +183,13 @@ class BudgetAllocation(Model):
 
 
 class DelegationPolicyOutput(Model):
-    """What the policy decided (contracts.md, section 4).
+    """The policy's decision (docs/internals/delegation.md).
 
     Attributes:
-        binding: sub-agents are started. A `delegate` that is not binding is advice for the model, which may
-            call the tool `delegate`.
+        binding: whether sub-agents start at once. Otherwise `delegate` is only advice for the model, which
+            may call the tool `delegate`.
         selected_profile, tool_scope, expected_artifacts: None and empty unless `delegate`.
-        fallback_plan: what becomes of the question without a sub-agent's result.
+        fallback_plan: how the question is handled without a sub-agent's result.
     """
 
     decision: Decision

@@ -1,7 +1,7 @@
-"""The first step of a run: plan the question, and search for it as it was asked at the same time.
+"""The first step of a run: plan the question while already searching for its original wording.
 
-Small talk is answered by the plan itself. If a document that the question names is ambiguous, the person is
-asked, and `take_answer` continues with the choice. Otherwise the evidence is found and stored with the plan.
+The plan itself answers small talk. If the question names an ambiguous document, the user is asked, and
+`take_answer` continues with the choice. Otherwise the evidence is gathered and stored with the plan.
 """
 
 import asyncio
@@ -47,12 +47,12 @@ from shared.tools.searches import caller_limits
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.table_tools import described_table
 
-_MAX_TABLES = 5  # in the first prompt; a wide one takes 2,000 tokens; unmeasured
-_RESOLVE_S = 15.0  # a few searches for names: they take 20 ms
+_MAX_TABLES = 5  # per first prompt; a wide table takes 2,000 tokens; unmeasured
+_RESOLVE_S = 15.0  # a few searches by name, which take 20 ms
 
 
 async def prepare(context: StepContext, action: Prepare) -> Observation:
-    """Plan the question and find its evidence, answer small talk, or ask back."""
+    """Plan the question and gather its evidence, answer small talk, or ask for clarification."""
     request = await context.request()
     time = context.time_of(request)
     thought = ThoughtEvent(text="Reading the question and deciding how to answer it.", code="planning")
@@ -71,7 +71,7 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
             *warning_events(stored.warnings),
         )
         if plan.query_type == "CONVERSATION" and request.proof_is_optional:
-            return await _unsearched(context, stored)  # the agent answers in its own words
+            return await _unsearched(context, stored)  # the agent's instructions determine its reply
         if plan.query_type == "CONVERSATION" and plan.reply.strip():
             return await _reply(context, plan)
         if names_documents(request, plan):
@@ -90,7 +90,7 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
 
 
 async def take_answer(context: StepContext, action: TakeAnswer) -> Observation:
-    """Go on with the documents that were chosen, with the rights of the person who chose."""
+    """Continue with the chosen documents and the permissions of the user who chose."""
     asked = await context.journal.get(action.ask_step, Preparation, "preparation")
     event_log = await context.open()
     stored = await with_choice(context, action, asked.stored, event_log)
@@ -112,7 +112,7 @@ def _search(context: StepContext, request: RunRequest, time: StepTime) -> Questi
 
 
 async def _reply(context: StepContext, plan: QuestionPlan) -> Observation:
-    """Answer small talk."""
+    """Store the plan's reply to small talk as the answer."""
     text = readable(plan.reply.strip())
     answer = RunAnswer(run_id=context.run_id, text=text, language=plan.language)
     await context.keep(Turn(said=text, answer=answer, is_last=True), "turn")
@@ -120,7 +120,7 @@ async def _reply(context: StepContext, plan: QuestionPlan) -> Observation:
 
 
 async def _unsearched(context: StepContext, stored: StoredPlan) -> Observation:
-    """The model begins without documents: the agent has no search, or this is no question to documents."""
+    """Complete the step without evidence, if the agent has no search or the question needs no documents."""
     preparation = Preparation(stored=stored, evidence=Evidence())
     await context.keep(preparation, "preparation")
     return await context.complete(_observed(context, preparation))
@@ -129,7 +129,9 @@ async def _unsearched(context: StepContext, stored: StoredPlan) -> Observation:
 async def _resolved(
     context: StepContext, request: RunRequest, stored: StoredPlan, time: StepTime, event_log: EventLog
 ) -> StoredPlan:
-    """Which documents the plan is about; the plan without them, with a warning, when that takes too long."""
+    """Return the plan with the documents that it refers to; without them and with a
+    warning after a timeout.
+    """
     try:
         async with asyncio.timeout(time.seconds("resolve", _RESOLVE_S)):
             resolved = await resolve_documents(request, stored, context.searches.documents(request))
@@ -185,7 +187,7 @@ async def _found(
 
 
 async def _cited_before(context: StepContext, request: RunRequest) -> list[Hit]:
-    """What the newest answer that cited anything showed, as far as it may be read now."""
+    """Return the blocks cited by the newest answer with citations, as far as they are still readable."""
     before = cited_before(request.conversation)
     if before is None or not before.block_ids:
         return []
@@ -201,7 +203,7 @@ async def _cited_before(context: StepContext, request: RunRequest) -> list[Hit]:
 
 
 async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan) -> tuple[TableCard, ...]:
-    """The tables that a question may be calculated from: those of its documents, then others."""
+    """Return tables for calculations: first those of the named documents, then search results."""
     if not stored.plan.needs_tables:
         return ()
     services = context.services
@@ -212,7 +214,7 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
         named, found = await run_together(
             lookup.of_documents(stored.doc_ids), lookup.search(question, services.embedder, limits)
         )
-    except GroundworkError as failed:  # its tools can still look for them
+    except GroundworkError as failed:  # the model can still search for tables with its tools
         get_logger().warning("tables.search_failed", run_id=context.run_id, error_type=failed.code)
         return ()
     tables = list({table.table_id: table for table in (*named, *found)}.values())[:_MAX_TABLES]

@@ -1,4 +1,6 @@
-"""The four kinds of sub-agents as data (contracts.md, section 4), and the reports that they fill in. Pure."""
+"""The four sub-agent profiles as data (docs/internals/delegation.md), and the schemas
+of their reports. Pure.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,21 +13,21 @@ from shared.runs.models import ProfileName, SubagentTool
 
 
 class Proof(Model):
-    """A quotation, word by word, from a passage of the document `doc_id`."""
+    """A verbatim quotation from a passage of the document `doc_id`."""
 
     doc_id: str
     quote: str
 
 
 class Claim(Model):
-    """One statement with its proofs."""
+    """A statement with its proofs."""
 
     text: str
     proofs: tuple[Proof, ...]
 
 
 class SectionSummary(Model):
-    """What one part of a document says."""
+    """Summary of one part of a document."""
 
     heading: str
     summary: str
@@ -40,7 +42,7 @@ class DocReaderReport(Model):
 
 
 class Side(Model):
-    """What one document says on a dimension; no quote when it says nothing of it."""
+    """One document's statement on a dimension; `quote` is empty if it says nothing about it."""
 
     doc_id: str
     statement: str
@@ -48,7 +50,7 @@ class Side(Model):
 
 
 class Contrast(Model):
-    """One dimension with what each document says on it."""
+    """One dimension, and each document's statement on it."""
 
     dimension: str
     sides: tuple[Side, ...]
@@ -64,7 +66,7 @@ class ComparatorReport(Model):
 
 
 class BackedClaim(Model):
-    """A statement with its proofs; none means that it is unsupported. `confidence`: from 0 to 1."""
+    """A statement with its proofs; unsupported if empty. `confidence` ranges from 0 to 1."""
 
     text: str
     confidence: float
@@ -78,7 +80,7 @@ class EvidenceReport(Model):
 
 
 class WebSource(Model):
-    """A page of the web, with a quotation from what was found there."""
+    """A web page with a quotation from the text that was retrieved."""
 
     url: str
     title: str
@@ -86,7 +88,7 @@ class WebSource(Model):
 
 
 class WebClaim(Model):
-    """A statement and the pages that say it; corroborated when two sites or more do."""
+    """A statement and the pages that support it; corroborated if from at least two sites."""
 
     text: str
     sources: tuple[WebSource, ...]
@@ -104,12 +106,12 @@ class Profile:
     """One kind of sub-agent.
 
     Attributes:
-        tools: all that it may ever use.
-        required_tools: those without which it makes no sense.
-        artifacts: what it hands back, piece by piece.
-        smaller: the profile that takes its place when it is not at hand or fails; None = there is none.
-        report: what it fills in; made of the kinds of items that `findings` reads.
-        reads_through: it begins with passages from everywhere in its documents, not with the nearest alone.
+        tools: all tools that it may ever use.
+        required_tools: tools without which it is not started.
+        artifacts: parts of its result.
+        smaller: the profile that replaces it if it is unavailable or fails; None = none.
+        report: schema of its report, made of the item types that `findings` reads.
+        reads_through: whether it starts with passages from all parts of its documents, not only the nearest.
     """
 
     name: ProfileName
@@ -126,7 +128,7 @@ SCOPES: Mapping[SubagentTool, tuple[str, ...]] = {
     "query_metadata": ("rag_metadata_search", "rag_get_document"),
     "web_search": ("web_search", "web_fetch"),
 }
-"""What a sub-agent may do, as tools of the registry."""
+"""The registry's tools for each of a sub-agent's tool scopes."""
 
 _CORPUS: tuple[SubagentTool, ...] = ("retrieve_documents", "query_metadata")
 
@@ -168,7 +170,7 @@ PROFILES: dict[ProfileName, Profile] = {
 
 
 def with_smaller(name: ProfileName | None) -> Iterator[Profile]:
-    """A profile, then those that take its place, in order."""
+    """Yield a profile, then its successive replacements."""
     while name is not None:
         yield PROFILES[name]
         name = PROFILES[name].smaller

@@ -1,7 +1,7 @@
-"""The messages that the model's turns begin with.
+"""The initial messages of a model's turns.
 
-The system message is the same for every question of a deployment, and messages are only appended: so the
-endpoint can read them from its cache.
+The system message is the same for all questions of a deployment, and later messages are only appended, so the
+endpoint can cache the prefix.
 """
 
 from functools import cache
@@ -34,16 +34,16 @@ def first_messages(
     *,
     advice: str = "",
 ) -> tuple[Message, Message]:
-    """The rules, and the question with what was found for it.
+    """Return the system message with the rules, and the user message with the question and its evidence.
 
     Args:
-        organisation: whose documents these are: a name from a setting, no data.
-        findings: `<findings>` of sub-agents; empty = there are none.
-        advice: of the delegation policy; empty = it has none.
+        organisation: name of the documents' owner. It comes from a setting, so it is not escaped.
+        findings: `<findings>` of sub-agents; empty = none.
+        advice: advice of the delegation policy; empty = none.
     """
     agent = request.agent
     has_documents = agent is None or SemanticSearch.name in agent.tools
-    # What helps to understand the question; never an id, a group or a role.
+    # Only context for understanding the question; never ids, groups or roles.
     known = {"asker_name": request.user.name, "asker_department": request.user.department}
     question = plan.standalone_question or request.question
     asker = [element(tag, value) for tag, value in known.items() if value]
@@ -52,7 +52,7 @@ def first_messages(
         for part in (
             conversation_element(request.conversation),
             element("question", question),
-            # A plan that completes "auf Deutsch bitte" or "as a table" may lose just these words.
+            # The plan may drop phrases such as "auf Deutsch bitte" or "as a table".
             element("as_asked", request.question) if question != request.question else "",
             element("query_type", plan.query_type) if has_documents else "",
             element("missing_subject", plan.missing_subject) if plan.missing_subject.strip() else "",
@@ -64,7 +64,7 @@ def first_messages(
             *(element("unreadable_document", unreadable(record)) for record in evidence.unreadable),
             *((load("answering", "findings"), findings) if findings else ()),
             *([element("advice", advice)] if advice else ()),
-            # Not escaped: the model has to write these tags as they stand here.
+            # Not escaped, because the model must write these tags literally.
             ""
             if request.proof_is_optional
             else f"<output_rules>{load('answering', 'output_rules')}</output_rules>",
@@ -85,14 +85,14 @@ def _rules(organisation: str, agent: AgentDefinition | None) -> str:
 
 @cache
 def system_prompt(organisation: str) -> str:
-    """The rules for every question."""
+    """Return the rules that apply to every question."""
     types = [name for name in get_args(QueryType) if name != "CONVERSATION"]
     rules = "\n".join(f"- {name}: {load('answering', f'rules/{name}')}" for name in types)
     return render(load("answering", "answer"), {"organisation": organisation, "type_rules": rules})
 
 
 def documents_xml(evidence: Evidence) -> str:
-    """`<documents>`: blocks where there are any, else descriptions of documents."""
+    """Render `<documents>` with the blocks, or with document descriptions if there are no blocks."""
     if not evidence.blocks:
         return documents_with_summaries(
             evidence.records, evidence.total, evidence.filters, evidence.unmatched

@@ -9,8 +9,8 @@ from shared.platform.errors import BudgetExceededError, DependencyError, ModelFi
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
 
-_REPAIR_TOKENS = 150  # of one quotation in the reply: a long sentence and the JSON around it
-_MOST_REPAIR_TOKENS = 1500  # of a reply: ten quotations
+_REPAIR_TOKENS = 150  # per quotation in the reply: a long sentence in JSON
+_MOST_REPAIR_TOKENS = 1500  # per reply: ten quotations
 
 
 @dataclass(frozen=True)

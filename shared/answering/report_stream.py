@@ -1,6 +1,6 @@
-"""The report of a sub-agent: streamed, read while it comes, proved, and stored as it arises.
+"""A sub-agent's report: parsed, checked and stored while it is streamed.
 
-So a report that breaks off, whatever the reason, leaves the findings that were whole by then.
+A report that is interrupted for any reason therefore leaves the findings that were complete by then.
 """
 
 import asyncio
@@ -26,21 +26,21 @@ from shared.platform.language_models.models import CallLimits, ModelUsage, Promp
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
 
-_READ_EVERY_S = 0.2  # reading costs about a millisecond
-_KEEP_EVERY_S = 0.5  # a write of a blob costs some ten, and the stream waits for it
-_MOST_CHARS_PER_TOKEN = 8  # a model that writes more than its limit of tokens could hold is not listened to
-_MOST_LISTED = 20  # documents with what is known of them: some 100 tokens each
-_PAGES_SHARE = 0.6  # of the room, where there are pages of the web: they are what the profile is for
+_READ_EVERY_S = 0.2  # parsing takes about a millisecond
+_KEEP_EVERY_S = 0.5  # a blob write takes about 10 ms, and the stream waits for it
+_MOST_CHARS_PER_TOKEN = 8  # beyond this, the model must have ignored its token limit
+_MOST_LISTED = 20  # document descriptions with about 100 tokens each
+_PAGES_SHARE = 0.6  # of the room, if there are web pages, which are the purpose of that profile
 
 Ending = Literal["done", "partial"]
 
 
 async def write_report(context: TurnContext) -> Ending:
-    """Have the report written from what was found; `partial` when a limit ended it.
+    """Have the model write the report from the evidence; return `partial` if a limit ended it.
 
     Raises:
-        DependencyError: the model failed; findings that were whole by then are kept.
-        ModelFixableError: what it wrote cannot be read as a report.
+        DependencyError: the model failed. Findings that were complete by then are stored.
+        ModelFixableError: the model's output is not a valid report.
     """
     if not context.state.hits and not context.state.pages:
         context.warn("NOTHING_FOUND")
@@ -73,11 +73,11 @@ async def write_report(context: TurnContext) -> Ending:
 
 
 class _Report:
-    """One report on its way: its prompt, what may be written, and what was.
+    """One report in progress: its prompt, its limit and the text so far.
 
     Attributes:
-        chars: written so far.
-        said: the object that they begin; None = they begin none.
+        chars: characters written so far.
+        said: the JSON object parsed so far; None = no object has begun.
     """
 
     def __init__(self, context: TurnContext) -> None:
@@ -87,7 +87,7 @@ class _Report:
         listed = _listed(context)
         bare = tokens_of([context.system, context.message(listed=listed, then="report"), schema])
         room = budget.max_child_tokens - context.spent.tokens - bare
-        # As much of the passages as a fair report leaves room for; if there is little, rather more of them.
+        # Reserve room for an average report; if there is little room, passages take precedence.
         room -= FAIR_REPORT_TOKENS if room > 2 * FAIR_REPORT_TOKENS else LEAST_REPORT_TOKENS
         hits, pages = _shown(context, max(room, 0))
         user = context.message(hits, pages, listed, then="report")
@@ -102,7 +102,7 @@ class _Report:
             least=LEAST_REPORT_TOKENS,
         )
         self._material = Material(hits, pages, listed)
-        self._findings = context.state.findings  # those of an earlier attempt stay
+        self._findings = context.state.findings  # findings of an earlier attempt are kept
         self._uncertainty = context.state.uncertainty
         self._text: list[str] = []
         self._usage: ModelUsage | None = None
@@ -115,12 +115,16 @@ class _Report:
 
     @property
     def usage(self) -> ModelUsage:
-        """As the endpoint counts, else estimated."""
+        """Usage reported by the endpoint, otherwise an estimate."""
         written = -(-self.chars // CHARS_PER_TOKEN)
         return self._usage or ModelUsage(input_tokens=self._prompt_tokens, output_tokens=written)
 
     async def listen(self, limit_s: float) -> None:
-        """Read the report while it comes."""
+        """Stream the report, and parse it at intervals.
+
+        Raises:
+            OutputCutError: the model exceeded its output limit.
+        """
         limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=self.allowed.output_tokens)
         most_chars = self.allowed.output_tokens * _MOST_CHARS_PER_TOKEN
         model, report = self._context.services.chat_model, self._context.profile.report
@@ -136,7 +140,7 @@ class _Report:
                 await self._look()
 
     def close(self) -> int:
-        """Read what there is, again; how many statements this report brought."""
+        """Parse the text a last time, and return the number of statements in this report."""
         self._read()
         if self._dropped:
             self._context.warn("PROOF_MISSING")
@@ -167,7 +171,7 @@ class _Report:
 
 
 def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:
-    """What the report is written from: all that fits, of each document its first ones before others' rest."""
+    """Return the material for the report. The first passages of each document precede further ones."""
     pages = list(context.state.pages)
     shown_pages = fitting_pages(pages, int(room * _PAGES_SHARE)) if pages else []
     room -= tokens_of(page.text + page.title + page.url for page in shown_pages)
@@ -178,7 +182,7 @@ def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:
 
 
 def _listed(context: TurnContext) -> list[DocumentRecord]:
-    """What tools reported about documents, the first ones."""
+    """Return the first documents whose metadata was returned by tools."""
     records = context.records
     return [records[doc_id] for doc_id in context.state.listed if doc_id in records][:_MOST_LISTED]
 

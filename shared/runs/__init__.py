@@ -1,4 +1,4 @@
-"""A run: its record, journal, files and deadline, and the agent that was asked.
+"""Runs: records, journals, files, deadlines and agent definitions.
 
-Pure: agents, events, evidence, log_lines, revivals.
+Pure modules: agents, events, evidence, log_lines, revivals.
 """

@@ -1,4 +1,4 @@
-"""A run: its request, record, answer, clarifications and feedback."""
+"""Data models of a run: request, record, answer, clarifications and feedback."""
 
 from datetime import date, datetime, timedelta
 from typing import Annotated, Literal, Self
@@ -15,14 +15,14 @@ from shared.runs.plan import TodoItem
 
 
 class Turn(Model):
-    """One question with its answer, as a later question needs them.
+    """A question and its answer, as context for later questions.
 
     Attributes:
-        question: as it was asked.
-        answer: the answer's text, cut to what a prompt can carry; empty when the run failed.
-        doc_ids: documents that the answer cited, in the order of their citations.
-        filenames: their names, in the same order.
-        block_ids: of what it cited; what a later question needs of them is read again.
+        question: the user's wording.
+        answer: the answer's text, shortened for prompts; empty if the run failed.
+        doc_ids: ids of the cited documents, in the order of their citations.
+        filenames: their file names, in the same order.
+        block_ids: ids of the cited blocks, which a follow-up question may read again.
     """
 
     question: str
@@ -36,8 +36,8 @@ class Conversation(Model):
     """The turns before a question, oldest first.
 
     Attributes:
-        summary: what the turns before `turns` were about; empty when there are none.
-        web_allowed: the person's answer when they were asked whether the web may be used; None = never asked.
+        summary: summary of the turns before `turns`; empty if there are none.
+        web_allowed: the user's reply to the request to search the web; None = never asked.
     """
 
     summary: str = ""
@@ -86,11 +86,11 @@ NoteCode = Literal["NO_TRIGGER", "QUEUE_FULL", "PROFILE_REDUCED", "TOOLS_RESTRIC
 ReasonCode = GateCode | NegativeCode | PositiveCode | NoteCode
 Count = Annotated[int, Field(ge=0)]
 ChildStatus = Literal["running", "done", "partial", "failed", "late"]
-"""`partial`: its budget ended it with something to show. `late`: the parent ended it at the deadline."""
+"""`partial`: stopped by its budget, with some results. `late`: stopped by the parent at the deadline."""
 
 
 class ToolUse(Model):
-    """One call of a tool by a sub-agent; never its content."""
+    """Metadata of a sub-agent's tool call, without its contents."""
 
     turn: Count = Field(description="In which turn it was called, counted from 0.")
     tool: str = Field(description="Name of the tool.")
@@ -101,14 +101,14 @@ class ToolUse(Model):
 
 
 class SubagentView(Model):
-    """A sub-agent as people see it: in a run's status, and with its answer.
+    """A sub-agent as shown to users, in a run's status and with its answer.
 
     Attributes:
-        badge: its kind, in words.
-        reasons, reason_codes: why it was set to work.
-        doc_ids: documents that it has read from. Who may not read all of them any more sees no `uncertainty`.
-        claims, proved: statements that it brought, and those with a verified proof.
-        warnings: in words.
+        badge: display name of the profile.
+        reasons, reason_codes: reasons for starting it.
+        doc_ids: documents that it has read. Users who may no longer read all of them don't see `uncertainty`.
+        claims, proved: number of statements, and of those with a verified proof.
+        warnings: problems, in words.
     """
 
     child_id: str = Field(description="The sub-agent's id.")
@@ -134,13 +134,13 @@ MAX_ANSWER_CHARS = 500
 
 
 class ClarificationOption(Model):
-    """One of the documents that may be meant, or of the answers that a model offers.
+    """A document that the question may refer to, or an answer suggested by a model.
 
     Attributes:
-        number: counted from 1; all that a person needs to choose it.
-        doc_id, filename, date: of a document; empty otherwise. The date is that of its upload, YYYY-MM-DD.
-        title: of a document, or the words of an answer.
-        details: in what this document differs from the others, such as its department; at most three.
+        number: counted from 1; users may choose by it.
+        doc_id, filename, date: document metadata, or empty. The date is the upload date, YYYY-MM-DD.
+        title: the document's title, or the text of an answer.
+        details: up to three differences from the other documents, such as the department.
     """
 
     number: int
@@ -152,20 +152,20 @@ class ClarificationOption(Model):
 
     @property
     def label(self) -> str:
-        """Title and filename: titles alone may be the same."""
+        """Title and file name, since titles alone may be ambiguous."""
         if self.title and self.filename:
             return f"{self.title} ({self.filename})"
         return self.title or self.filename
 
     @property
     def name(self) -> str:
-        """What a person chooses by: `Travel policy (travel.pdf, 2026-01-01)`, or the words of an answer."""
+        """Display text, such as `Travel policy (travel.pdf, 2026-01-01)`, or the text of an answer."""
         details = ", ".join(filter(None, (self.filename, *self.details, self.date)))
         return f"{self.title or self.filename} ({details})" if details else self.title
 
 
 class Clarification(Model):
-    """What was asked. It waits for an answer until `expires_at`."""
+    """A question to the user. It can be answered until `expires_at`."""
 
     question: str = Field(description="What is asked.")
     options: tuple[ClarificationOption, ...] = Field(description="What can be chosen.")
@@ -189,13 +189,13 @@ class ClarificationAnswer(Model):
 
 
 class Choice(Model):
-    """What an answer comes to.
+    """The interpretation of a reply to a clarification.
 
     Attributes:
-        said: the answer as it was given; empty when none came in time.
-        numbers: options that are meant; empty = all of them.
-        extra_words: wording that chose none of them and is added to the question.
-        asker: who answered, with the rights of that moment; None = nobody did.
+        said: the reply's text; empty after a timeout.
+        numbers: the chosen options; empty = all of them.
+        extra_words: text that matches no option and is added to the question.
+        asker: the user who replied, with their permissions at that time; None after a timeout.
     """
 
     said: str = ""
@@ -242,7 +242,7 @@ class FeedbackBody(Model):
 
 
 class Feedback(FeedbackBody):
-    """The same as it is kept, with the run: when it was given, with zone."""
+    """Feedback as stored with the run, with its time including the zone."""
 
     given_at: datetime = Field(description="When it was said.")
 
@@ -257,18 +257,19 @@ RunStatus = Literal["running", "waiting", "completed", "failed", "cancelled"]
 
 
 class RunRequest(Model):
-    """Input of the `answer_question` orchestration: all that a run needs to know.
+    """Complete input of the `answer_question` orchestration.
 
     Attributes:
         run_id: also the orchestration's instance id and the name of the run log.
         doc_ids, project_id: limits that the caller set on retrieval; empty and None mean no limit.
         created_at: when the question arrived, with zone.
-        conversation: what was said before in the thread.
-        deep: deeper work was asked for, which may take longer and cost more.
-        timezone: IANA name of where the asker is.
-        origin: address of the asker's client, or the channel, for the audit trail.
-        agent: that was asked, as it was then; None = the one that answers from all documents.
-        replaces: the run whose question is asked again; later questions don't see that run's turn.
+        conversation: earlier turns of the thread.
+        deep: the user allowed deeper work, which may take longer and cost more.
+        timezone: IANA name of the user's time zone.
+        origin: the client's IP address, or the channel, for the audit trail.
+        agent: definition of the agent at the time of the question; None = the default, which answers from all
+            documents.
+        replaces: the run whose question is repeated; later questions don't see that run's turn.
     """
 
     run_id: str
@@ -287,11 +288,11 @@ class RunRequest(Model):
 
     @property
     def today(self) -> date:
-        """The day on which the question came, where its asker is."""
+        """The date of the question in the user's time zone."""
         return self.created_at.astimezone(ZoneInfo(self.timezone)).date()
 
     def with_rights_of(self, asker: UserContext | None) -> "RunRequest":
-        """The same as asked now, after a wait; None = those who asked did not have to wait."""
+        """Return the request with the permissions of `asker` after a wait; None = there was no wait."""
         if asker is None:
             return self
         narrowed = self.agent.narrowed(asker) if self.agent else asker
@@ -299,7 +300,7 @@ class RunRequest(Model):
 
     @property
     def proof_is_optional(self) -> bool:
-        """Whether the answer may state what no document proves."""
+        """Whether the answer may contain statements without proof from a document."""
         return self.agent is not None and self.agent.proof == "optional"
 
 
@@ -307,17 +308,17 @@ class RunAnswer(Model):
     """A committed answer.
 
     Attributes:
-        text: Markdown, as it was streamed.
-        language: that it is written in, ISO 639-1.
-        abstained: the documents do not hold the answer; citations are of what is near it.
-        missing, next_step: what is not in the documents, and what the reader can do; an answer to a part of
-            the question has them, too. The text says the same.
-        unsupported_claims: statements whose quotation could not be verified, marked in the text.
-        truncated: the model stopped at its length limit, failed, or was late; the text says so.
-        figures: the pictures that the text shows, in its order; signed addresses only when it is read.
-        sub_agents: those that worked on it, as people see them.
-        warnings: what did not go as it should, in words.
-        tokens: that all models read and wrote for it, as far as they said.
+        text: Markdown, as streamed.
+        language: ISO 639-1 code.
+        abstained: the documents don't contain the answer; citations only refer to related passages.
+        missing, next_step: missing information and advice to the reader, also contained in `text`; partial
+            answers have them, too.
+        unsupported_claims: number of statements whose quotation could not be verified, marked in the text.
+        truncated: the model reached its length limit, failed or ran out of time, as stated in `text`.
+        figures: figures shown in the text, in order; URLs are signed on reading only.
+        sub_agents: sub-agents that contributed, as shown to users.
+        warnings: problems, in words.
+        tokens: input and output tokens of all model calls, where reported.
     """
 
     run_id: str = Field(description="The run.")
@@ -338,14 +339,14 @@ class RunAnswer(Model):
 
 
 class RunRecord(Model):
-    """What is kept of a run in addition to its log and its answer.
+    """Stored metadata of a run, in addition to its log and answer.
 
     Attributes:
-        owner_id: the only one who may read it.
-        ask_step: the step that asked its owner something last; 0 = none did.
-        feedback: what its owner says of it; None = nothing.
-        turn: its number in the thread; 0 = it belongs to none that is stored.
-        has_log: its journal and files still exist.
+        owner_id: the only user who may read it.
+        ask_step: the step of the latest clarification; 0 = none.
+        feedback: the owner's feedback; None = none given.
+        turn: number of the run's turn in the thread; 0 = no stored turn.
+        has_log: whether its journal and files still exist.
     """
 
     run_id: str
@@ -368,7 +369,7 @@ ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
 
 
 class ChatRequest(Model):
-    """A question. Its length limit is `max_question_chars` of the settings."""
+    """A question. Its length is limited by the setting `max_question_chars`."""
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
         description="The question, in any language."
@@ -392,10 +393,10 @@ class ChatRequest(Model):
 
 
 class RunView(Model):
-    """A run as its owner sees it.
+    """A run as shown to its owner.
 
-    `answer` is there once the run is completed, `clarification` while it waits for its owner to choose,
-    `sub_agents` as soon as there are any, also while they work.
+    `answer` is set once the run is completed, `clarification` while it waits for its owner's choice, and
+    `sub_agents` as soon as any have started.
     """
 
     run_id: str = Field(description="The run.")
@@ -418,14 +419,15 @@ class RunView(Model):
     events_url: str = Field(description="Where its events are streamed.")
 
 
-# As long as an identity provider's token tells the same groups: Entra ID's end after 60 to 90 minutes.
+# Matches the lifetime of group claims in tokens: Entra ID's expire after 60 to 90 minutes.
 RIGHTS_HOLD = timedelta(hours=1)
 
 
 def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> UserContext | None:
-    """The person who answered; long without an answer, the same person without groups: none is known then.
+    """Return the user whose permissions apply after a wait; None = those of the request.
 
-    None = as the question came: nobody answered, and it is not long ago.
+    After a long wait without a reply, the user's group memberships may have changed, so the groups are
+    dropped.
     """
     if choice.asker is not None or now - request.created_at <= RIGHTS_HOLD:
         return choice.asker
@@ -433,12 +435,12 @@ def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> User
 
 
 class WritingFacts(Model):
-    """Facts that only the step knows that writes an answer; kept with it in the journal.
+    """Metrics that only the step that writes the answer knows, stored with it in the journal.
 
     Attributes:
-        first_token_ms: from the question, or from the answer to a question back, to the first words that
-            were sent; None = no model wrote.
-        figures_available: pictures in what was found, and on its pages.
+        first_token_ms: time from the question, or from the reply to a clarification, to the first text sent;
+            None = no model wrote.
+        figures_available: number of figures in the evidence and on its pages.
     """
 
     first_token_ms: Count | None = None

@@ -1,7 +1,7 @@
-"""The todo list of a run as it advances. Pure: each function gives the list after something happened.
+"""The todo list of a run and its transitions. Pure: each function returns the list after an event.
 
-An item is begun when all that it depends on is done. Items that others depend on are about finding something
-out: they are done when evidence is there. The others are done when the answer is.
+An item starts when all of its dependencies are done. Items that others depend on are about finding
+information, so they are done when evidence is found. The others are done when the answer is.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ TodoStatus = Literal["pending", "in_progress", "done", "failed"]
 
 
 class PlannedTodo(Model):
-    """One outcome, as the model proposes it."""
+    """One outcome, as proposed by the model."""
 
     description: str = Field(description="An outcome, not an activity: 'The pressure limit is known'.")
     acceptance_criteria: str = Field(description="How one sees that it is done.")
@@ -35,7 +35,7 @@ DATE_FIELDS: frozenset[FilterField] = frozenset({"upload_date", "document_date"}
 
 
 class PlanFilter(Model):
-    """One thing that documents must have for a listing or a question about documents."""
+    """A condition on the documents of a listing or of a question about documents."""
 
     field: FilterField
     values: tuple[str, ...] = Field(
@@ -72,7 +72,7 @@ class QuestionPlan(Model):
 
 
 class TodoItem(Model):
-    """One item of the todo list of a run. `position` counts from 1."""
+    """One item of a run's todo list. `position` counts from 1."""
 
     position: int = Field(description="Place in the list, counted from 1.")
     description: str = Field(description="What is to be done.")
@@ -86,7 +86,7 @@ Todo = tuple[TodoItem, ...]
 
 
 def started(todo: Sequence[TodoItem]) -> Todo:
-    """What depends on nothing that is still to be done is begun."""
+    """Start the pending items whose dependencies are done."""
     done = {item.position for item in todo if item.status == "done"}
     return tuple(
         _with_status(item, "in_progress")
@@ -97,7 +97,7 @@ def started(todo: Sequence[TodoItem]) -> Todo:
 
 
 def evidence_found(todo: Sequence[TodoItem]) -> Todo:
-    """There is evidence: what others depend on is done, and these are begun."""
+    """Complete the items in progress that others depend on, and start the latter."""
     needed = {position for item in todo for position in item.dependencies}
     found = tuple(
         _with_status(item, "done") if item.status == "in_progress" and item.position in needed else item
@@ -107,7 +107,7 @@ def evidence_found(todo: Sequence[TodoItem]) -> Todo:
 
 
 def tried_again(todo: Sequence[TodoItem]) -> Todo:
-    """What is in progress is tried again."""
+    """Count another attempt for each item in progress."""
     return tuple(
         item.model_copy(update={"attempts": item.attempts + 1}) if item.status == "in_progress" else item
         for item in todo
@@ -115,7 +115,7 @@ def tried_again(todo: Sequence[TodoItem]) -> Todo:
 
 
 def closed(todo: Sequence[TodoItem], *, succeeded: bool) -> Todo:
-    """The run has ended: nothing is left pending. What was found is worth nothing without an answer."""
+    """Close all items at the end of the run. If it failed, completed items fail as well."""
     return tuple(_with_status(item, "done" if succeeded else "failed") for item in todo)
 
 

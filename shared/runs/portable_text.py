@@ -1,4 +1,4 @@
-"""Texts of answers for clients other than our own page: their pictures get signed addresses."""
+"""Answer texts for clients other than our own page, with signed URLs of figures."""
 
 import re
 
@@ -11,13 +11,13 @@ from shared.platform.telemetry import get_logger
 from shared.runs.models import RunAnswer, RunView
 
 _PICTURE = re.compile(r"(?<=\]\()/api/documents/[^()\s]{1,200}/figures/[^()\s]{1,200}(?=\))")
-_MAX_OPEN_CHARS = 2_000  # a caption and an address are shorter; anything longer isn't a picture
+_MAX_OPEN_CHARS = 2_000  # captions with URLs are shorter; a longer text isn't an image link
 
 
 async def with_signed_pictures(text: str, user: UserContext, services: DocumentServices) -> str:
-    """Replace the addresses of pictures that the user may read; the others stay, and stay closed.
+    """Sign the URLs of figures that the user may read. The others remain unsigned and can't be opened.
 
-    Never raises for a service that doesn't answer.
+    Never raises if a service is unavailable.
     """
     names = {path: name for path in _PICTURE.findall(text) if (name := name_of_path(path))}
     if not names:
@@ -39,13 +39,13 @@ async def with_signed_pictures(text: str, user: UserContext, services: DocumentS
 
 
 def portable_text(answer: RunAnswer) -> str:
-    """Return the text of a refreshed answer, with the signed addresses of its figures."""
+    """Return the text of a refreshed answer, with the signed URLs of its figures."""
     signed = {figure.path: figure.image_url for figure in answer.figures if figure.image_url}
     return _PICTURE.sub(lambda match: signed.get(match[0], match[0]), answer.text)
 
 
 def portable_view(view: RunView) -> RunView:
-    """Return a run as API clients get it: pictures in the text of its answer need no identity."""
+    """Return the run for API clients, with figures that open without authentication."""
     if view.answer is None:
         return view
     answer = view.answer.model_copy(update={"text": portable_text(view.answer)})
@@ -53,7 +53,7 @@ def portable_view(view: RunView) -> RunView:
 
 
 def split_at_open_picture(text: str) -> tuple[str, str]:
-    """Split a growing text: what a stream may send, and the start of a picture that it must hold back."""
+    """Split a growing text into the part that may be sent, and an unfinished image link to hold back."""
     at = text.rfind("![")
     if at < 0:
         return (text[:-1], "!") if text.endswith("!") else (text, "")

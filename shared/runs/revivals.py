@@ -1,7 +1,7 @@
-"""How often an orchestration may be begun again that its host lost. Pure.
+"""Limits on restarting an orchestration that the host lost. Pure.
 
-The host ends an orchestration as `Failed` when its worker dies at the wrong moment. Begun again with the same
-id, it has an empty history; the steps that were done give their stored results at once.
+The host ends an orchestration as `Failed` if its worker dies at the wrong moment. Restarted with the same id,
+it has an empty history, but completed steps return their stored results immediately.
 """
 
 from datetime import datetime, timedelta
@@ -10,25 +10,25 @@ from typing import Literal
 from shared.platform.models import Model
 
 MAX_REVIVALS = 3
-REVIVAL_WINDOW = timedelta(minutes=10)  # who asked longer ago has asked again, or gone
-_SETTLING = timedelta(seconds=10)  # another one counted it, and begins it again at this moment
+REVIVAL_WINDOW = timedelta(minutes=10)  # users don't wait longer; they have left or repeated the question
+_SETTLING = timedelta(seconds=10)  # another process has just counted it and is restarting it
 
 Verdict = Literal["revive", "wait", "give_up"]
 
 
 class RevivalCount(Model):
-    """What is kept of an instance that was revived."""
+    """Stored revivals of one instance."""
 
     count: int
     revived_at: datetime
 
 
 def judge(counted: RevivalCount | None, asked_at: datetime | None, now: datetime) -> Verdict:
-    """Whether to begin a failed instance again.
+    """Return whether to restart a failed instance.
 
     Args:
-        counted: None = it was not revived yet.
-        asked_at: when the work was asked for; None = however long ago.
+        counted: earlier revivals; None = none.
+        asked_at: when the work was requested; None = unknown, which counts as now.
     """
     if counted is not None:
         if now - counted.revived_at < _SETTLING:
@@ -40,5 +40,5 @@ def judge(counted: RevivalCount | None, asked_at: datetime | None, now: datetime
 
 
 def counted_again(counted: RevivalCount | None, now: datetime) -> RevivalCount:
-    """The count with one more."""
+    """Return the count increased by one."""
     return RevivalCount(count=1 + (counted.count if counted else 0), revived_at=now)

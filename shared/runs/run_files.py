@@ -1,7 +1,7 @@
 """The blobs of a run: its request, the large values of its journal, and its answer.
 
-A value is written before the line that names it, and named by its hash. So writing it twice changes nothing,
-and a value without a line is never read.
+A value is written before the line that refers to it, and its name contains its hash. Repeated writes are
+therefore idempotent, and a value without a line is never read.
 """
 
 from collections import OrderedDict
@@ -16,11 +16,11 @@ from shared.platform.names import RUN_LOG, WORK
 from shared.platform.telemetry import note_fields
 from shared.runs.models import RunAnswer, RunRequest
 
-_CACHED = 64  # values in one process: the request, plan and evidence of some twenty runs at once
+_CACHED = 64  # values per process: request, plan and evidence of about 20 concurrent runs
 
 
 class RunFiles:
-    """The files of one run in the container `work`, with what this process read or wrote last."""
+    """The files of one run in the container `work`, with a cache shared by all runs in this process."""
 
     _recent: ClassVar[WeakKeyDictionary[BlobStore, OrderedDict[str, Model]]] = WeakKeyDictionary()
 
@@ -31,11 +31,11 @@ class RunFiles:
 
     @property
     def folder(self) -> str:
-        """Prefix of the names of all files."""
+        """Common prefix of all file names."""
         return f"runs/{self.run_id}/"
 
     async def request(self) -> RunRequest:
-        """Return the question.
+        """Return the run's request.
 
         Raises:
             NotFoundError: the run was purged.
@@ -45,25 +45,25 @@ class RunFiles:
         return request
 
     async def find_request(self) -> RunRequest | None:
-        """Return the question, or None if the run was purged."""
+        """Return the request, or None if the run was purged."""
         try:
             return await self.request()
         except NotFoundError:
             return None
 
     async def put_request(self, request: RunRequest) -> None:
-        """Store the question, before the orchestration starts."""
+        """Store the request before the orchestration starts."""
         await write_model(self._blobs, WORK, self._request_path, request)
         self._remember(self._request_path, request)
 
     async def keep_request(self, request: RunRequest) -> RunRequest:
-        """Store the question unless it is stored already; return the stored one."""
+        """Store the request unless one is stored already, and return the stored one."""
         kept = await keep_model(self._blobs, WORK, self._request_path, request)
         self._remember(self._request_path, kept)
         return kept
 
     async def write_value(self, value: Model) -> str:
-        """Store a value of the journal; return its name."""
+        """Store a value of the journal and return its blob name."""
         content = value.model_dump_json()
         path = f"{self.folder}{digest(content)[:32]}.json"
         await self._blobs.create(WORK, path, content.encode())
@@ -79,7 +79,7 @@ class RunFiles:
         return await self._read(path, kind)
 
     async def erase(self) -> None:
-        """Delete all files, also from this process's memory."""
+        """Delete all files, and remove them from this process's cache."""
         for path in [path for path in self._cache if path.startswith(self.folder)]:
             del self._cache[path]
         await self._blobs.delete_prefix(WORK, self.folder)

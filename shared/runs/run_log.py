@@ -1,4 +1,4 @@
-"""The port of the run log, and the end of a log as a process remembers it for its readers."""
+"""The `RunLog` interface, and a per-process cache of the end of a log."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -11,23 +11,23 @@ from shared.runs.events import RunEvent
 from shared.runs.log_lines import LogSlice
 
 KEPT_CHARS = 64 * 1024
-"""Of lines, per run that is followed: some 30 s of a fast model. Who is further behind reads from storage."""
+"""Cached lines per followed run: about 30 s of a fast model. Slower readers read from storage."""
 
 
 class LogTail:
-    """What was last written to a log, by offset in bytes."""
+    """Cache of a log's newest lines, by byte offset."""
 
     def __init__(self) -> None:
-        self.reading = asyncio.Lock()  # held while somebody asks storage for what comes next
+        self.reading = asyncio.Lock()  # held while a reader asks storage for the next lines
         self._parts: dict[int, LogSlice] = {}
         self._kept = 0
         self._end = 0
         self._looked: tuple[int, float] = (-1, 0.0)
         self._news = asyncio.Event()
-        self.writer_is_here = False  # what came last was written by this process, not found in storage
+        self.writer_is_here = False  # the newest lines were written by this process
 
     def add(self, offset: int, lines: Sequence[str], end: int, *, written_here: bool) -> None:
-        """Lines that stand in the log from `offset` to `end`; wakes who waits."""
+        """Add the lines from `offset` to `end`, and wake waiting readers."""
         self.writer_is_here = written_here
         if not lines or offset in self._parts:
             return
@@ -40,7 +40,7 @@ class LogTail:
         self._news = asyncio.Event()
 
     def since(self, offset: int) -> LogSlice | None:
-        """What is known to follow `offset`; None = nothing, or nothing that is still here."""
+        """Return the cached lines after `offset`; None if there are none."""
         lines: list[str] = []
         end = offset
         while (part := self._parts.get(end)) is not None:
@@ -49,7 +49,7 @@ class LogTail:
         return LogSlice(lines=tuple(lines), next_offset=end) if lines else None
 
     async def grown(self, offset: int, within_s: float) -> bool:
-        """Wait until something is known to follow `offset`; False after `within_s`."""
+        """Wait until lines after `offset` are known to exist; return False after `within_s`."""
         try:
             async with asyncio.timeout(within_s):
                 while self._end <= offset:
@@ -59,63 +59,69 @@ class LogTail:
         return True
 
     def is_behind(self, offset: int) -> bool:
-        """Whether more is known to follow `offset`, and is not here any more."""
+        """Return whether lines after `offset` exist but are no longer cached."""
         return self._end > offset and offset not in self._parts
 
     def note_look(self, offset: int) -> None:
-        """Storage was asked just now, and nothing followed `offset`."""
+        """Record that storage has nothing after `offset` at present."""
         self._looked = (offset, asyncio.get_running_loop().time())
         if self.is_behind(offset):
             self._end = offset  # the log was deleted
 
     def was_looked(self, offset: int, within_s: float) -> bool:
-        """Whether somebody asked so lately that it need not be asked again."""
+        """Return whether storage was found to have nothing after `offset` within the
+        last `within_s` seconds.
+        """
         where, when = self._looked
         return where == offset and asyncio.get_running_loop().time() - when < within_s
 
 
 class RunLog(Protocol):
-    """The append-only event log of each run; an event's number is its line, counted from 1.
+    """The append-only event log of each run.
 
     A line is the JSON of one RunEvent. Offsets are bytes.
     """
 
     async def create(self, run_id: str) -> None:
-        """Start the log; one that exists is left as it is."""
+        """Create the log unless it exists."""
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
-        """Append atomically: readers see all of these events or none, in order. Returns the new end.
+        """Append events in order and return the new end. Readers see all of them or none.
 
         Raises:
-            ConflictError: `at_offset` was given and the log does not end there: somebody else wrote.
+            ConflictError: the log does not end at `at_offset`, because another writer appended.
         """
 
     async def read(self, run_id: str, offset: int = 0) -> LogSlice:
-        """Everything from a byte offset on (0 = from the start). NotFoundError when there is no log."""
+        """Return all lines from a byte offset (0 = from the start). Raise NotFoundError if the log is
+        missing.
+        """
 
     async def delete(self, run_id: str) -> None:
-        """Remove the log; an absent one is no error."""
+        """Delete the log. Missing logs are ignored."""
 
     async def read_piece(self, run_id: str, offset: int) -> LogSlice:
-        """As `read`, but of a long log perhaps only the next lines; none only when there are none."""
+        """Like `read`, but may return only the first lines of a long log. Empty only at
+        the end of the log.
+        """
         return await self.read(run_id, offset)
 
     @contextmanager
     def watch(self, run_id: str) -> Iterator[LogTail]:
-        """What this process learns of the end of a log, while it is watched.
+        """Yield this process's cache of the end of the log.
 
-        No more than a help: what other processes add may be missing, and a log may never tell it anything.
+        It is only an optimisation: appends by other processes may be missing, and it may stay empty.
         """
         yield LogTail()
 
 
 async def next_piece(log: RunLog, run_id: str, offset: int, tail: LogTail, pause_s: float) -> LogSlice:
-    """What follows `offset` as soon as this process knows it, else what storage has after a pause.
+    """Return lines after `offset` as soon as this process knows them, otherwise read storage after a pause.
 
-    `tail`: of `log.watch(run_id)`. Of several readers that wait, one asks storage.
+    `tail` comes from `log.watch(run_id)`. Of several waiting readers, only one reads storage.
 
     Raises:
-        NotFoundError: there is no such log.
+        NotFoundError: the log doesn't exist.
     """
     await tail.grown(offset, pause_s)
     if tail.is_behind(offset):

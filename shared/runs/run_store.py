@@ -1,4 +1,4 @@
-"""Records of runs, in a table: one entity per run, made for reading by id."""
+"""Records of runs in a table, one entity per run."""
 
 import json
 import re
@@ -18,35 +18,39 @@ REVIVALS_KEY = "revivals"
 
 
 class RunStore:
-    """Records of runs. The partition is the run, so that runs spread over the service's servers."""
+    """Records of runs. Each run is a partition, so that runs are spread over the service's servers."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     async def create(self, record: RunRecord) -> None:
-        """ConflictError when the id exists."""
+        """Insert a record. Raise ConflictError if the id exists."""
         await self._table.insert(_to_entity(record))
 
     async def get(self, run_id: str) -> RunRecord | None:
-        """The record, or None."""
+        """Return the record, or None."""
         entity = await self._table.get(run_id, ROW_KEY)
         return None if entity is None else record_of(entity)
 
     async def replace(self, record: RunRecord) -> None:
-        """Overwrite. NotFoundError when the run was purged: a late writer does not bring it back."""
+        """Overwrite the record. Raise NotFoundError if the run was purged, so that late writers can't restore
+        it.
+        """
         await self._table.replace(_to_entity(record))
 
     async def set_feedback(self, run_id: str, feedback: Feedback | None) -> None:
-        """Change this alone; other writers change the rest. NotFoundError when there is no such run."""
+        """Change only the feedback, since other writers change the rest. Raise NotFoundError if the run is
+        missing.
+        """
         text = "" if feedback is None else feedback.model_dump_json()
         await self._table.merge({"PartitionKey": run_id, "RowKey": ROW_KEY, "feedback": text})
 
     async def claim_revival(self, instance_id: str, asked_at: datetime | None, now: datetime) -> Verdict:
-        """Count one more revival, if there may be one; of several who ask at once, one gets `revive`.
+        """Count another revival if one is allowed. Of several concurrent callers, only one gets `revive`.
 
-        `instance_id`: of a run, or of any other orchestration.
+        `instance_id` may be a run or any other orchestration.
         """
-        # The count has a row for itself: `replace` overwrites the run's.
+        # The count has a separate row, because `replace` overwrites the run's.
         entity = await self._table.get(instance_id, REVIVALS_KEY)
         counted = None if entity is None else RevivalCount.from_stored(entity["revivals"])
         verdict = judge(counted, asked_at, now)
@@ -69,36 +73,36 @@ class RunStore:
         return "revive"
 
     async def purge_revivals(self, moment: datetime, most: int) -> int:
-        """Forget the counts of instances that were last revived before `moment`; how many, at most `most`."""
+        """Delete up to `most` counts whose last revival was before `moment`; return their number."""
         return await self._table.delete_before("revived_at", moment, most)
 
     async def delete(self, run_id: str) -> None:
-        """Remove the record; an absent one is no error. `replace` fails from then on."""
+        """Delete the record. Missing records are ignored. Later calls of `replace` fail."""
         await self._table.delete(run_id, REVIVALS_KEY)
         await self._table.delete(run_id, ROW_KEY)
 
     async def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
-        """Runs that ended before `moment` and still have their log."""
+        """Yield the runs that ended before `moment` and still have their log."""
         async for entity in self._table.query(f"has_log eq true and finished_at lt {instant(moment)}"):
             yield record_of(entity)
 
     async def of_owner(self, owner_id: str, prefix: str) -> AsyncIterator[RunRecord]:
-        """Yield a person's runs, also those without a thread.
+        """Yield a user's runs, including those without a thread.
 
         Args:
-            prefix: of the ids of everything that is theirs (`owner_prefix`); no other row is read.
+            prefix: prefix of the user's ids (`owner_prefix`); no other row is read.
         """
-        # Ids go on with a hexadecimal digit, and all of these sort below "g".
+        # A hexadecimal digit follows the prefix, and all of them sort before "g".
         theirs = f"PartitionKey ge {quote(prefix)} and PartitionKey lt {quote(prefix + 'g')}"
         async for entity in self._table.query(f"{theirs} and owner_id eq {quote(owner_id)}"):
             yield record_of(entity)
 
 
 async def owned_run(run_id: str, user: UserContext, runs: RunStore) -> RunRecord:
-    """The run's record.
+    """Return the run's record.
 
     Raises:
-        NotFoundError: there is no such run, or it belongs to somebody else; the two look the same.
+        NotFoundError: the run doesn't exist or belongs to another user; both look the same.
     """
     record = await runs.get(run_id) if re.fullmatch(ID_PATTERN, run_id) else None
     if record is None or record.owner_id != user.user_id:
@@ -117,9 +121,9 @@ def _to_entity(record: RunRecord) -> Entity:
 
 
 def record_of(entity: Mapping[str, Any]) -> RunRecord:
-    """The record that a row holds."""
+    """Return the record stored in a table row."""
     fields = {name: entity[name] for name in RunRecord.model_fields if name in entity}
-    feedback = fields.get("feedback")  # empty when it was taken back: a merge removes no property
+    feedback = fields.get("feedback")  # empty if withdrawn, since a merge can't remove a property
     return RunRecord.model_validate(
         {
             **fields,

@@ -1,4 +1,4 @@
-"""A run's remaining time as its steps see it: timeouts of the settings, cut to what is left."""
+"""A run's remaining time, from which the timeouts of its steps are derived."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,40 +14,40 @@ from shared.runs.models import RunRequest
 
 Part = Literal["plan", "resolve", "gather", "embed", "write", "repair"]
 
-# Shares of what remains when the part begins; those of models that hang add up, so that with both planning
-# and embedding hanging more than half is left for writing. Unmeasured with real models.
+# Shares of the time remaining when the part begins. If both planning and embedding hang, more than half
+# is still left for writing. Unmeasured with real models.
 SHARES: dict[Part, float] = {
-    "plan": 0.3,  # a plan takes a real model 1-3 s; 7 of 25 s
+    "plan": 0.3,  # a real model needs 1-3 s; this allows 7 of 25 s
     "resolve": 0.3,
     "gather": 0.4,  # searches take 0.2 s
-    "embed": 0.2,  # a part of gathering: words alone find enough to continue
+    "embed": 0.2,  # part of gathering; a keyword search is enough to continue
     "write": 1.0,
-    "repair": 0.25,  # of a quotation, while the answer waits; three at most
+    "repair": 0.25,  # repair of quotations, up to three times while the answer waits
 }
 
-# For the end: the answer is shown (0.05 s locally) and committed (0.06 s); ten times that on a busy machine.
+# Reserve for showing (0.05 s locally) and committing (0.06 s) the answer; ten times that on a busy machine.
 _KEPT_S = 1.5
 _KEPT_SHARE = 0.25  # of budgets so short that this would be most of them
-_CLOSING_S = 0.25  # between the model's last word and the stored answer: marks, conflicts, one append
-_LEAST_S = 0.05  # a limit of 0 would be refused by some clients; nothing answers in less
-_HURRY_S = 8.0  # with less nothing optional is begun: search again, put in order; unmeasured
+_CLOSING_S = 0.25  # between the last token and the stored answer: marks, conflicts, one append
+_LEAST_S = 0.05  # some clients reject a timeout of 0; no service responds faster
+_HURRY_S = 8.0  # below this, optional work such as reranking is skipped; unmeasured
 _HURRY_SHARE = 0.3  # of budgets so short that this would be most of them
-_SEARCH_LEAST_S = 2.0  # an answer without any search would be a lie: a run that is late searches all the same
+_SEARCH_LEAST_S = 2.0  # even a late run must search, because an answer without evidence would be wrong
 _SEARCHES: frozenset[Part] = frozenset({"resolve", "gather"})
 
-# With all of this and no answer a search service is down or hangs; with less, its run was late. A starved
-# machine took 2 to 4 s where 0.2 are usual.
+# A search that fails within this time means that the service is down; with less time, the run was late. An
+# overloaded machine took 2 to 4 s instead of 0.2 s.
 _FAIR_S = 5.0
 _FAIR_SHARE = 0.2  # of budgets so short that this would be most of them
 
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """What is left of a run's time at one moment, in seconds. Below 0 the deadline has passed.
+    """A run's remaining time at one moment. Negative after the deadline.
 
     Attributes:
-        remaining_s: until the run's deadline.
-        total_s: from its beginning to its deadline.
+        remaining_s: seconds until the run's deadline.
+        total_s: seconds from its beginning to its deadline.
     """
 
     remaining_s: float
@@ -55,36 +55,36 @@ class TimeLeft:
 
     @property
     def usable_s(self) -> float:
-        """Without what is kept for the end."""
+        """Remaining seconds, without the reserve for committing the answer."""
         return self.remaining_s - min(_KEPT_S, self.total_s * _KEPT_SHARE)
 
     @property
     def is_short(self) -> bool:
-        """Whether nothing optional is to be begun."""
+        """Whether to skip optional work."""
         return self.remaining_s < min(_HURRY_S, self.total_s * _HURRY_SHARE)
 
     @property
     def fair_search_s(self) -> float:
-        """So much is enough for the searches of a step, on a busy machine, too."""
+        """Seconds that suffice for a step's searches, even on a busy machine."""
         return min(_FAIR_S, self.total_s * _FAIR_SHARE)
 
     def allowed_s(self, part: Part, limit_s: float) -> float:
-        """How long a part that begins now may take; `limit_s` is its setting."""
+        """Return the seconds available to a part that begins now. `limit_s` is its configured timeout."""
         closing_s = _CLOSING_S if part == "write" else 0.0
         share_s = (self.usable_s - closing_s) * SHARES[part]
         least_s = _SEARCH_LEAST_S if part in _SEARCHES else _LEAST_S
-        if part == "gather":  # without evidence the time behind it is worth nothing
+        if part == "gather":  # without evidence, the remaining time is useless
             least_s = max(least_s, min(self.fair_search_s, self.usable_s))
         return min(limit_s, max(share_s, least_s))
 
     @property
     def may_write(self) -> bool:
-        """Whether there is time to ask a model for anything more."""
+        """Whether there is time for another model call."""
         return self.usable_s > _CLOSING_S + _LEAST_S
 
 
 def child_losses(events: Iterable[RunEvent]) -> dict[tuple[int, int], timedelta]:
-    """What each sub-agent, by step and index, lost with a worker: the time of turns that began again."""
+    """Return the time that each sub-agent (by step and index) lost in turns that had to be restarted."""
     begun: dict[tuple[int, int], SubagentStatus] = {}
     lost: defaultdict[tuple[int, int], timedelta] = defaultdict(timedelta)
     for event in events:
@@ -102,7 +102,9 @@ def child_losses(events: Iterable[RunEvent]) -> dict[tuple[int, int], timedelta]
 
 
 def _lost_while_waiting(events: Iterable[RunEvent]) -> timedelta:
-    """Sub-agents of one step work at the same time, those of several one after the other."""
+    """Return the time lost in sub-agents. Those of one step run concurrently, so only the longest loss
+    counts.
+    """
     longest: dict[int, timedelta] = {}
     for (step, _), lost in child_losses(events).items():
         longest[step] = max(lost, longest.get(step, timedelta()))
@@ -110,7 +112,7 @@ def _lost_while_waiting(events: Iterable[RunEvent]) -> timedelta:
 
 
 class StepTime:
-    """Reads the clock; the time that a person took to answer is not the run's."""
+    """The run's clock. Time spent waiting for the user doesn't count."""
 
     def __init__(self, settings: Settings, request: RunRequest, stored: StoredPlan | None = None) -> None:
         began = (stored.resumed_at if stored else None) or request.created_at
@@ -118,17 +120,17 @@ class StepTime:
         self._deadline = began + timedelta(seconds=self._total_s)
 
     def without_losses(self, events: Sequence[RunEvent], step: int) -> Self:
-        """Move the deadline by what was lost with a worker or a host; return this time.
+        """Postpone the deadline by the time lost with a worker or host, and return this object.
 
         Args:
-            events: the journal as it is when an attempt at `step` begins; empty if it could not be read.
+            events: the journal at the start of an attempt at `step`; empty if it could not be read.
         """
         began = max([self.began, *(event.at for event in events if isinstance(event, ResumedStatus))])
         marks: dict[int, datetime] = {}
         lost = timedelta()
         for event in events:
             if isinstance(event, StepStatus) and event.at is not None:
-                if event.step in marks:  # it was begun before, and did not come to its end
+                if event.step in marks:  # an earlier attempt that didn't finish
                     lost += max(event.at - max(marks[event.step], began), timedelta())
                 marks[event.step] = event.at
         if step in marks:
@@ -140,19 +142,19 @@ class StepTime:
 
     @property
     def began(self) -> datetime:
-        """When the run's time began: later by every wait and loss that does not count."""
+        """Start of the run's time, postponed by each wait and loss that doesn't count."""
         return self._deadline - timedelta(seconds=self._total_s)
 
     @property
     def left(self) -> TimeLeft:
-        """What is left now."""
+        """The time remaining now."""
         remaining_s = (self._deadline - datetime.now(UTC)).total_seconds()
         return TimeLeft(remaining_s=remaining_s, total_s=self._total_s)
 
     def seconds(self, part: Part, limit_s: float) -> float:
-        """How long a part that begins now may take."""
+        """Return the seconds available to a part that begins now."""
         return self.left.allowed_s(part, limit_s)
 
     def limits(self, part: Part, limit_s: float) -> CallLimits:
-        """The same, as limits of one call."""
+        """Return the limits of a single model call that begins now."""
         return CallLimits(timeout_s=self.seconds(part, limit_s))
