@@ -1,6 +1,7 @@
-"""What stands on a PDF page, as plain values. `pdfium_page` reads them; the rules above work on them alone.
+"""Plain data types for the content of a PDF page. `pdfium_page` creates them; layout analysis uses only
+these.
 
-Coordinates are those of the page as it is read, in points: turned so that most of its text is upright.
+Coordinates are in points and belong to the page in reading orientation, in which most of its text is upright.
 """
 
 from collections.abc import Iterator
@@ -9,12 +10,12 @@ from typing import Literal, NamedTuple
 
 from shared.ingestion.parsers.pdf_geometry import Region
 
-HYPHEN_MARK = "\ufffe"  # what PDFium writes for a hyphen at the end of a line
-TICKED, UNTICKED = "[x]", "[ ]"  # as in Word documents
+HYPHEN_MARK = "\ufffe"  # PDFium's replacement for a hyphen at a line end
+TICKED, UNTICKED = "[x]", "[ ]"  # the same as for Word documents
 
 
 class Word(NamedTuple):
-    """Letters between two blanks, and their bounds. A tuple: a page has a thousand."""
+    """Letters between two blanks, and their bounds. A tuple for speed: a page has about a thousand."""
 
     text: str
     left: float
@@ -32,13 +33,13 @@ class Word(NamedTuple):
 
 
 class TextLine(NamedTuple):
-    """Words that follow each other on one line of the page's content.
+    """Consecutive words on one line of the page's content.
 
     Attributes:
-        size: font size of the middle letter, as drawn: the first may be a large number or bullet, the last a
-            small footnote mark.
-        is_bold: first and middle letter are; a bold word at the begin of a paragraph does not count.
-        quarters: clockwise turns of 90 degrees that make its letters upright, 0 to 3.
+        size: rendered font size of the middle letter. The first letter may be a large number or bullet, the
+            last a small footnote mark.
+        is_bold: first and middle letter are bold, so a bold word at the start of a paragraph doesn't count.
+        quarters: clockwise quarter turns that make the letters upright, 0 to 3.
     """
 
     words: tuple[Word, ...]
@@ -48,7 +49,7 @@ class TextLine(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A straight line along an axis, part of a path."""
+    """A straight horizontal or vertical segment of a path."""
 
     left: float
     bottom: float
@@ -60,10 +61,10 @@ class Drawn(NamedTuple):
     """A path, picture or shading.
 
     Attributes:
-        region: visible bounds; None for what leaves nothing to see on white paper.
-        segment_count: lines and curves of a path; 1 for others.
-        edges: of a path, those that may be ruling lines; white ones too, tables are drawn with them.
-        is_pale: filled with a light colour, as the ground of text.
+        region: visible bounds; None if nothing is visible on white paper.
+        segment_count: number of lines and curves in a path; 1 for other objects.
+        edges: segments of a path that may be table rules, including white ones, which some tables use.
+        is_pale: filled with a light colour, like a text background.
     """
 
     kind: Literal["path", "picture", "shading"]
@@ -74,7 +75,7 @@ class Drawn(NamedTuple):
 
 
 class TaggedHeading(NamedTuple):
-    """The bounds of a heading's text, or of a part of it, and its level (1-6)."""
+    """The bounds of all or part of a heading's text, and its level (1-6)."""
 
     box: Region
     level: int
@@ -87,7 +88,7 @@ class FormField(NamedTuple):
     """A filled field or a typed note.
 
     Attributes:
-        name: what the field is called, empty where only a program would call it so.
+        name: the field's label; empty if it is a generated identifier.
     """
 
     text: str
@@ -102,14 +103,14 @@ class FormField(NamedTuple):
 
 @dataclass(frozen=True)
 class PageContent:
-    """A page as it was read.
+    """The content of a page.
 
     Attributes:
         region: its visible part; the lower left corner is the origin.
-        lines: in the order of the content.
-        drawn: in the order of the content; those within forms among them.
-        has_objects: whether the page holds anything, be it letters that say nothing.
-        quarters: clockwise turns of 90 degrees from the page as a viewer shows it to the page as it is read.
+        lines: text in content order.
+        drawn: drawn objects in content order, including those in form objects.
+        has_objects: whether the page has any objects, including meaningless letters.
+        quarters: clockwise quarter turns from the viewer's orientation to the reading orientation.
     """
 
     region: Region

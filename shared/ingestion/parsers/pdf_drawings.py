@@ -1,6 +1,6 @@
-"""What is drawn on a PDF page beside its text: the bounds of pictures, shapes and shadings.
+"""Detection of drawings on a PDF page from the bounds of its pictures, shapes and shadings.
 
-Left out is what nobody sees as a drawing: backgrounds, frames of half a page, and white shapes.
+Backgrounds, frames of half a page and white shapes are ignored.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,18 +12,18 @@ from shared.ingestion.parsers.pdf_geometry import Region
 
 _BACKGROUND_SHARE = 0.9  # of the page
 _COVERING_SHARE = 0.5  # of the page
-_FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10  # a frame or coloured ground so large holds more than one thing
-_REACH = 6.0  # points: marks that are nearer to each other belong together
+_FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10  # such a large frame or background contains several items
+_REACH = 6.0  # points; objects nearer to each other form one drawing
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Marks that belong together.
+    """Drawn objects that form a unit.
 
     Attributes:
-        segment_count: lines and curves that it is made of; a frame has five.
-        pictures: bounds of the pictures among them.
-        is_cut_from_scan: found in the picture of a page; it is known to be neither text nor table.
+        segment_count: total number of lines and curves; a frame has five.
+        pictures: bounds of its pictures.
+        is_cut_from_scan: found in the picture of a scanned page, and known to be neither text nor table.
     """
 
     region: Region
@@ -41,9 +41,9 @@ class Drawing:
 
 
 def page_drawings(page: PageContent) -> tuple[list[Drawing], Region | None]:
-    """Return the drawings of a page, each apart from the others, and the picture that covers it, if any.
+    """Return the separate drawings of a page, and the bounds of the picture that covers it, if any.
 
-    Drawings come in the order of the page's content, backgrounds left out.
+    Drawings are in content order, without backgrounds.
     """
     ground = _BACKGROUND_SHARE * page.region.area
     marks = (mark for mark in _marks(page) if mark.region.area <= ground)
@@ -51,14 +51,14 @@ def page_drawings(page: PageContent) -> tuple[list[Drawing], Region | None]:
 
 
 def covering_picture(page: PageContent) -> Region | None:
-    """Return the bounds of a picture that takes more than half of the page, as a scan does."""
+    """Return the bounds of a picture that covers more than half of the page, as in a scan."""
     least = _COVERING_SHARE * page.region.area
     pictures = (drawn.region for drawn in page.drawn if drawn.kind == "picture")
     return next((region for region in pictures if region is not None and region.area > least), None)
 
 
 def _marks(page: PageContent) -> Iterator[Drawing]:
-    """Each visible object as a drawing, grounds and frames left out."""
+    """Yield each visible object as a drawing, without backgrounds and frames."""
     for drawn in page.drawn:
         if drawn.region is None:
             continue
@@ -70,7 +70,7 @@ def _marks(page: PageContent) -> Iterator[Drawing]:
 
 
 def joined_drawings(drawings: Iterable[Drawing], reach: float) -> list[Drawing]:
-    """Drawings that meet, or come nearer than `reach`, become one."""
+    """Merge drawings that touch or are nearer than `reach`."""
     apart: list[Drawing] = []
     for drawing in drawings:
         merged = drawing

@@ -1,7 +1,7 @@
-"""The figures of a PDF page: pictures and drawings that say something, rendered as they look on the page.
+"""Figures of a PDF page: meaningful pictures and drawings, rendered with everything in their area.
 
-Which drawings count was tuned on the pages of public reports, papers, manuals and slides
-(docs/status-and-evidence.md). Words within a figure stay in the page's text.
+The thresholds were tuned on public reports, papers, manuals and slides (docs/status-and-evidence.md). Words
+within a figure remain in the page's text.
 """
 
 import re
@@ -16,19 +16,19 @@ from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, line_region
 from shared.ingestion.parsers.pdf_tables import joined_rules, page_rules
 
-CAPTION_REACH = 45.0  # points from a figure to its caption
-_LABEL_REACH = 14.0  # points from a drawing to the words at its edges
-_LABEL_ROUNDS = 3  # words next to words: legends, the names of rows
+CAPTION_REACH = 45.0  # points between a figure and its caption
+_LABEL_REACH = 14.0  # points between a drawing and the words at its edges
+_LABEL_ROUNDS = 3  # expansions by adjacent words: legends, row names
 _MAX_LABEL_WORDS = 8
 _MAX_LABEL_PROPORTION = 1.2  # of the drawing's width
-_TITLE_REACH = 24.0  # points from a drawing to the title above it
+_TITLE_REACH = 24.0  # points between a drawing and the title above it
 _MAX_TITLE_LINES, _MAX_TITLE_WORDS = 3, 16
 _RUNNING_WORDS = 5
 _MAX_CAPTION_LINES = 4
 _MAX_LEGEND_LINES, _MIN_LEGEND_LETTERS = 2, 5
-_SAME_SIZE = 0.25  # by which sizes of one caption's lines may differ: small capitals
+_SAME_SIZE = 0.25  # relative difference of sizes within a caption; allows small capitals
 
-# "Figure 3: Flow", "Fig. 2a (detail)"; but not "Figure 3 shows that …", which is a sentence.
+# Matches "Figure 3: Flow" and "Fig. 2a (detail)", but not the sentence "Figure 3 shows that …".
 _CAPTION = re.compile(
     r"(?i:fig(?:ure|\.)?|abb(?:ildung|\.)?|chart|diagram|exhibit|scheme|graph|map|plate|photo|bild|grafik"
     r"|schaubild)\s*[A-Z]?\.?\d+(?:[.\-]\d+)*[a-z]?\s*(?:[:.|–—(\-]|\Z|(?=[A-ZÄÖÜ]))"
@@ -37,7 +37,7 @@ _TABLE_CAPTION = re.compile(r"tab(?:le|elle|\.)\s*[A-Z]?\.?\d+", re.IGNORECASE)
 
 
 class FigureText:
-    """The lines of one page, with their places."""
+    """The lines of a page, with geometric queries."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -47,20 +47,20 @@ class FigureText:
         self.captions = [(line, box) for line, box in self._boxes if _CAPTION.match(line.text)]
 
     def share(self, region: Region) -> float:
-        """How much of the region lines of text cover; more than 1 where they overlap."""
+        """Return the share of the region that lines of text cover; over 1 if they overlap."""
         covered = sum(region.common(box).area for _, box in self._boxes if region.overlaps(box))
         return covered / region.area if region.area else 1.0
 
     def within(self, region: Region) -> list[Line]:
-        """The lines that stand in the region, most of each."""
+        """Return the lines that are mostly in the region."""
         return [line for line, box in self._boxes if region.common(box).area > 0.5 * box.area]
 
     def has_running(self, region: Region) -> bool:
-        """Whether a line of running text stands there."""
+        """Return whether the region contains a line of running text."""
         return any(line in self._running for line in self.within(region))
 
     def is_named_table(self, region: Region) -> bool:
-        """Whether a "Table N" stands at the region."""
+        """Return whether the region has a "Table N" caption."""
         return any(
             _TABLE_CAPTION.match(line.text)
             and region.overlaps(box, CAPTION_REACH)
@@ -70,7 +70,7 @@ class FigureText:
         )
 
     def with_labels(self, region: Region) -> Region:
-        """The region and the words at its edges: names of axes and rows, legends."""
+        """Expand the region by words at its edges: axis titles, row names and legends."""
         width = _MAX_LABEL_PROPORTION * region.width
         labels = [box for line, box in self._boxes if self._is_label(line) and box.width <= width]
         for _ in range(_LABEL_ROUNDS):
@@ -84,7 +84,7 @@ class FigureText:
         return region
 
     def caption_lines(self, first: Line) -> list[Line]:
-        """The caption's first line and those that continue from it."""
+        """Return the caption's first line and its continuation lines."""
         found = [first]
         for line in self._lines[self._lines.index(first) + 1 :]:
             if len(found) == _MAX_CAPTION_LINES or _CAPTION.match(line.text) or not _goes_on(found[-1], line):
@@ -93,14 +93,14 @@ class FigureText:
         return found
 
     def legend(self, drawn: Region, grown: Region) -> list[Line]:
-        """The few words right below a drawing that say what it shows; none where they are numbers."""
+        """Return the short text directly below a drawing that describes it; empty if it is mostly digits."""
         below = [line for line in self.within(grown) if line_region(line).top <= drawn.bottom + 2]
         letters = sum(character.isalpha() for line in below for character in line.text)
         is_said = letters >= _MIN_LEGEND_LETTERS and letters * 2 >= sum(len(line.text) for line in below)
         return below if len(below) <= _MAX_LEGEND_LINES and is_said else []
 
     def titles(self, region: Region) -> list[Line]:
-        """Return the title right above a drawing: one or two bold or larger lines, within its width."""
+        """Return the title directly above a drawing: one or two bold or larger lines, within its width."""
         above = [
             (box.bottom, line)
             for line, box in self._boxes
@@ -120,7 +120,7 @@ class FigureText:
         return found[::-1]
 
     def line_below(self, region: Region) -> Line | None:
-        """The first line under the region, in its column if there is one."""
+        """Return the first line below the region, preferably in its column."""
         below = [(line, box) for line, box in self._boxes if box.top <= region.bottom + 1]
         same_column = [pair for pair in below if pair[1].left < region.right and pair[1].right > region.left]
         found = max(same_column or below, key=lambda pair: pair[1].top, default=None)
@@ -132,7 +132,7 @@ class FigureText:
 
 
 def _running_lines(lines: Sequence[Line]) -> set[Line]:
-    """Lines of running text: several words, with another such line above or below; and a paragraph's last."""
+    """Return the lines of running text: several words with a similar line above or below, and last lines."""
     running: set[Line] = set()
     for before, line in pairwise(lines):
         is_near = 0 < before.bottom - line.bottom < 2.5 * line.size
@@ -145,37 +145,37 @@ def _running_lines(lines: Sequence[Line]) -> set[Line]:
 
 
 def _goes_on(before: Line, line: Line) -> bool:
-    """Whether the line is of the same caption: alike, and right below."""
+    """Return whether `line` continues the same caption: same style, directly below."""
     is_alike = abs(line.size - before.size) <= _SAME_SIZE * before.size and line.bold == before.bold
     return is_alike and 0 <= before.bottom - line.bottom < 1.7 * max(before.size, line.size)
 
 
-MAX_PAGE_FIGURES = 12  # a page with more is a catalogue of icons, or a drawing that came apart
-_MIN_PICTURE = 60.0  # points, both ways: smaller ones are icons and logos
-_MIN_SEGMENTS = 15  # three bars of a chart; fewer are frames and underlinings
-_MIN_WIDTH, _MIN_HEIGHT = 100.0, 60.0  # points, of a drawing without picture and caption
-_MIN_CAPTIONED = 40.0  # points, both ways, of a drawing with a caption
+MAX_PAGE_FIGURES = 12  # more indicate a catalogue of icons or a fragmented drawing
+_MIN_PICTURE = 60.0  # points in both directions; smaller pictures are icons and logos
+_MIN_SEGMENTS = 15  # three bars of a chart; frames and underlines have fewer
+_MIN_WIDTH, _MIN_HEIGHT = 100.0, 60.0  # points, for a drawing without picture and caption
+_MIN_CAPTIONED = 40.0  # points in both directions, for a drawing with a caption
 _MAX_BANNER_HEIGHT = 80.0  # points
 _BANNER_PROPORTION = 4.0
-_MAX_TEXT_SHARE = 0.25  # of the area: a table or a box of text is text
-_MAX_LAYOUT_PICTURES = 20  # a picture in more pieces is a mosaic or a pattern
-_PANEL_SLACK = 0.1  # of their height, by which panels may differ
+_MAX_TEXT_SHARE = 0.25  # of the area; more is a table or a text box
+_MAX_LAYOUT_PICTURES = 20  # more are a mosaic or a pattern
+_PANEL_SLACK = 0.1  # of the height; allowed difference between panels
 _PART_REACH = 30.0  # points between the parts of one figure
-_SAME_SHARE = 0.6  # of the smaller one, from which on two figures are one
-_TABLE_TEXT_SHARE = 0.12  # of the area: charts with lines have 0.03-0.10 on the pages looked at, tables 0.15
-_MIN_BORDERS, _FULL_SHARE = 3, 0.8  # lines from top to bottom, at least 80 % of it
-_PAGE_SHARE = 0.95  # of the page: more is its background
+_SAME_SHARE = 0.6  # of the smaller figure; overlapping figures are merged from here on
+_TABLE_TEXT_SHARE = 0.12  # of the area; charts have 0.03-0.10 in our samples, tables 0.15
+_MIN_BORDERS, _FULL_SHARE = 3, 0.8  # vertical lines over at least 80 % of the height
+_PAGE_SHARE = 0.95  # of the page; more is a background
 _MARGIN = 4.0  # points around the figure
 
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure where it stands.
+    """A figure and its position.
 
     Attributes:
-        label: its "Figure N" line and its continuation, else the text right below; may be empty.
-        anchor: the line of the page before which it belongs; None = at the page's end.
-        lines: its title and the lines within it, from the top; those of the label are none of them.
+        label: its "Figure N" line with continuation lines, otherwise the text directly below; may be empty.
+        anchor: the line that it precedes; None = end of page.
+        lines: its title and the lines within it, from the top, without the label.
     """
 
     region: Region
@@ -195,8 +195,8 @@ def page_figures(
 
     Args:
         lines: the page's text.
-        tables: what was read as tables: it is no figure.
-        scanned: what is drawn in the picture of a scanned page.
+        tables: areas of tables, which are not figures.
+        scanned: drawings in the picture of a scanned page.
     """
     drawn, _ = page_drawings(page)
     drawings = [
@@ -211,7 +211,7 @@ def page_figures(
 
 
 class _Finder:
-    """Finds the figures of one page. Drawings that a caption names come first; they need less to count."""
+    """Finds the figures of one page. Captioned drawings come first, with lower thresholds."""
 
     def __init__(self, page: PageContent, text: FigureText) -> None:
         self._page = page
@@ -223,7 +223,7 @@ class _Finder:
         self._left = list(drawings)
         found: list[PageFigure] = []
         for drawing, caption in [*self._captioned(), *((drawing, None) for drawing in self._others())]:
-            # Labels may make two figures grow over each other: then they were one.
+            # Figures that overlap after adding labels are one figure.
             if not any(_are_one(figure.region, drawing.region) for figure in found):
                 figure = self._figure(drawing, caption)
                 found = [other for other in found if not _are_one(other.region, figure.region)]
@@ -231,9 +231,9 @@ class _Finder:
         return found
 
     def _captioned(self) -> Iterator[tuple[Drawing, Line]]:
-        """What each caption names: drawings above it, or else below it."""
+        """Yield each caption with its drawing, which is above or otherwise below it."""
         captions = list(self._text.captions)
-        # All captions look up first: what stands below one may belong to the next.
+        # All captions search above first, because a drawing below may belong to the next caption.
         for is_above in (True, False):
             for line, box in list(captions):
                 parts = self._gathered(box, is_above)
@@ -243,26 +243,28 @@ class _Finder:
                     yield _whole_of(parts), line
 
     def _others(self) -> Iterator[Drawing]:
-        """Figures without a caption, among the drawings that are left."""
+        """Yield figures without a caption from the remaining drawings."""
         for drawing in _joined_panels(self._left):
             if self._stands_alone(drawing):
                 if not self._is_table(drawing):
                     yield drawing
                 continue
-            # A layout of text, shapes and pictures: the pictures are what is worth showing.
+            # In a layout of text, shapes and pictures, only the pictures are worth showing.
             pictures = [Drawing(region, pictures=(region,)) for region in drawing.pictures]
             for picture in joined_drawings(pictures, 0.0):
                 if len(drawing.pictures) <= _MAX_LAYOUT_PICTURES and self._stands_alone(picture):
                     yield picture
 
     def _is_figure(self, region: Region) -> bool:
-        """Whether what a caption names is large enough, and not a frame or ground behind the page's text."""
+        """Return whether a captioned region is large enough, and not a frame or background of text."""
         is_large = region.width >= _MIN_CAPTIONED and region.height >= _MIN_CAPTIONED
         is_ground = region.area > 0.5 * self._whole.area and self._text.share(region) > _MAX_TEXT_SHARE
         return is_large and not is_ground and region.area <= _PAGE_SHARE * self._whole.area
 
     def _gathered(self, caption: Region, is_above: bool) -> list[Drawing]:
-        """Drawings from the caption on, each near the one before, with no running text between them."""
+        """Return the drawings next to a caption, each near the previous one and not separated by running
+        text.
+        """
         parts: list[Drawing] = []
         reached, reach = caption, CAPTION_REACH
         middle = caption.bottom + caption.height / 2
@@ -290,7 +292,7 @@ class _Finder:
         return between.height <= 0 or (between.height <= reach and not self._text.has_running(between))
 
     def _stands_alone(self, drawing: Drawing) -> bool:
-        """Whether it says something without a caption."""
+        """Return whether a drawing is meaningful without a caption."""
         region = drawing.region
         if region.area > _PAGE_SHARE * self._whole.area or _is_banner(region):
             return False
@@ -302,7 +304,7 @@ class _Finder:
         return (has_picture or is_drawn) and self._text.share(region) <= _MAX_TEXT_SHARE
 
     def _is_table(self, drawing: Drawing) -> bool:
-        """Whether it is the lines of a table: named so, or borders of columns with text between them."""
+        """Return whether a drawing is the rules of a table, by its caption or by column borders with text."""
         if drawing.pictures:
             return False
         region = drawing.region
@@ -311,7 +313,7 @@ class _Finder:
         return self._text.share(region) > _TABLE_TEXT_SHARE and self._border_count(region) >= _MIN_BORDERS
 
     def _border_count(self, region: Region) -> int:
-        """How many vertical lines run from top to bottom of the region."""
+        """Return the number of vertical lines that run from top to bottom of the region."""
         _, vertical = page_rules(self._page)
         return sum(
             region.left - _MARGIN <= rule.at <= region.right + _MARGIN
@@ -322,7 +324,7 @@ class _Finder:
     def _figure(self, drawing: Drawing, caption: Line | None) -> PageFigure:
         region = self._text.with_labels(drawing.region)
         label = self._text.caption_lines(caption) if caption else []
-        if caption is None and drawing.pictures:  # below a chart stand the names of its axis
+        if caption is None and drawing.pictures:  # the line below a chart has its axis labels
             label = self._text.legend(drawing.region, region)
         for line in label:
             region = region.joined(line_region(line))
@@ -353,7 +355,7 @@ def _is_banner(region: Region) -> bool:
 
 
 def _joined_panels(drawings: Iterable[Drawing]) -> list[Drawing]:
-    """Drawings of one height that stand side by side as one: the panels of a chart."""
+    """Merge adjacent drawings of equal height, such as the panels of a chart."""
     joined: list[Drawing] = []
     for drawing in sorted(drawings, key=lambda drawing: drawing.region.left):
         beside = next((other for other in joined if _are_panels(other.region, drawing.region)), None)

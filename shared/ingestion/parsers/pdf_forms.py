@@ -1,7 +1,7 @@
-"""Where the values of form fields stand in a page's text.
+"""Placement of form values and typed notes in a page's text.
 
-None of them is part of a page's own text, and all of them are what its readers see first. A value joins the
-line that stands beside its field; where none does, it is a line of its own that begins with the field's name.
+They are not part of the page's text, although readers notice them first. A value is appended to the line next
+to its field; without such a line, it becomes a separate line with the field's name.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from dataclasses import replace
 from shared.ingestion.parsers.pdf_content import TICKED, FormField, Word
 from shared.ingestion.parsers.pdf_lines import Line
 
-_MAX_GAP_POINTS = 60.0  # between a tick and its words
+_MAX_GAP_POINTS = 60.0  # between a tick box and its label
 
 
 def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number: int) -> list[Line]:
-    """Return the lines of a page and what was filled in, each where it stands."""
+    """Insert filled fields and notes into a page's lines by position."""
     placed = list(lines)
     for one in sorted(filled, key=lambda found: (-found.middle, found.box.left)):
         position = _label(placed, one)
@@ -26,7 +26,7 @@ def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number:
 
 
 def _label(lines: Sequence[Line], one: FormField) -> int | None:
-    """The line that the field belongs to: words right behind a tick, else the nearest before the field."""
+    """Return the index of the field's label: to the right of a tick box, to the left of other fields."""
     level = [place for place, line in enumerate(lines) if line.bottom <= one.middle <= line.top]
     behind = [place for place in level if 0 <= lines[place].left - one.box.right + 2 <= _MAX_GAP_POINTS]
     before = [place for place in level if lines[place].right <= one.box.left + 2]
@@ -45,7 +45,7 @@ def _joined(line: Line, one: FormField) -> Line:
 
 
 def _place(lines: Sequence[Line], one: FormField) -> int:
-    """Behind the lowest line that stands higher."""
+    """Return the insertion index: after the lowest line above the field."""
     higher = [place for place, line in enumerate(lines) if line.bottom >= one.middle]
     return min(higher, key=lambda place: lines[place].bottom) + 1 if higher else 0
 

@@ -1,4 +1,4 @@
-"""Running headers, footers and page numbers of PDF pages: lines at the edge that come again. Pure."""
+"""Removal of running headers, footers and page numbers: repeated lines at the edges of PDF pages. Pure."""
 
 import re
 from collections import Counter, defaultdict
@@ -8,15 +8,15 @@ from itertools import pairwise
 from shared.ingestion.parsers.pdf_lines import Line
 
 _MIN_PAGES = 4
-_MIN_SHARE = 0.4  # of all pages; alternating left and right headers come on half of them
-_EDGE_LINES = 4  # at most, that a gap parts from the text
-_EDGE_ROWS = 2  # at the top and at the bottom
+_MIN_SHARE = 0.4  # of all pages; alternating headers occur on half of them
+_EDGE_LINES = 4  # maximum number of lines before a gap
+_EDGE_ROWS = 2  # at the top and at the bottom each
 _MAX_INNER_NUMBERS = (
-    1  # of an inner row that don't grow with the pages, such as a chapter's; a table's are years
+    1  # in an inner row and not increasing with the pages, such as a chapter's; tables have more
 )
-_MAX_INNER_WORDS = 10  # of an inner row with numbers
-_SAME_PLACE = 3.0  # points by which a running line may stand higher or lower
-_NEAR_PAGES = 4  # within which a header of a chapter comes again, on alternate pages too
+_MAX_INNER_WORDS = 10  # in an inner row with numbers
+_SAME_PLACE = 3.0  # points; vertical tolerance of a running line
+_NEAR_PAGES = 4  # distance between repeats of a chapter's header, including alternating ones
 _MIN_REPEATS = 3
 _NUMBER = re.compile(r"\d+")
 _ROMAN = re.compile(r"[-–— ]*[ivxl]{1,7}[-–— ]*\Z")
@@ -27,7 +27,7 @@ Place = tuple[int, int]
 
 
 def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
-    """Return the pages without page numbers and repeated lines at their edges; a line's first time stays."""
+    """Remove page numbers and repeated lines at page edges. The first occurrence of a line is kept."""
     if len(pages) < _MIN_PAGES:
         return list(pages)
     places = _lines_apart(pages) | _lines_in_place(pages) | _page_numbers(pages)
@@ -50,7 +50,7 @@ def _masked(line: Line) -> str:
 
 
 def _lines_apart(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Lines that a gap parts from the text, and that come again on many pages, wherever they stand."""
+    """Find lines that a gap separates from the text and that repeat on many pages, at any position."""
     edges = [list(_edge(lines)) for lines in pages]
     keys = [{_masked(pages[page][position]) for position in edge} for page, edge in enumerate(edges)]
     seen = Counter(key for page in keys for key in page)
@@ -70,7 +70,7 @@ def _edge(lines: Sequence[Line]) -> Iterator[int]:
 
 
 def _until_gap(lines: Sequence[Line]) -> int:
-    """How many lines from the edge inwards stand before the first gap of a line's height; 0 without one."""
+    """Return the number of lines before the first gap of a line's height, from the edge; 0 without a gap."""
     for count, (outer, inner) in enumerate(pairwise(lines[: _EDGE_LINES + 1]), start=1):
         upper, lower = (outer, inner) if outer.top >= inner.top else (inner, outer)
         if upper.bottom - lower.top >= outer.size:
@@ -79,7 +79,7 @@ def _until_gap(lines: Sequence[Line]) -> int:
 
 
 def _page_numbers(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Numbers alone at the edge that grow with the pages, at whatever height they stand."""
+    """Find single numbers at the edge that increase with the pages, at any height."""
     offsets: defaultdict[int, list[Place]] = defaultdict(list)
     for page, lines in enumerate(pages):
         for position, row in _outermost(lines).items():
@@ -90,9 +90,9 @@ def _page_numbers(pages: Sequence[Sequence[Line]]) -> set[Place]:
 
 
 def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Outermost lines that come again at the same height a few pages on, with the same words.
+    """Find outermost lines that repeat on nearby pages at the same height with the same words.
 
-    Their numbers are the same, too, or grow by as much as the pages: else they are rows of a table.
+    Their numbers must also be the same or increase with the pages; other lines are rows of a table.
     """
     groups: defaultdict[tuple[str, int], list[tuple[Place, int]]] = defaultdict(list)
     for page, lines in enumerate(pages):
@@ -108,7 +108,7 @@ def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
 
 
 def _outermost(lines: Sequence[Line]) -> dict[int, int]:
-    """The lines in the first and last rows of a page: position, and number of the row from the edge."""
+    """Map the positions of lines in a page's outer rows to the row's number from the edge."""
     by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
     rows: dict[int, int] = {}
     for order in (by_height, by_height[::-1]):

@@ -1,7 +1,7 @@
-"""Rectangles on a PDF page, and the way between points and pixels. Pure.
+"""Rectangles on a PDF page, and conversion between points and pixels. Pure.
 
-Points are those of the page as its readers see it: y grows upwards, the origin is the lower left corner of
-its visible part. Pixels are those of a picture of the page: y grows downwards from the upper left corner.
+Points belong to the page in reading orientation: y grows upwards from the lower left corner of the visible
+part. Pixels belong to a picture of the page: y grows downwards from the upper left corner.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Region:
         return self.left <= x <= self.right and self.bottom <= y <= self.top
 
     def overlaps(self, other: Self, reach: float = 0.0) -> bool:
-        """Whether both meet, or come nearer than `reach`."""
+        """Return whether the regions intersect or are nearer than `reach`."""
         return (
             self.left - reach < other.right
             and other.left - reach < self.right
@@ -46,7 +46,7 @@ class Region:
         )
 
     def common(self, other: Self) -> "Region":
-        """What both cover; its area is 0 when they do not meet."""
+        """Return the intersection. Its area is 0 if the regions don't meet."""
         return Region(
             max(self.left, other.left),
             max(self.bottom, other.bottom),
@@ -55,7 +55,7 @@ class Region:
         )
 
     def joined(self, other: Self) -> "Region":
-        """The smallest that covers both."""
+        """Return the smallest region that covers both."""
         return Region(
             min(self.left, other.left),
             min(self.bottom, other.bottom),
@@ -64,11 +64,11 @@ class Region:
         )
 
     def grown(self, margin: float) -> "Region":
-        """With a margin on all sides."""
+        """Return the region with a margin on all sides."""
         return Region(self.left - margin, self.bottom - margin, self.right + margin, self.top + margin)
 
     def moved(self, matrix: Matrix) -> "Region":
-        """The bounds of the rectangle after a transformation."""
+        """Return the bounds of the transformed rectangle."""
         if matrix is IDENTITY:
             return self
         a, b, c, d, e, f = matrix
@@ -82,18 +82,18 @@ class Region:
 
 
 def sorted_region(rectangle: Any) -> Region:
-    """An FS_RECTF, whose sides may come in any order."""
+    """Convert an FS_RECTF, whose sides may be swapped."""
     left, right = sorted((rectangle.left, rectangle.right))
     bottom, top = sorted((rectangle.bottom, rectangle.top))
     return Region(left, bottom, right, top)
 
 
 def upright_matrix(box: Region, quarters: int) -> Matrix:
-    """Return the way from a page's own coordinates to those of the page as it is shown.
+    """Return the transformation from PDF user space to the rotated page.
 
     Args:
-        box: the visible part, in the page's own coordinates.
-        quarters: by which the page is turned clockwise when it is shown, 0 to 3.
+        box: the visible part, in user space.
+        quarters: clockwise quarter turns of the page, 0 to 3.
     """
     matrices: tuple[Matrix, ...] = (
         (1.0, 0.0, 0.0, 1.0, -box.left, -box.bottom),
@@ -105,7 +105,7 @@ def upright_matrix(box: Region, quarters: int) -> Matrix:
 
 
 def product(inner: Matrix, outer: Matrix) -> Matrix:
-    """First `inner`, then `outer`. Source: PDF 32000-1, 8.3.4."""
+    """Return the transformation that applies `inner`, then `outer`. Source: PDF 32000-1, 8.3.4."""
     a, b, c, d, e, f = inner
     oa, ob, oc, od, oe, of = outer
     return (
@@ -119,7 +119,7 @@ def product(inner: Matrix, outer: Matrix) -> Matrix:
 
 
 def pixels_of(region: Region, page: Region, size: tuple[int, int]) -> Box:
-    """Return the place of a region in a picture of the whole page, `size` pixels wide and high."""
+    """Convert a region to pixels in a picture of the whole page. `size` is its width and height."""
     x, y = size[0] / page.width, size[1] / page.height
     return (
         round(region.left * x),
@@ -130,7 +130,7 @@ def pixels_of(region: Region, page: Region, size: tuple[int, int]) -> Box:
 
 
 def region_of(box: Box, page: Region, size: tuple[int, int]) -> Region:
-    """Return the region that a box covers in a picture of the whole page."""
+    """Convert a box in a picture of the whole page to a region."""
     x, y = page.width / size[0], page.height / size[1]
     left, top, right, bottom = box
     return Region(left * x, page.top - bottom * y, right * x, page.top - top * y)

@@ -1,7 +1,7 @@
-"""Which lines of a PDF are headings, and of what level. In order of trust: tags, the outline, the look.
+"""Detection of headings and their levels from, in order of trust, tags, the outline and appearance.
 
-By look a line is a heading if it is larger than the body text (by 15 % at least), or bold, short and alone.
-A document whose headings are tagged throughout needs no guess by look.
+By appearance, a heading is at least 15 % larger than body text, or bold, short and isolated. Appearance is
+ignored in documents that tag all headings.
 """
 
 import re
@@ -17,13 +17,13 @@ _LARGER = 1.15
 _MAX_CHARS = 150
 _MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16  # of a table's title
 _MAX_TITLE_LINES = 3
-_MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.85  # "of", "and"; the share of words that begin like a name
+_MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.85  # length of words such as "of"; share of capitalised words
 _MAX_BOLD_CHARS = 90
-_BODY_SHARE = 0.3  # a size with more of the text than this is body text, whatever its size
-_SMALL_DOCUMENT_CHARS, _FEW_LINES = 2000, 3  # a page with little but its title
+_BODY_SHARE = 0.3  # of the text; a more frequent font size is body text, however large
+_SMALL_DOCUMENT_CHARS, _FEW_LINES = 2000, 3  # such as a title page
 _BOLD_LEVEL = 3
 _MAX_LEVEL = 6
-_TAGGED_SHARE = 0.4  # of the pages hold a tagged heading: then all headings are tagged
+_TAGGED_SHARE = 0.4  # of pages with a tagged heading; then all headings are assumed tagged
 _MIN_TAGGED = 3
 _LINE_OF_NUMBER = re.compile(r"\n\d")
 _FOLDED = re.compile(r"[\W_]+")
@@ -37,12 +37,12 @@ Tags = Mapping[int, Sequence[TaggedHeading]]
 
 
 def folded(text: str) -> str:
-    """Letters and digits in lower case: the form in which a bookmark and a line are compared."""
+    """Return letters and digits in lower case, for comparing bookmarks with lines."""
     return _FOLDED.sub("", text).lower()
 
 
 class HeadingRule:
-    """Knows the tags, the outline and the sizes of one document."""
+    """Heading detection with the tags, outline and font sizes of one document."""
 
     def __init__(self, lines: Sequence[Line], outline: Outline, tags: Tags) -> None:
         self._outline = outline
@@ -57,10 +57,10 @@ class HeadingRule:
         self._levels = self._size_levels(lines, chars)
 
     def level(self, line: Line, before: Line | None, after: Line | None) -> int | None:
-        """The heading's level, 1-6; None for a line that is none.
+        """Return the heading's level, 1-6; None if the line isn't a heading.
 
         Args:
-            before, after: the lines before and after it on the page.
+            before, after: the adjacent lines on the page.
         """
         known = self.declared_level(line)
         if known is not None or self._trusts_tags:
@@ -75,11 +75,11 @@ class HeadingRule:
         return None
 
     def declared_level(self, line: Line) -> int | None:
-        """Return the heading's level by the file's tags or its outline."""
+        """Return the heading's level from the file's tags or outline."""
         return self._tagged_level(line) or self._outlined_level(line)
 
     def _tagged_level(self, line: Line) -> int | None:
-        """By where its first letter stands; the boxes of tags are tight, those of lines are loose."""
+        """Return the level of the tag at the first letter. Tags have tight boxes, lines have loose ones."""
         if len(line.text) > _MAX_CHARS:
             return None
         x, y = line.left + 0.25 * line.size, line.top - 0.6 * line.size
@@ -109,7 +109,7 @@ class HeadingRule:
         levels: dict[float, int] = {}
         level = 0
         for position, size in enumerate(larger):
-            # Sizes within 4 % of each other are one size, drawn differently.
+            # Sizes within 4 % count as one; rendering varies.
             if position == 0 or larger[position - 1] - size > 0.04 * size:
                 level += 1
             levels[size] = min(level, _MAX_LEVEL - 2)
@@ -117,7 +117,7 @@ class HeadingRule:
 
 
 def _reads_like_heading(text: str) -> bool:
-    # Asked of every line: what is cheap to see comes first.
+    # Called for every line, so cheap conditions come first.
     return (
         len(text) <= _MAX_CHARS
         and text[-1] not in ".,;"
@@ -134,7 +134,7 @@ def _is_mostly_letters(text: str) -> bool:
 
 
 def _is_begun_sentence(line: Line, after: Line | None) -> bool:
-    """Whether the next line continues with a small letter and another look: then this is no heading."""
+    """Return whether the next line continues the sentence in another style, so this isn't a heading."""
     if after is None or not after.text[0].islower() or after.top >= line.top:
         return False
     looks_alike = after.size == line.size and after.bold == line.bold
@@ -142,14 +142,14 @@ def _is_begun_sentence(line: Line, after: Line | None) -> bool:
 
 
 def _stands_alone(line: Line, before: Line | None) -> bool:
-    """Whether there is room above it, or another bold line, or the page's edge."""
-    if before is None or before.top < line.top:  # the first line of a page or of a column
+    """Return whether there is space, another bold line or the page's edge above the line."""
+    if before is None or before.top < line.top:  # first line of a page or column
         return True
     return before.bottom - line.top > 0.5 * line.size
 
 
 def _continues(line: Line, after: Line | None) -> bool:
-    """Whether the next line continues in bold without room between: then it is a bold paragraph."""
+    """Return whether the next line is bold and follows without space, as in a bold paragraph."""
     return (
         after is not None
         and after.bold
@@ -161,11 +161,11 @@ def _continues(line: Line, after: Line | None) -> bool:
 
 
 def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
-    """Return the elements, titles right above tables as headings, which end that of the table before.
+    """Yield the elements with titles directly above tables turned into headings.
 
-    Otherwise a cash-flow statement would stand under the heading of the balance sheet before it.
+    Each ends the section of the table before; otherwise a cash-flow statement would be under "Balance sheet".
     """
-    level, title_level = 0, None  # of the last heading; of the last one that named a table
+    level, title_level = 0, None  # of the last heading; of the last heading of a table
     for element, after in pairwise([*elements, None]):
         if element is None:
             continue
@@ -184,7 +184,7 @@ def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
 
 
 def _title_and_rest(text: str) -> tuple[str, str]:
-    """Return the title at the begin of a paragraph, and the lines below it, such as a unit."""
+    """Split a paragraph into the title at its start and the lines below, such as a unit."""
     if _LINE_OF_NUMBER.search(text):  # an address
         return "", text
     lines = text.split("\n")
@@ -196,7 +196,7 @@ def _title_and_rest(text: str) -> tuple[str, str]:
 
 
 def _is_title(text: str) -> bool:
-    """Whether the text is a name: a few words, nearly all in capitals or beginning with one."""
+    """Return whether the text is a name: a few words, nearly all capitalised."""
     words = [word for word in text.split() if word[0].isalpha()]
     named = sum(word[0].isupper() or len(word) <= _MAX_SMALL_WORD for word in words)
     return (

@@ -1,7 +1,7 @@
-"""The lines of PDF pages, and how they form paragraphs.
+"""The lines of PDF pages, and their grouping into paragraphs.
 
-A line end is kept where the next line's first word would have fitted: addresses, lists, rows of a table. It
-is dropped where the typesetter wrapped the text.
+A line break is kept if the next line's first word would have fitted, as in addresses, lists and table rows.
+Breaks from word wrap are removed.
 """
 
 import re
@@ -16,38 +16,41 @@ from shared.ingestion.parsers.pdf_geometry import Region
 
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _BROKEN = re.compile(rf"((?<!\w)\w+|){HYPHEN_MARK}\s*(\w*)")
-# U+F000 to U+F0FF are letters of symbol fonts; Word writes its bullets with them.
+# U+F000 to U+F0FF are characters of symbol fonts, which Word uses for bullets.
 BULLETS = "•·▪◦‣●○■□➢❖✓\uf0b7\uf0a7\uf076\uf0d8\uf0fc\uf0a8\uf02d\uf0e0"
 _BULLET = re.compile(rf"(?:[{BULLETS}]|[*–—-](?=\s)|\(?(?:\d{{1,2}}|[a-z]|[ivx]{{1,4}})[.)](?=\s))\s*")
 _SIGN = re.compile(rf"\A[{BULLETS}*–—-]\s*")
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
 _SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
 _ROW_NUMBERS = 2
-_ROW_SHARE = 0.3  # of a row's words are numbers
-_WIDE_GAP = 0.9  # of the font size: no blank of justified text is wider
-_MIN_GUTTER = 0.6  # of the font size, that the lines of two columns leave free between them
-_MIN_COLUMN_LINES = 3  # that stand next to each other: fewer may be a heading with a date
-_COLUMN_SPACING = 2.5  # of the font size, from one line of a column to the next
-_MAX_INDENT = 6.0  # of the font size, of a paragraph's first line
+_ROW_SHARE = 0.3  # share of numbers among a row's words
+_WIDE_GAP = 0.9  # of the font size; blanks in justified text are narrower
+_MIN_GUTTER = 0.6  # of the font size; minimum space between columns
+_MIN_COLUMN_LINES = 3  # adjacent lines; fewer may be a heading with a date
+_COLUMN_SPACING = 2.5  # of the font size; maximum line spacing in a column
+_MAX_INDENT = 6.0  # of the font size; for a paragraph's first line
 _MIN_EDGE_LINES, _SMALL_SHARE = (
     4,
     0.3,
-)  # of prose, whose longest line ends with its column: begin in small letters
-_SIZE_SHARE = 0.1  # by which the sizes of one paragraph's lines differ at most
-_RAISED_SIZE, _RAISED_SHARE = 0.85, 0.5  # of the larger letters' height; of its own height on their line
+)  # lines of prose that reach the column's edge; share that starts in lower case
+_SIZE_SHARE = 0.1  # maximum relative difference of sizes within a paragraph
+_RAISED_SIZE, _RAISED_SHARE = (
+    0.85,
+    0.5,
+)  # of the larger letters' height; share of the small word's height on their line
 _RAISED_GAP = 0.4  # of the larger letters' height
-_MIN_COLUMN_WORDS = 3  # of a line of prose; cells of tables have fewer
+_MIN_COLUMN_WORDS = 3  # in a line of prose; table cells have fewer
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text on a page. Lengths are points; y grows upwards.
+    """A line of text on a page. Lengths are in points; y grows upwards.
 
     Attributes:
         left, top: of the first word.
         right, bottom: of the last word.
-        words: in the order of the text; empty where their places are not known.
-        column: number of the column that it stands in, where two columns face each other; else 0.
+        words: in text order; empty if their positions are unknown.
+        column: column number if the page has two columns here, otherwise 0.
     """
 
     text: str
@@ -67,12 +70,12 @@ class Line:
 
 
 def page_lines(lines: Iterable[TextLine], page_number: int) -> list[Line]:
-    """Return the lines of a page, columns one after the other."""
+    """Return the lines of a page, column by column."""
     return in_columns(_with_raised([line_of(line, page_number) for line in lines]))
 
 
 def _with_raised(lines: Iterable[Line]) -> list[Line]:
-    """The lines, those joined that a raised or lowered sign parts: "systems", "6", "It also"."""
+    """Rejoin lines that a superscript or subscript splits: "systems", "6", "It also"."""
     joined: list[Line] = []
     for line in lines:
         before = joined[-1] if joined else None
@@ -86,7 +89,7 @@ def _with_raised(lines: Iterable[Line]) -> list[Line]:
 
 
 def _meets_raised(before: Word, word: Word) -> bool:
-    """Whether one of two words is a smaller sign on the line of the other, and right beside it."""
+    """Return whether one of two words is a superscript or subscript directly next to the other."""
     lower, higher = sorted((before.height, word.height))
     shared = min(before.top, word.top) - max(before.bottom, word.bottom)
     is_beside = -_RAISED_GAP * higher <= word.left - before.right <= _RAISED_GAP * higher
@@ -94,7 +97,7 @@ def _meets_raised(before: Word, word: Word) -> bool:
 
 
 def line_of(line: TextLine, page_number: int) -> Line:
-    """Return a line with the text and the bounds of its words."""
+    """Build a line from a `TextLine`."""
     first, last = line.words[0], line.words[-1]
     return Line(
         text=" ".join([word.text for word in line.words]),
@@ -110,7 +113,7 @@ def line_of(line: TextLine, page_number: int) -> Line:
 
 
 def line_region(line: Line) -> Region:
-    """Its bounds; those of turned text come in any order."""
+    """Return the line's bounds. The corners of rotated text may be swapped."""
     return Region(
         min(line.left, line.right),
         min(line.bottom, line.top),
@@ -120,16 +123,16 @@ def line_region(line: Line) -> Region:
 
 
 def with_words(line: Line, words: Sequence[Word]) -> Line:
-    """Return the line cut down to some of its words."""
+    """Return a copy of the line with only these words."""
     cut = line_of(TextLine(tuple(words), line.size, line.bold), line.page_number)
     return replace(cut, column=line.column)
 
 
 def in_columns(lines: Sequence[Line]) -> list[Line]:
-    """The lines, those cut that run over two columns, and the left column before the right one.
+    """Split lines across two columns, and move the left column before the right one.
 
-    A program may have written the page line by line, or lines of two columns in turns. Columns are where
-    several lines of prose stand next to each other with the same strip free between them.
+    Programs may write a page line by line, or alternate between columns. Columns are detected where several
+    adjacent lines of prose leave the same vertical strip free.
     """
     ordered = list(lines)
     for number, band in enumerate(_bands(ordered), start=1):
@@ -139,7 +142,7 @@ def in_columns(lines: Sequence[Line]) -> list[Line]:
 
 @dataclass(frozen=True)
 class _Band:
-    """Where two columns stand next to each other: the free strip, and its lines from top to bottom."""
+    """An area with two columns: the free strip, and its lines from top to bottom."""
 
     left: float
     right: float
@@ -148,7 +151,7 @@ class _Band:
 
 
 def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
-    """The bands of a page with two columns; several strips next to each other are several bands."""
+    """Yield the two-column areas of a page, one per free strip."""
     open_bands: list[tuple[_Band, list[str]]] = []
     for strip, size, sides in sorted(_strips(lines), key=lambda found: -found[0].top):
         for place, (band, texts) in enumerate(open_bands):
@@ -165,15 +168,15 @@ def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
 
 
 def _is_wrapped(texts: Sequence[str]) -> bool:
-    """Whether one of the lines continues with the sentence of another; cells of a table don't."""
+    """Return whether a line continues another one's sentence, which cells of a table don't."""
     return any(text[0].isalpha() and not text[0].isupper() for text in texts)
 
 
 def _grown(band: _Band, lines: Sequence[Line]) -> _Band:
-    """The band with what stands close above and below it and leaves its strip free.
+    """Extend the band by adjacent lines above and below that leave its strip free.
 
-    It begins with a line of its left column and ends with one of its right column: what stands above or below
-    on the other side alone, such as a date or the next heading, keeps its place.
+    The result starts with a line of the left column and ends with one of the right. Lines on only the other
+    side, such as a date or the next heading, keep their position.
     """
     top, bottom = band.top, band.bottom
     grown_top, grown_bottom = top, bottom
@@ -197,9 +200,9 @@ def _leaves_free(line: Line, band: _Band) -> bool:
 
 
 def _strips(lines: Sequence[Line]) -> Iterator[tuple[_Band, float, tuple[str, str]]]:
-    """Blanks with prose on either side of them, within a line or between two that were written in turn.
+    """Yield gaps with prose on both sides, within a line or between two consecutive lines.
 
-    Each with the font size and the texts on both sides.
+    Each comes with the font size and the texts on both sides.
     """
     for before, line in zip([None, *lines], lines, strict=False):
         if len(line.words) >= 2 * _MIN_COLUMN_WORDS:
@@ -237,11 +240,11 @@ def _on_one_line(one: Line, other: Line) -> bool:
 
 
 def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[Line]:
-    """The lines with those of the band's right column behind those of its left one."""
+    """Return the lines with the band's left column before its right one."""
     inside = [place for place, line in enumerate(lines) if band.bottom <= line.middle <= band.top]
     parts = [part for place in inside for part in _cut(lines[place], band)]
     if any(part.left < band.left and part.right > band.right for part in parts):
-        return list(lines)  # something runs over the strip: it is none
+        return list(lines)  # a line crosses the strip, so there are no columns
     left = [replace(part, column=2 * number) for part in parts if part.left < band.left]
     right = [replace(part, column=2 * number + 1) for part in parts if part.left >= band.left]
     kept = set(inside)
@@ -251,7 +254,7 @@ def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[L
 
 
 def _cut(line: Line, band: _Band) -> Iterator[Line]:
-    """The parts of a line on both sides of the strip; the line itself where it has no blank there."""
+    """Yield the line's parts on either side of the strip, or the whole line if it has no gap there."""
     for place, (before, word) in enumerate(pairwise(line.words), start=1):
         if (
             word.left - before.right > _WIDE_GAP * line.size
@@ -264,16 +267,16 @@ def _cut(line: Line, band: _Band) -> Iterator[Line]:
 
 
 class HyphenRule:
-    """Knows the words of one document."""
+    """Hyphenation based on the words of one document."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """`texts` is the whole document, marks and all."""
+        """Collect the words of `texts`, the whole document including hyphen marks."""
         whole = _BROKEN.sub(" ", "\n".join(texts))
         self._words = set(_WORD.findall(whole.lower()))
         self._words.update([part for word in self._words if "-" in word for part in word.split("-")])
 
     def mend(self, text: str) -> str:
-        """The text without hyphen marks."""
+        """Replace the hyphen marks in a text."""
         return _BROKEN.sub(self._decide, text) if HYPHEN_MARK in text else text
 
     def _decide(self, broken: re.Match[str]) -> str:
@@ -290,9 +293,9 @@ class HyphenRule:
 
 
 def paragraph_element(text: str, page_number: int | None) -> Element:
-    """A paragraph, or an item of a list when it begins with a bullet, a number or a letter of a list.
+    """Return a paragraph, or a list item if the text starts with a bullet, number or list letter.
 
-    The item's bullet becomes "-"; numbers stay, they may be referred to.
+    Bullets become "-". Numbers are preserved, because the text may refer to them.
     """
     if not starts_item(text):
         return Element(kind="paragraph", text=text, page_number=page_number)
@@ -302,19 +305,19 @@ def paragraph_element(text: str, page_number: int | None) -> Element:
 
 
 def starts_item(text: str) -> bool:
-    """Return whether a text begins with a bullet, or with a number or letter of a list."""
+    """Return whether a text starts with a bullet, list number or list letter."""
     return _BULLET.match(text) is not None
 
 
 def is_row(text: str) -> bool:
-    """Whether the line is a row of a table of numbers."""
+    """Return whether the line is a row of a table of numbers."""
     words = text.split()
     numbers = sum(_NUMERIC.match(word) is not None for word in words)
     return numbers >= _ROW_NUMBERS and numbers >= _ROW_SHARE * len(words)
 
 
 class ParagraphRule:
-    """Knows the line spacing and the columns of one page."""
+    """Paragraph detection with the line spacing and columns of one page."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         gaps = [before.bottom - line.top for before, line in pairwise(lines) if line.top < before.top]
@@ -322,9 +325,9 @@ class ParagraphRule:
         self._lines = lines
 
     def same_row(self, before: Line, line: Line) -> bool:
-        """Whether `line` stands to the right of `before` on the same base line: cells of one row.
+        """Return whether `line` is to the right of `before` on the same baseline, as cells of a row are.
 
-        Prose far apart is no row: it is the end of one column, or box, and the start of another.
+        Distant prose doesn't count: it is the end of one column or box and the start of another.
         """
         if not _on_one_line(before, line) or line.left < before.right:
             return False
@@ -332,12 +335,12 @@ class ParagraphRule:
         return is_near or not (_is_prose(before.text) and _is_prose(line.text))
 
     def starts_paragraph(self, before: Line, line: Line) -> bool:
-        """Whether `line` belongs to another paragraph than the line before it."""
+        """Return whether `line` starts a new paragraph."""
         if before.text[-1] == HYPHEN_MARK:
-            return False  # the word goes on, wherever that is
+            return False  # a hyphenated word continues anywhere
         if _BULLET.match(line.text) or _differs_in_size(before, line):
             return True
-        if line.top > before.top:  # the next column: a sentence may continue there
+        if line.top > before.top:  # next column; a sentence may continue there
             goes_on = line.text[0].islower() and not _SENTENCE_END.search(before.text)
             return not goes_on or line.left < before.right or not self._tops_column(line)
         if _on_one_line(before, line) and line.left - before.right > _COLUMN_SPACING * line.size:
@@ -345,15 +348,15 @@ class ParagraphRule:
         is_lower = line.top < before.bottom + 0.2 * line.size
         is_beside = line.left >= before.right or before.left - line.right > _COLUMN_SPACING * line.size
         if is_lower and (is_beside or _falls_back(before, line)):
-            return True  # nobody reads on from one box to another that stands lower next to it
+            return True  # a lower adjacent box doesn't continue the text
         room = min(max(0.6 * line.size, 1.4 * self._usual_gap + 0.1 * line.size), 1.6 * line.size)
         return before.bottom - line.top > room
 
     def glue(self, before: Line, line: Line, right: float | None = None) -> str:
-        """A blank where the text was wrapped, a line break where the line end says something.
+        """Return the separator of two lines: a blank for wrapped text, a line feed for a meaningful break.
 
         Args:
-            right: the paragraph's right edge; None for that of the lines below and above it.
+            right: the paragraph's right edge; None = derive it from the adjacent lines.
         """
         if is_row(before.text) or is_row(line.text):
             return "\n"
@@ -366,7 +369,7 @@ class ParagraphRule:
         return "\n" if would_fit else " "
 
     def _tops_column(self, line: Line) -> bool:
-        """Whether nothing stands close above the line."""
+        """Return whether there is no line directly above."""
         return not any(
             0 <= other.bottom - line.top + 0.3 * line.size <= line.size
             and min(other.right, line.right) > max(other.left, line.left)
@@ -375,14 +378,14 @@ class ParagraphRule:
         )
 
     def _right_edge(self, line: Line) -> float:
-        """The right edge of the column in which `line` stands."""
+        """Return the right edge of the line's column."""
         return max(other.right for other in self._lines if abs(other.left - line.left) <= 2 * line.size)
 
 
 def _differs_in_size(before: Line, line: Line) -> bool:
-    """Whether two lines are set in other sizes: by font and by the height of their words.
+    """Return whether two lines differ in both font size and word height.
 
-    The font's size is that of one letter, which may be a small capital; heights alone vary with the font.
+    The font size is that of one letter, which may be a small capital; heights alone depend on the font.
     """
     if abs(before.size - line.size) <= _SIZE_SHARE * line.size:
         return False
@@ -391,13 +394,13 @@ def _differs_in_size(before: Line, line: Line) -> bool:
 
 
 def _falls_back(before: Line, line: Line) -> bool:
-    """Whether `line` begins far left of the line before it, and is not centred below it."""
+    """Return whether `line` starts far left of `before` and isn't centred below it."""
     is_centred = abs((before.left + before.right) - (line.left + line.right)) <= 2 * line.size
     return before.left - line.left > _MAX_INDENT * line.size and not is_centred
 
 
 def split_groups(lines: Sequence[Line], rule: ParagraphRule) -> Iterator[list[Line]]:
-    """The lines of each paragraph."""
+    """Yield the lines of each paragraph."""
     group: list[Line] = []
     for line in lines:
         if group and not rule.same_row(group[-1], line):
@@ -411,13 +414,13 @@ def split_groups(lines: Sequence[Line], rule: ParagraphRule) -> Iterator[list[Li
 
 
 def paragraph_text(group: Sequence[Line], rule: ParagraphRule) -> str:
-    """The text of a paragraph's lines, hyphen marks left in."""
+    """Return the text of a paragraph's lines, including hyphen marks."""
     text = group[0].text
     small = sum(line.text[0].islower() for line in group[1:])
     is_prose = len(group) >= _MIN_EDGE_LINES and small >= _SMALL_SHARE * len(group)
     for before, line in pairwise(group):
-        # A paragraph may go on in the next column.
-        ends = [one.right for one in group if one.left < before.right]  # of turned text, none
+        # A paragraph may continue in the next column.
+        ends = [one.right for one in group if one.left < before.right]  # empty for rotated text
         right = max(ends) if ends and is_prose else None
         text += (" " if rule.same_row(before, line) else rule.glue(before, line, right)) + line.text
     return text

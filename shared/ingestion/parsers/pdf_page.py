@@ -1,4 +1,4 @@
-"""One page of a PDF as a picture, with its words and where they stand. Runs in the worker process only."""
+"""A PDF page as a picture, with its words and their positions. Runs only in the worker process."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -17,17 +17,17 @@ from shared.ingestion.parsers.pdfium_page import shown_matrix
 from shared.ingestion.parsers.pdfium_text import text_lines
 from shared.platform.errors import BadDocumentError, NotFoundError
 
-SCALE = 2.0  # pixels of a point: an A4 page is 1,190 wide, sharp in half a window of a dense screen
-MAX_SIDE_PX = 3000  # of a drawing on large paper
+SCALE = 2.0  # pixels per point; an A4 page is 1,190 wide, sharp on high-density screens
+MAX_SIDE_PX = 3000  # limit for large paper sizes
 _MAX_WORDS = 20_000
-_DIGITS = 4  # of a fraction of the page: a tenth of a pixel
+_DIGITS = 4  # decimals of a fraction of the page: a tenth of a pixel
 
 
 def render_page(source: Path, page_number: int, picture: Path) -> PageSheet:
-    """Write the page to `picture` as PNG.
+    """Render the page to the PNG file `picture` and return its size and words.
 
     Raises:
-        BadDocumentError: the page, or the file, cannot be read.
+        BadDocumentError: the page or the file cannot be read.
         NotFoundError: the file has no such page.
     """
     document = open_pdf(source)
@@ -48,7 +48,7 @@ def render_page(source: Path, page_number: int, picture: Path) -> PageSheet:
 
 
 def page_words(page: Any) -> Iterator[PageWord]:
-    """Return the words of a pypdfium2 page in content order, at most 20,000; nothing for a scan.
+    """Yield the words of a pypdfium2 page in content order, at most 20,000; nothing for a scan.
 
     Raises:
         pypdfium2.PdfiumError: the page's text cannot be read.

@@ -1,4 +1,4 @@
-"""The tables of a page: those with ruling lines, and rows of figures that line up outside of its charts."""
+"""Tables of a PDF page: ruled tables, and aligned rows of numbers outside charts."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from shared.ingestion.parsers.pdf_tables import Table, ruled_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 
 _SIGNS = frozenset(("$", "€", "£", "%", ")", ")%"))
-_TORN_SHARE = 0.1  # of a ruled table's words that the one read without lines may lack, to replace it
-_THIN = 3.0  # points: lines and bars thinner than this are no part of a chart by themselves
-_CHART_SHARE = 0.3  # of a table's area within a figure: more is a chart with its labels
+_TORN_SHARE = 0.1  # of a ruled table's words; an unruled reading that replaces it may lack so many
+_THIN = 3.0  # points; thinner lines and bars alone don't indicate a chart
+_CHART_SHARE = 0.3  # of a table's area within a figure; more is a chart with labels
 
 
 def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
-    """Return the tables of a page, none of which shares a word with another."""
+    """Return the tables of a page. No word belongs to two tables."""
     ruled = ruled_tables(page, lines)
     tables = []
     for table in _outside_charts(list(unruled_tables(lines)), ruled, page, lines):
@@ -27,7 +27,7 @@ def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
 
 
 def _is_torn(ruled: Table, table: Table) -> bool:
-    """Whether lines part signs from their figures, and the table read without them holds nearly all words."""
+    """Return whether rules separate signs from numbers, and the unruled reading has nearly all words."""
     has_signs = any(cell in _SIGNS for row in ruled.rows[1:] for cell in row)
     return has_signs and len(ruled.words - table.words) <= _TORN_SHARE * len(ruled.words)
 
@@ -39,7 +39,7 @@ def _outside_charts(
         one.region
         for one in page.drawn
         if one.region is not None
-        and not one.is_pale  # the ground of a row or of a header
+        and not one.is_pale  # background of a row or header
         and min(one.region.width, one.region.height) > _THIN
     ]
     if not any(table.box.overlaps(region) for table in tables for region in dark):

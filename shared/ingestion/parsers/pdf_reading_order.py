@@ -1,8 +1,8 @@
-"""The order in which the lines of a PDF page are read, by where they stand. Pure.
+"""Reading order of a PDF page's lines, from their positions. Pure.
 
-A page is cut along its free strips, again and again: what stands above is read first, and what stands on the
-left. Where several cuts are possible, the one wins that tears the order of the content apart least: cards in
-rows stay in rows, columns stay columns. What no strip parts keeps the order of the content.
+The page is split recursively along free strips. The part above is read first, then the part on the left. Of
+several possible cuts, the one that disrupts the content order least wins, so cards in rows stay in rows and
+columns stay columns. Parts without a free strip keep the content order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ from typing import NamedTuple
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, line_region
 
-_SPACING = 0.9  # font sizes between two lines of one block: less than between two paragraphs set apart
-_SAME_ROW = 0.5  # of the font size: base lines of one row
-_MIN_STRIP = 0.6  # of the font size: a vertical strip; blanks within text are narrower
-_TIGHT = 0.2  # of the font size: boxes of letters reach that far into the space above and below
-_MAX_BLOCKS = 400  # a page with more is a drawing
+_SPACING = 0.9  # of the font size; maximum gap within a block, less than between paragraphs
+_SAME_ROW = 0.5  # of the font size; tolerance for baselines of a row
+_MIN_STRIP = 0.6  # of the font size; blanks within text are narrower than a strip
+_TIGHT = 0.2  # of the font size; letter boxes extend this far into the space above and below
+_MAX_BLOCKS = 400  # more indicate a drawing
 _RIGHT_TO_LEFT = range(0x590, 0x900)  # Hebrew, Arabic, Syriac
 _SAMPLE_CHARS = 2000
 
 
 class _Block(NamedTuple):
-    """Lines that follow each other in the content and on the page, and its place in the content."""
+    """Lines that are consecutive in the content and on the page, and their position in the content."""
 
     place: int
     lines: tuple[Line, ...]
@@ -30,11 +30,11 @@ class _Block(NamedTuple):
 
 
 def in_reading_order(lines: Sequence[Line], tables: Sequence[Region] = ()) -> list[Line]:
-    """Return the lines of a page in the order in which they are read.
+    """Return the lines of a page in reading order.
 
     Args:
-        lines: in the order of the content.
-        tables: parts of the page that are not cut.
+        lines: in content order.
+        tables: areas that are not split.
     """
     blocks = list(_blocks(lines, tables))
     if len(blocks) < 2 or len(blocks) > _MAX_BLOCKS or _is_right_to_left(lines):
@@ -49,7 +49,7 @@ def _is_right_to_left(lines: Sequence[Line]) -> bool:
 
 
 def _blocks(lines: Sequence[Line], tables: Sequence[Region]) -> Iterator[_Block]:
-    """The lines in blocks, those of one table in one."""
+    """Group the lines into blocks. The lines of a table form one block."""
     open_tables: dict[int, list[Line]] = {}
     blocks: list[list[Line]] = []
     for line in lines:
@@ -74,7 +74,7 @@ def _is_within(box: Region, table: Region) -> bool:
 
 
 def _goes_on(block: Sequence[Line], line: Line) -> bool:
-    """Whether a line stands right below a block, or continues its last row."""
+    """Return whether a line is directly below a block or continues its last row."""
     before = block[-1]
     if line.column != before.column:
         return False
@@ -96,7 +96,7 @@ def _box(lines: Sequence[Line]) -> Region:
 
 
 def _ordered(blocks: list[_Block], size: float) -> list[_Block]:
-    """The blocks, in the order of the content at first, as they are read."""
+    """Sort blocks from content order into reading order."""
     parts = [blocks]
     result: list[_Block] = []
     while parts:
@@ -113,7 +113,7 @@ def _ordered(blocks: list[_Block], size: float) -> list[_Block]:
 
 
 def _best_cut(blocks: Sequence[_Block], size: float) -> set[int] | None:
-    """The places of the blocks that are read first; None where no strip parts them."""
+    """Return the positions of the blocks to read first; None if no strip separates the blocks."""
     down = sorted(blocks, key=lambda block: -block.box.top)
     across = sorted(blocks, key=lambda block: block.box.left)
     tight = _TIGHT * size
@@ -132,13 +132,14 @@ def _best_cut(blocks: Sequence[_Block], size: float) -> set[int] | None:
 def _cuts(
     blocks: Sequence[_Block], spans: Sequence[tuple[float, float]], least: float
 ) -> Iterator[tuple[int, float, int]]:
-    """The free strips along one axis.
+    """Find the free strips along one axis.
 
     Args:
-        blocks, spans: what stands there, in the order of the axis, and from where to where.
+        blocks, spans: the blocks and their extents, sorted along the axis.
 
     Yields:
-        How often the content goes from one side to the other (negative), the width, the blocks before it.
+        Negated number of times that the content order crosses the strip, its width, and the number of blocks
+        before it.
     """
     ranks = {block.place: rank for rank, block in enumerate(blocks)}
     changes = [0] * (len(blocks) + 1)

@@ -1,6 +1,6 @@
-"""Tables with ruling lines on a PDF page, and how tables take the place of lines of text.
+"""Ruled tables on a PDF page, and the placement of tables among lines of text.
 
-A table owns its words: each stands in one cell, and leaves the line that it was read in.
+Each word of a table is in one of its cells and is removed from its line of text.
 """
 
 import re
@@ -14,23 +14,23 @@ from shared.ingestion.parsers.pdf_content import PageContent, Word
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, is_row, with_words
 
-_MAX_EDGES = 12_000  # a page with more is a drawing; looking at it would cost more than its tables are worth
+_MAX_EDGES = 12_000  # more indicate a drawing, which would take too long to analyse
 _SAME_LINE = 0.5  # of a word's height
-_SAME = 3.0  # points: lines nearer than this are one, and lines that miss each other by less do cross
-_SAME_SIDE = 12.0  # points by which the sides of a table and its continuation may differ
-_MAX_RULES = 250  # in each direction, after joining; more is a drawing
+_SAME = 3.0  # points; nearer lines are merged, and lines with a smaller gap count as crossing
+_SAME_SIDE = 12.0  # points; tolerance between the sides of a table and its continuation
+_MAX_RULES = 250  # in each direction, after merging; more indicate a drawing
 _MIN_CELL = 5.0  # points
-_MIN_GRID = 14.0  # points: two rows of small print
-_MIN_FILLED = 0.6  # of the places: a chart's grid is mostly empty
-_MIN_HEADED = 0.5  # of the columns: otherwise the header stands above the lines, and is lost to the table
+_MIN_GRID = 14.0  # points; two rows of small print
+_MIN_FILLED = 0.6  # of the positions; a chart's grid is mostly empty
+_MIN_HEADED = 0.5  # of the columns; otherwise the header is above the rules and not part of the grid
 _MIN_TEXTS = 4
-_MIN_BOXES = 0.4  # per place: fewer are boxes of a diagram, not cells
-_MAX_CELL_CHARS = 600  # in a cell that holds most of the text: a page's layout
+_MIN_BOXES = 0.4  # per position; fewer are boxes of a diagram
+_MAX_CELL_CHARS = 600  # in a cell with most of the text, which indicates a page layout
 _MAX_BOXES = 5000
-_MAX_HEADER_CHARS = 120  # of a cell: longer is a paragraph in a frame
-_MIN_FULL_ROWS = 0.5  # of the rows below the header fill two cells or more
+_MAX_HEADER_CHARS = 120  # per cell; longer is a paragraph in a frame
+_MIN_FULL_ROWS = 0.5  # of the rows below the header with two or more filled cells
 _MIN_UNRULED_ROWS = 3
-_MIN_TITLED_ROWS, _TITLE_SHARE = 2, 0.9  # title, header, and a row; of the width
+_MIN_TITLED_ROWS, _TITLE_SHARE = 2, 0.9  # rows below a title; share of the width that the title spans
 _SIGNS_BEFORE, _SIGNS_AFTER = frozenset("$€£"), frozenset(("%", ")", ")%"))
 _FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d[\d.,]*\s*[)%]*\Z")
 _LEADING_FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d|(?:nil|n/?a|[-–—])\b|[-–—]\Z", re.IGNORECASE)
@@ -40,11 +40,11 @@ _CUT_SENTENCE = re.compile(r"[,.;](?:\s|\Z)")
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight line along an axis. Points; y grows upwards.
+    """A horizontal or vertical line. Lengths are in points; y grows upwards.
 
     Attributes:
         at: y of a horizontal line, x of a vertical one.
-        start, end: where it runs from and to along the other axis.
+        start, end: its extent along the other axis.
     """
 
     at: float
@@ -53,7 +53,7 @@ class Rule:
 
 
 def page_rules(page: PageContent) -> tuple[list[Rule], list[Rule]]:
-    """Return the horizontal and vertical rules of a page; none of a drawing."""
+    """Return the horizontal and vertical rules of a page; empty for a drawing."""
     edges = [edge for drawn in page.drawn for edge in drawn.edges]
     if len(edges) > _MAX_EDGES:
         return [], []
@@ -67,11 +67,11 @@ def page_rules(page: PageContent) -> tuple[list[Rule], list[Rule]]:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table's shape.
+    """The geometry of a table.
 
     Attributes:
-        cells: row by row from the top, the box of the cell that covers each place; merged ones repeat.
-        xs, ys: the borders of columns, ascending, and of rows, descending.
+        cells: rows from the top, with the box of the cell at each position; merged cells are repeated.
+        xs, ys: column borders, ascending, and row borders, descending.
     """
 
     box: Region
@@ -80,14 +80,14 @@ class Grid:
     ys: Sequence[float]
 
     def cell_at(self, x: float, y: float) -> Region:
-        """Return the cell of a point within the box."""
+        """Return the cell at a point within the grid."""
         column = min(max(bisect(self.xs, x) - 1, 0), len(self.xs) - 2)
         row = min(max(bisect(self.ys, -y, key=neg) - 1, 0), len(self.ys) - 2)
         return self.cells[row][column]
 
 
 def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Grid]:
-    """The grids of at least two rows and two columns, from the top of the page."""
+    """Return the grids with at least two rows and two columns, from the top of the page."""
     rows, columns = joined_rules(horizontal), joined_rules(vertical)
     if len(rows) < 2 or not columns or max(len(rows), len(columns)) > _MAX_RULES:
         return []
@@ -97,7 +97,7 @@ def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Gri
 
 
 def joined_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """Pieces of one line as one: dashes, the borders of neighbouring cells, both edges of a thin bar."""
+    """Merge pieces of one line: dashes, borders of adjacent cells, and both edges of a thin bar."""
     joined: list[Rule] = []
     for group in _near(sorted(rules, key=lambda rule: rule.at)):
         at = sum(rule.at for rule in group) / len(group)
@@ -127,7 +127,7 @@ def _near(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 
 
 def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
-    """Lines that cross each other, directly or by way of others."""
+    """Yield groups of lines that cross directly or through other lines."""
     nodes = Groups(len(rows) + len(columns))
     for column_number, column in enumerate(columns):
         for row_number, row in enumerate(rows):
@@ -141,7 +141,7 @@ def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[lis
 
 
 def _has_room(rows: Sequence[Rule], columns: Sequence[Rule]) -> bool:
-    """Whether two rows and two columns of letters fit in: else they underline something, or frame it."""
+    """Return whether two rows and columns of text fit. Otherwise the lines are underlines or frames."""
     ys = [rule.at for rule in rows] + [end for rule in columns for end in (rule.start, rule.end)]
     xs = [rule.at for rule in columns] + [end for rule in rows for end in (rule.start, rule.end)]
     return min(max(ys) - min(ys), max(xs) - min(xs)) >= _MIN_GRID
@@ -173,7 +173,9 @@ def _grid(rows: Sequence[Rule], columns: Sequence[Rule]) -> Grid:
 
 
 def _places(rules: Sequence[Rule], crossing: Sequence[Rule]) -> list[float]:
-    """Where lines run, ascending; and where the crossing ones end, for tables without outer borders."""
+    """Return the lines' positions, ascending, with the ends of crossing lines for tables without outer
+    borders.
+    """
     ends = (min(rule.start for rule in crossing), max(rule.end for rule in crossing))
     places: list[float] = []
     for place in sorted([*(rule.at for rule in rules), *ends]):
@@ -196,7 +198,7 @@ class Groups:
         self._parents[self._root(second)] = self._root(first)
 
     def all(self) -> list[list[int]]:
-        """The groups, each ascending, ordered by their first member."""
+        """Return the groups, each ascending, ordered by first member."""
         groups: dict[int, list[int]] = {}
         for node in range(len(self._parents)):
             groups.setdefault(self._root(node), []).append(node)
@@ -210,7 +212,7 @@ class Groups:
 
 
 def could_be_table(grid: Grid, header: Sequence[str]) -> bool:
-    """By its shape and the texts of its first row: whether the others are worth reading."""
+    """Return whether the grid's shape and first row suggest a table, before the other rows are read."""
     places = len(grid.cells) * len(grid.cells[0])
     boxes = {box for row in grid.cells for box in row}
     return (
@@ -222,13 +224,13 @@ def could_be_table(grid: Grid, header: Sequence[str]) -> bool:
 
 
 def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple[str, ...], ...] | None:
-    """The rows from the top, the first one the header; None when the grid is no table of words.
+    """Return the rows from the top, header first; None if the grid isn't a table of words.
 
-    `lines` are those of each cell. Where all cells of a row hold the same number of them, and one holds
-    figures, each is a row: nobody drew the lines between.
+    `lines` are the lines of each cell. If all cells of a row have the same number of lines, and one cell has
+    numbers, each line becomes a row, because the rules between rows are missing.
 
-    A cell that spans rows stands in each of them; one that spans columns in each of the header's, but once
-    in other rows. Columns of currency and per cent signs are joined to their figures.
+    A cell across rows is repeated in each row. A cell across columns is repeated in the header only. Columns
+    of currency and percent signs are joined to their numbers.
     """
     texts = {box: " ".join(found) for box, found in lines.items()}
     if not _is_table(grid, texts):
@@ -244,12 +246,12 @@ def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple
 
 
 def is_figure(text: str) -> bool:
-    """Whether a cell is a number, with its sign, currency or per cent; a year is a name."""
+    """Return whether a cell is a number, possibly with sign, currency or percent. Years count as names."""
     return _FIGURE.match(text) is not None and _YEAR.match(text) is None
 
 
 def _is_table(grid: Grid, texts: Mapping[Region, str]) -> bool:
-    # The room between the table and a frame around it is no place for a text.
+    # Space between the table and a surrounding frame has no text.
     places = [box for row in grid.cells for box in row if box.common(grid.box) != grid.box]
     filled = [text for text in texts.values() if text]
     longest = max(filled, key=len, default="")
@@ -274,7 +276,7 @@ def _body_rows(boxes: Sequence[Region], lines: Mapping[Region, Sequence[str]]) -
 
 
 def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
-    """A row's texts, each once: figures at the right end of the places that they cover, words at the left."""
+    """Return a row's texts without repeats: numbers at the right end of their cell, words at the left."""
     row: list[str] = []
     for box, places in groupby(boxes):
         width = len(list(places))
@@ -284,7 +286,7 @@ def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
 
 
 def _join_signs(rows: Sequence[list[str]]) -> None:
-    """Move each column of signs to its figures, in place."""
+    """Move each column of signs to its numbers, in place."""
     for column in range(len(rows[0])):
         signs = {row[column] for row in rows[1:]} - {""}
         if signs and signs <= _SIGNS_BEFORE and column + 1 < len(rows[0]):
@@ -298,7 +300,7 @@ def _join_signs(rows: Sequence[list[str]]) -> None:
 
 
 def _is_used(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Whether it has a text of its own: a column of a spanning header only may be room beside a figure."""
+    """Return whether a column has text other than a header that spans its neighbours."""
     if any(row[column] for row in rows[1:]):
         return True
     header = rows[0]
@@ -308,11 +310,11 @@ def _is_used(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 @dataclass(frozen=True)
 class Table:
-    """A table where it stands.
+    """A table and its position.
 
     Attributes:
-        rows: texts from the top, the header first.
-        words: those of its cells.
+        rows: texts from the top, header first.
+        words: the words of its cells.
     """
 
     box: Region
@@ -320,7 +322,7 @@ class Table:
     words: frozenset[Word]
 
     def continuing(self, before: "Table") -> "Table":
-        """Return the table with the header of one on the page before, if it has none and the same columns."""
+        """Return the table with the previous page's header if it has none and the same columns."""
         sides = zip(self._sides(), before._sides(), strict=True)
         is_aligned = all(abs(side - other) <= _SAME_SIDE for side, other in sides)
         if any(self.rows[0]) or len(self.rows[0]) != len(before.rows[0]) or not is_aligned:
@@ -328,15 +330,15 @@ class Table:
         return replace(self, rows=(before.rows[0], *self.rows[1:]))
 
     def _sides(self) -> tuple[float, float]:
-        """Left and right end of its words: the box of a ruled table is wider."""
+        """Return the left and right end of its words; the box of a ruled table is wider."""
         return min(word.left for word in self.words), max(word.right for word in self.words)
 
 
 def ruled_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
-    """Return the tables that are drawn with lines.
+    """Return the tables with ruling lines.
 
     Args:
-        lines: of the page, with their words.
+        lines: the page's lines with their words.
     """
     grids = find_grids(*page_rules(page))
     tables = []
@@ -355,9 +357,9 @@ def ruled_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
 
 
 def place_tables(lines: Sequence[Line], tables: Sequence[Table]) -> Iterator[list[Line] | Table]:
-    """Return runs of a page's lines, and each table in place of the first line that holds its words.
+    """Yield runs of a page's lines, and each table at the position of the first line with its words.
 
-    Words that no table owns stay: a line that is in part a table's is cut.
+    Words outside tables are kept, so a line that is partly in a table is shortened.
     """
     owners = {word: table for table in tables for word in table.words}
     seen: list[Table] = []
@@ -384,9 +386,9 @@ def _centre(word: Word) -> tuple[float, float]:
 
 
 def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
-    """Return the grid with its texts, or None if it is no table of words.
+    """Return the grid with its texts, or None if it isn't a table of words.
 
-    A title in the first row is left to the text above.
+    A title in the first row is left in the text above.
     """
     boxes = dict.fromkeys(box for row in grid.cells for box in row)
     if len(boxes) > _MAX_BOXES:
@@ -414,7 +416,7 @@ def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
 
 
 def _holds_rows(lines: Sequence[str]) -> bool:
-    """Whether rows without lines between them stand in one cell: as lines of text they stay apart."""
+    """Return whether a cell contains several unruled rows, which should stay separate lines of text."""
     count = sum(map(is_row, lines))
     return count > 1 and 2 * count > len(lines)
 

@@ -1,9 +1,9 @@
-"""Tables without ruling lines: rows of figures whose columns line up.
+"""Unruled tables: rows of numbers whose columns are aligned.
 
-Reads by the places of words alone. Each word of a table stands in one of its cells; only a header's cell that
-covers several columns is repeated in each of them.
+Only the positions of words are used. Each word of a table is in one cell; only a header cell across several
+columns is repeated in each of them.
 
-Over 500 lines: rows, columns, headers and what is no table are decided by the same measurements of cells.
+Over 500 lines, because rows, columns, headers and the rejection of other text use the same measurements.
 """
 
 import re
@@ -20,27 +20,27 @@ from shared.ingestion.parsers.pdf_lines import Line
 from shared.ingestion.parsers.pdf_tables import Table
 
 _SAME_ROW = 0.5  # of a word's height; rows are at least one height apart
-_MIN_PARAGRAPH, _MIN_LINE_WORDS = 4, 3  # lines of running text, and words of each on average
-_LINE_STEP = 2.0  # font sizes from one line of a paragraph to the next
-_CELL_GAP = 0.75  # word heights between two cells: blanks within text are narrower
-_FIGURE_GAP = 0.4  # word heights between two figures: nobody writes two in one cell
-_SIGN_GAP = 1.2  # word heights between a figure and the sign that follows it
-_ROW_GAP = 2.6  # word heights between two rows of a table
-_HEADER_GAP = 2.2  # word heights between two rows of a header
-_WRAP_GAP = 0.5  # word heights between two lines of one header's cell
+_MIN_PARAGRAPH, _MIN_LINE_WORDS = 4, 3  # lines of running text, and mean words per line
+_LINE_STEP = 2.0  # font sizes; line spacing within a paragraph
+_CELL_GAP = 0.75  # word heights between two cells; blanks within text are narrower
+_FIGURE_GAP = 0.4  # word heights between two numbers, which never share a cell
+_SIGN_GAP = 1.2  # word heights between a number and the sign after it
+_ROW_GAP = 2.6  # word heights between rows of a table
+_HEADER_GAP = 2.2  # word heights between rows of a header
+_WRAP_GAP = 0.5  # word heights between lines of a header cell
 _MAX_HEADER_ROWS = 6
-_MIN_HALF = 2  # columns of each of two tables side by side
-_MIN_NAMED = 3  # cells of a header that names each column
-_MAX_LABEL_ROWS = 8  # in sequence: names of sections, and a label of several lines
-_MIN_ROWS, _MIN_SINGLE_ROWS = 2, 3  # of figures, in a table with several columns of them, and with one
+_MIN_HALF = 2  # columns per table, for two adjacent tables
+_MIN_NAMED = 3  # cells in a header that names every column
+_MAX_LABEL_ROWS = 8  # consecutive: section names and multi-line labels
+_MIN_ROWS, _MIN_SINGLE_ROWS = 2, 3  # rows of numbers in tables with several number columns, and with one
 _MIN_FIGURES = 3
-_MIN_FILLED = 0.4  # of the places of figures: numbers scattered over a chart leave more empty
-_MIN_LABELLED = 0.5  # of the rows: numbers at the axis of a chart have no names
-_MIN_MONEY = 0.5  # of the figures of a single column are amounts: page numbers are none
-_MAX_HEADER_WORDS, _MIN_SENTENCE_WORDS = 12, 5  # of a header's cell, and of a sentence
-_PROSE_WORDS = 8  # of a text that runs over the figures' columns
-_MAX_LABEL_CHARS = 160  # on average: longer ones are paragraphs beside numbers
-_CENTRED = 4.0  # points by which a header may miss the middle of its columns
+_MIN_FILLED = 0.4  # of the number cells; scattered numbers of a chart leave more empty
+_MIN_LABELLED = 0.5  # of the rows; numbers at a chart's axis have no labels
+_MIN_MONEY = 0.5  # of the numbers in a single column must be amounts; excludes page numbers
+_MAX_HEADER_WORDS, _MIN_SENTENCE_WORDS = 12, 5  # in a header cell, and in a sentence
+_PROSE_WORDS = 8  # in a text across the number columns
+_MAX_LABEL_CHARS = 160  # on average; longer ones are paragraphs next to numbers
+_CENTRED = 4.0  # points; tolerance between the centres of a header and its columns
 
 _FIGURE = re.compile(
     r"[-+−–—(]*(?:[A-Z]{0,3}[$€£¥₹][-+−–—(]*)?\d[\d.,]*(?:[%x]|bps?|pts?)?\)?%?(?:\([a-z\d]{1,2}\))?[*†‡]*\Z"
@@ -72,7 +72,9 @@ _FIGURES = frozenset(("figure", "nil"))
 
 @lru_cache(maxsize=1 << 14)
 def _kind(text: str) -> Kind:
-    """What a word may be in a table. Cached: a document repeats its words, and each is asked about often."""
+    """Classify a word. Cached, because words repeat within a document and each is
+    classified several times.
+    """
     if _FIGURE.match(text):
         return "figure"
     if _NIL.match(text):
@@ -85,10 +87,10 @@ def _kind(text: str) -> Kind:
 
 
 class _Cell:
-    """Words of one row that belong together.
+    """Adjacent words of a row.
 
     Attributes:
-        is_figure: it is a number or stands for one; a year is a name.
+        is_figure: it is a number or a placeholder for one. Years count as names.
     """
 
     def __init__(self, words: Sequence[Word]) -> None:
@@ -148,7 +150,7 @@ class _Row:
 
 
 def unruled_tables(lines: Sequence[Line]) -> Iterator[Table]:
-    """Return the tables among a page's lines, column by column where two face each other."""
+    """Yield the tables among a page's lines, column by column on pages with two columns."""
     columns: defaultdict[int, list[Word]] = defaultdict(list)
     paragraphs = _paragraph_lines(lines)
     for place, line in enumerate(lines):
@@ -160,7 +162,10 @@ def unruled_tables(lines: Sequence[Line]) -> Iterator[Table]:
 
 
 def _paragraph_lines(lines: Sequence[Line]) -> set[int]:
-    """The positions of running text, which may stand beside a table: lines that go on in small letters."""
+    """Return the positions of running text, recognised by continuation in lower case.
+
+    Running text may be next to a table.
+    """
     order = sorted(range(len(lines)), key=lambda place: (round(lines[place].left), -lines[place].top))
     found: set[int] = set()
     run: list[int] = []
@@ -202,7 +207,7 @@ def _left(word: Word) -> float:
 
 
 def _cells(words: Sequence[Word]) -> Iterator[_Cell]:
-    """The words of a row in cells: near ones together, and signs with their figures."""
+    """Group a row's words into cells: adjacent words, and signs with their numbers."""
     cell: list[Word] = []
     for word in words:
         if cell and not _joins(cell, word):
@@ -235,7 +240,7 @@ Span = tuple[float, float]
 
 @dataclass
 class _Block:
-    """Rows that may be a table, from the first row of figures on."""
+    """Rows that may form a table, from the first row of numbers."""
 
     rows: list[_Row] = field(default_factory=list)
     columns: list[Span] = field(default_factory=list)
@@ -246,14 +251,17 @@ class _Block:
         return max([row.cells[0].right for row in self.rows if row.texts], default=self.columns[0][0])
 
     def holds(self, row: _Row) -> bool:
-        """Whether all figures of the row stand in known columns."""
+        """Return whether all numbers of the row are in known columns."""
         return all(
             any(cell.left < right and cell.right > left for left, right in self.columns)
             for cell in row.figures
         )
 
     def fits(self, row: _Row) -> bool:
-        """Whether no column would hold two figures of one row, and a row without a name brings no column."""
+        """Return whether the row can be added to the block.
+
+        No column may get two numbers of one row, and a row without a label must not add a column.
+        """
         if not row.texts and not self.holds(row):
             return False
         columns = _joined_spans([*self.columns, *((cell.left, cell.right) for cell in row.figures)])
@@ -282,7 +290,7 @@ def _is_apart(row: _Row, columns: Sequence[Span]) -> bool:
 
 
 def _column_of(cell: _Cell, columns: Sequence[Span]) -> int:
-    """The column with which a cell shares most, else the nearest."""
+    """Return the column that overlaps most with a cell, otherwise the nearest."""
 
     def share(place: int) -> tuple[float, float]:
         left, right = columns[place]
@@ -306,7 +314,7 @@ def _tables(rows: Sequence[_Row]) -> Iterator[Table]:
 
 
 def _block(rows: Sequence[_Row], start: int) -> tuple[_Block, int]:
-    """The rows from `start` that may form one table, and the position behind the last of them."""
+    """Return the rows from `start` that may form a table, and the position after the last of them."""
     block = _Block()
     block.add(rows[start])
     after = start + 1
@@ -328,7 +336,7 @@ def _block(rows: Sequence[_Row], start: int) -> tuple[_Block, int]:
 
 
 def _ends_table(row: _Row, block: _Block) -> bool:
-    """Whether a row without figures is a header of the next table, or prose below this one."""
+    """Return whether a row without numbers is the next table's header or prose below the table."""
     begin = block.columns[0][0]
     label = min(other.cells[0].left for other in block.rows)
     is_header = (
@@ -342,7 +350,7 @@ def _ends_table(row: _Row, block: _Block) -> bool:
 
 
 def _continues_label(row: _Row, below: _Row) -> bool:
-    """Whether a row is the end of the label above: nothing else, and a sentence that goes on."""
+    """Return whether `below` has only the rest of the label in `row`."""
     is_near = row.bottom - below.top <= 0.6 * below.height
     is_label = len(below.cells) == 1 and not row.cells[0].is_figure and below.words[0].text[0].islower()
     return is_near and is_label and below.cells[0].right < max(row.cells[-1].left, row.cells[0].right + 1)
@@ -364,7 +372,7 @@ def _is_table(block: _Block) -> bool:
 
 
 def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row]]:
-    """The rows above a block that name its columns or its unit, and names of sections below these."""
+    """Return the rows above a block with column names or units, and section names below them."""
     header: list[_Row] = []
     below = block.rows[0]
     width = max(_MIN_NAMED, *(len(row.cells) for row in block.rows))
@@ -374,11 +382,11 @@ def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row
         is_apart = row.bottom - below.top > _WRAP_GAP * below.height
         is_over = all(cell.left > block.label_end for cell in row.cells)
         if header and len(below.cells) >= width and is_apart and not _UNIT.match(row.text) and not is_over:
-            break  # each column has its name already
+            break  # every column already has a name
         header.insert(0, row)
         below = row
         if _UNIT.match(row.text) and len(row.cells) == 1:
-            break  # what stands above is the table's title
+            break  # the row above is the table's title
     while header and not _names_columns(header[0], block):
         header.pop(0)
     names = [place for place, row in enumerate(header) if _names_columns(row, block)]
@@ -406,7 +414,7 @@ def _is_sentence(cell: _Cell) -> bool:
 
 
 def _is_title(row: _Row, block: _Block) -> bool:
-    """Whether a single text is centred over the whole table, and not over its columns of figures."""
+    """Return whether a single text is centred over the whole table rather than its number columns."""
     if len(row.cells) > 1:
         return False
     cell, right = row.cells[0], block.columns[-1][1]
@@ -421,7 +429,7 @@ def _names_columns(row: _Row, block: _Block) -> bool:
 
 
 def _whole_or_halves(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Iterator[Table]:
-    """The table; or two that stand side by side, as names of columns tell that come again on the right."""
+    """Yield the table, or two adjacent tables if the column names repeat on the right."""
     columns = _all_columns(body, block)
     names = _header_texts(header, columns, block)
     half = len(names) // 2
@@ -450,7 +458,7 @@ def _table(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Table
 
 
 def _all_columns(body: Sequence[_Row], block: _Block) -> list[Span]:
-    """The columns of figures, and those of texts beside them; the first one holds the labels."""
+    """Return the number columns and adjacent text columns. The first column has the labels."""
     begin = block.columns[0][0]
     spans = []
     for row in body:
@@ -471,12 +479,12 @@ def _placed(row: _Row, columns: Sequence[Span], block: _Block) -> list[str]:
 
 
 def _label_column(cell: _Cell, columns: Sequence[Span]) -> int:
-    """The last column that begins left of the cell, or where it does."""
+    """Return the last column that starts at or left of the cell."""
     return max((place for place, (left, _) in enumerate(columns) if left <= cell.left + 1), default=0)
 
 
 def _with_whole_labels(rows: Sequence[list[str]], body: Sequence[_Row]) -> Iterator[list[str]]:
-    """The rows, labels of several lines joined: a label goes on in a small letter."""
+    """Merge rows whose label continues in lower case on the next row."""
     pending: list[str] | None = None
     for texts, row in zip(rows, body, strict=True):
         goes_on = texts[0][:1].islower()
@@ -500,16 +508,16 @@ def _header_texts(header: Sequence[_Row], columns: Sequence[Span], block: _Block
         for cell, places in zip(row.cells, _header_places(row, spans, first), strict=True):
             for place in places:
                 texts[place].insert(0, cell.text)
-            if len(places) == 1:  # a header above names the columns of the names below it
+            if len(places) == 1:  # a header above spans the columns of the names below it
                 left, right = spans[places[0]]
                 spans[places[0]] = min(left, cell.left), max(right, cell.right)
     return [" ".join(parts) for parts in texts]
 
 
 def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[int]]:
-    """For each cell of a header's row the columns that it names.
+    """Return the columns that each cell of a header row names.
 
-    A cell names the columns that it overlaps, and others beside them if it is centred over all of these.
+    A cell names the columns that it overlaps, and adjacent ones if it is centred over all of them.
     """
     covered = [
         [place for place, (left, right) in enumerate(columns) if cell.left < right and cell.right > left]
@@ -522,7 +530,7 @@ def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[
             result.append([0])
             continue
         if cell.right < columns[first][0]:
-            # Names may stand left of their figures.
+            # Names may be left of their numbers.
             is_label = not number or not first or _column_of(cell, columns[: first + 1]) < first
             result.append([min(_column_of(cell, columns), first - 1) if first and is_label else first])
             continue

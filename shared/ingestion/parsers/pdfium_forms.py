@@ -1,6 +1,6 @@
-"""What people filled into a PDF: form fields and typed notes. Reads PDFium's annotations.
+"""Form field values and typed notes of a PDF, read from PDFium's annotations.
 
-Runs in the worker process only.
+Runs only in the worker process.
 """
 
 import ctypes
@@ -17,32 +17,34 @@ from shared.ingestion.parsers.pdfium_text import clean_text
 
 _HIDDEN_FLAGS = 0x02 | 0x20  # PDF 32000-1, table 165: hidden, no view
 _PASSWORD_FLAG = 1 << 13  # table 228
-_MAX_ANNOTATIONS = 5000  # of a page; a page of links has hundreds
+_MAX_ANNOTATIONS = 5000  # per page; a page of links has hundreds
 _MAX_VALUE_CHARS = 20_000
 _LAST_PART = re.compile(r"(?:.*\.)?([^.]+)\Z", re.DOTALL)
-_FOR_PEOPLE = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*:?\Z")  # words; none of a program's numbered names
+_FOR_PEOPLE = re.compile(
+    r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*:?\Z"
+)  # words; excludes generated names with numbers
 
 
 def open_form(document: Any) -> None:
-    """Have PDFium read the fields of a pypdfium2 document that has some; before any page is opened."""
+    """Initialise the forms of a pypdfium2 document. Call it before any page is opened."""
     try:
         document.init_forms()
     except pypdfium2.PdfiumError:
-        return  # a broken form costs its values, not the document
+        return  # a broken form loses only its values
 
 
 def flatten(document: Any, index: int) -> Any:
-    """Return the page as its readers see it: what was filled in is part of what is drawn."""
+    """Return the page with its filled fields and notes merged into the rendered content."""
     page = document[index]
     if not any(True for _ in form_fields(page)):
         return page
     pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
-    page.close()  # its handles are of the page as it was
+    page.close()  # its handles refer to the page before flattening
     return document[index]
 
 
 def form_fields(page: Any) -> Iterator[FormField]:
-    """Read the fields and notes of a pypdfium2 page that say something."""
+    """Yield the non-empty fields and notes of a pypdfium2 page."""
     for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
         if not annotation:
@@ -85,7 +87,7 @@ def _field(annotation: Any, form: Any) -> Iterator[FormField]:
 
 
 def _name_for_people(name: str) -> str:
-    """The last part of a name such as "form.page 1.Family name"; nothing of "f1_01[0]"."""
+    """Return the last part of a name such as "form.page 1.Family name"; "" for "f1_01[0]"."""
     match = _LAST_PART.match(name)
     return match[1] if match is not None and _FOR_PEOPLE.match(match[1]) else ""
 
@@ -97,9 +99,9 @@ def _boxed(annotation: Any, text: str, kind: FieldKind, name: str = "") -> Itera
 
 
 def _value(read: Callable[[Any, int], int]) -> str:
-    """What a function of PDFium writes into a buffer, in UTF-16: asked once for its size."""
+    """Read UTF-16 text from a PDFium function that fills a buffer, which is first called for the size."""
     size = min(read(None, 0), 2 * _MAX_VALUE_CHARS)
-    if size <= 2:  # the final zero
+    if size <= 2:  # only the terminator
         return ""
     buffer = ctypes.create_string_buffer(size)
     read(ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), size)

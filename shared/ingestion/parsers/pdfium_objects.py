@@ -1,6 +1,6 @@
-"""What is drawn on a PDF page beside its text, and its tagged headings. Walks PDFium's objects and tags.
+"""Drawn objects and tagged headings of a PDF page, read from PDFium's objects and structure tree.
 
-Runs in the worker process only.
+Runs only in the worker process.
 """
 
 import ctypes
@@ -15,13 +15,13 @@ import pypdfium2.raw as pdfium
 from shared.ingestion.parsers.pdf_content import Drawn, Edge, TaggedHeading
 from shared.ingestion.parsers.pdf_geometry import IDENTITY, Matrix, Region, product
 
-_MAX_OBJECTS = 20_000  # of a page, letters apart; a map may hold a million, and is one drawing long before
+_MAX_OBJECTS = 20_000  # per page, without text; a map may have a million, but is one drawing with far fewer
 _MAX_FORM_DEPTH = 5
-_MAX_SEGMENTS = 2000  # of a path: above, a map or a plot, whose edges are no ruling lines
-_MAX_CLIP_POINTS = 12  # of a clip path; a rectangle has 4 or 5, others are not worth their bounds
-_MIN_EDGE = 3.0  # points; shorter are the ends of thin rectangles
-_THIN = 2.0  # points: bars thinner than this are lines
-_STRAIGHT = 1.0  # points that an edge may lean
+_MAX_SEGMENTS = 2000  # per path; longer paths are maps or plots without table rules
+_MAX_CLIP_POINTS = 12  # per clip path; a rectangle has 4 or 5, complex ones are ignored
+_MIN_EDGE = 3.0  # points; shorter edges are the ends of thin rectangles
+_THIN = 2.0  # points; thinner bars are lines
+_STRAIGHT = 1.0  # points; tolerance for slanted edges
 _WHITE, _PALE = 250, 200  # of 255
 _HIDDEN_SAMPLE = 50  # text objects
 
@@ -29,27 +29,27 @@ _HEADING = re.compile(r"H([1-6])?\Z")
 _TYPE_BYTES = 64
 _MAX_TAG_DEPTH = 30
 _MAX_TAGS = 20_000
-_BLANK = 3.0  # points between words: each may be a separate object, and its box is tight
+_BLANK = 3.0  # points between words, which may be separate objects with tight boxes
 
 
 def page_objects(page: Any) -> Iterator[Any]:
-    """The objects of a page in content order; those within forms are left to the caller."""
+    """Yield the top-level objects of a page in content order. Form objects are not expanded."""
     get = pdfium.FPDFPage_GetObject
     return (get(page, index) for index in range(pdfium.FPDFPage_CountObjects(page)))
 
 
 def drawn_objects(objects: Sequence[Any], region: Region, matrix: Matrix) -> Iterator[Drawn]:
-    """Read the paths, pictures and shadings among a page's objects, and within its forms.
+    """Yield the paths, pictures and shadings among a page's objects and within its form objects.
 
     Args:
         region: the visible part of the page.
-        matrix: the way from the page's own coordinates to those of `region`.
+        matrix: transformation from PDF user space to `region`.
     """
     return _Objects(region).read(objects, matrix)
 
 
 class _Objects:
-    """Reads the drawn objects of one page, and of the forms among them."""
+    """Reader for the drawn objects of one page, including its form objects."""
 
     def __init__(self, region: Region) -> None:
         self._pdfium = pdfium
@@ -63,7 +63,7 @@ class _Objects:
     def read(self, objects: Sequence[Any], matrix: Matrix) -> Iterator[Drawn]:
         get_type, text = self._pdfium.FPDFPageObj_GetType, self._pdfium.FPDF_PAGEOBJ_TEXT
         for drawn in objects:
-            # Some programs write each letter as a separate object: thousands a page.
+            # Some programs write each letter as a separate object, thousands per page.
             kind = get_type(drawn)
             if kind != text:
                 yield from self._object(drawn, kind, matrix, 0)
@@ -102,13 +102,13 @@ class _Objects:
         shade = None if is_stroked else self._shade(path)
         region = None
         if shade is None or shade < _WHITE:
-            # Asking for the clip of each line of a table would cost more than all the rest.
+            # Reading the clip path of each table rule would cost more than everything else.
             region = self._visible_region(path, bounds, None if is_thin else outer)
         if region is not None or edges:
             yield Drawn("path", region, max(count, 1), edges, shade is not None and shade >= _PALE)
 
     def _edges(self, path: Any, count: int, matrix: Matrix) -> Iterator[Edge]:
-        """The long straight segments of a path along an axis, closing ones included."""
+        """Yield the long horizontal and vertical segments of a path, including closing segments."""
         pdfium, x, y = self._pdfium, self._x, self._y
         a, b, c, d, e, f = matrix
         begin = before = (0.0, 0.0)
@@ -141,10 +141,10 @@ class _Objects:
         return Region(left.value, bottom.value, right.value, top.value).moved(outer)
 
     def _visible_region(self, drawn: Any, bounds: Region | None, outer: Matrix | None) -> Region | None:
-        """Its bounds on the page, as far as not clipped; None for what is not seen.
+        """Return the unclipped bounds on the page; None if nothing is visible.
 
         Args:
-            outer: transformation of the clip; None = whatever clips it does not count.
+            outer: transformation of the clip path; None = ignore clipping.
         """
         if bounds is None:
             return None
@@ -155,7 +155,7 @@ class _Objects:
         return region if region.width >= 0 and region.height >= 0 else None
 
     def _clip(self, drawn: Any) -> Region | None:
-        """Bounds of its clip path where that is a simple one."""
+        """Return the bounds of the object's clip path if it is simple."""
         pdfium = self._pdfium
         clip = pdfium.FPDFPageObj_GetClipPath(drawn)
         if not clip or pdfium.FPDFClipPath_CountPaths(clip) != 1:
@@ -172,7 +172,7 @@ class _Objects:
         return Region(min(xs), min(ys), max(xs), max(ys))
 
     def _shade(self, path: Any) -> int | None:
-        """The darkest of red, green and blue of a filled path, 255 for white; None when it is not known."""
+        """Return the smallest colour component of a filled path, 255 for white; None if it is unknown."""
         red, green, blue, alpha = self._colour
         if not self._pdfium.FPDFPageObj_GetFillColor(path, red, green, blue, alpha):
             return None
@@ -183,7 +183,7 @@ Point = tuple[float, float]
 
 
 def _middle_line(bounds: Region) -> tuple[Edge, ...]:
-    """A thin bar as the line that it is meant to be."""
+    """Return the centre line of a thin bar, which stands for a line."""
     x, y = (bounds.left + bounds.right) / 2, (bounds.bottom + bounds.top) / 2
     if bounds.width >= max(bounds.height, _MIN_EDGE):
         return (Edge(bounds.left, y, bounds.right, y),)
@@ -200,7 +200,7 @@ def _edge(start: Point, end: Point) -> Edge:
 
 
 def has_hidden_text(page: Any) -> bool:
-    """Return whether the page's text is invisible, as that which a scanner writes behind its picture."""
+    """Return whether the page's text is invisible, like the text layer that scanners add to a picture."""
     texts = islice(
         (text for text in page_objects(page) if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT),
         _HIDDEN_SAMPLE,
@@ -230,7 +230,7 @@ def tagged_headings(page: Any, objects: Sequence[Any]) -> Iterator[TaggedHeading
 
 
 class _Tree:
-    """Walks the structure tree of one page."""
+    """Traversal of a page's structure tree."""
 
     def __init__(self, pdfium: Any) -> None:
         self._pdfium = pdfium
@@ -238,7 +238,7 @@ class _Tree:
         self._levels: dict[int, int] = {}
 
     def levels(self, tree: Any) -> Mapping[int, int]:
-        """Return the heading level of each marked content id that stands in a heading."""
+        """Map each marked content id in a heading to the heading's level."""
         for index in range(self._pdfium.FPDF_StructTree_CountChildren(tree)):
             self._walk(self._pdfium.FPDF_StructTree_GetChildAtIndex(tree, index), None, 0)
         return self._levels

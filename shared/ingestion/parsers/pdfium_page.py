@@ -1,6 +1,6 @@
-"""Reads a PDF page into plain values, and draws it.
+"""Conversion of PDF pages to plain values, and rendering.
 
-Only this module, `pdfium_text`, `pdfium_objects` and `pdfium_forms` walk PDFium's structures.
+Only this module, `pdfium_text`, `pdfium_objects` and `pdfium_forms` access PDFium's structures.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from shared.ingestion.parsers.pdfium_text import text_lines
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_MIN_TURNED_CHARS = 60  # the title of a chart's axis alone doesn't turn a page
+_MIN_TURNED_CHARS = 60  # a chart's axis title alone doesn't rotate a page
 _TURNED_SHARE = 0.8  # of the letters
 
 
@@ -36,20 +36,20 @@ class Sheet:
         self.content = read_page(page, is_tagged=is_tagged)
 
     def picture(self, scale: float, **options: Any) -> "Image":
-        """Draw the page, `scale` pixels a point, turned as it is read.
+        """Render the page at `scale` pixels per point, in reading orientation.
 
         Raises:
-            pypdfium2.PdfiumError: the page cannot be drawn.
-            ValueError: `crop` leaves nothing of it.
+            pypdfium2.PdfiumError: the page cannot be rendered.
+            ValueError: `crop` leaves no area.
         """
         return drawn(self.page, scale, rotation=90 * self.content.quarters, **options)
 
     def part(self, region: Region, dpi: int, max_side_px: int) -> "Image":
-        """Draw a region of the page, in fewer dots where the picture would be too large.
+        """Render a region of the page, with a lower resolution if the picture would be too large.
 
         Raises:
-            pypdfium2.PdfiumError: the page cannot be drawn.
-            ValueError: the region has no size.
+            pypdfium2.PdfiumError: the page cannot be rendered.
+            ValueError: the region is empty.
         """
         scale = min(dpi / 72, max_side_px / max(region.width, region.height, 1.0))
         whole = self.content.region
@@ -60,27 +60,27 @@ class Sheet:
 
 
 def drawn(page: Any, scale: float, **options: Any) -> "Image":
-    """Draw a pypdfium2 page, `scale` pixels a point.
+    """Render a pypdfium2 page at `scale` pixels per point.
 
     Raises:
-        pypdfium2.PdfiumError: the page cannot be drawn.
-        ValueError: `crop` leaves nothing of it.
+        pypdfium2.PdfiumError: the page cannot be rendered.
+        ValueError: `crop` leaves no area.
     """
     bitmap = page.render(scale=scale, **options)
     try:
-        image: Image = bitmap.to_pil().copy()  # the bitmap's memory is PDFium's
+        image: Image = bitmap.to_pil().copy()  # the bitmap's memory belongs to PDFium
         return image
     finally:
         bitmap.close()
 
 
 def shown_matrix(page: Any) -> Matrix:
-    """Return the way from a pypdfium2 page's own coordinates to those of the page as a viewer shows it."""
+    """Return the transformation from PDF user space to the viewer's orientation."""
     return upright_matrix(Region(*page.get_bbox()), page.get_rotation() // 90)
 
 
 def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
-    """Read a pypdfium2 page, turned so that most of its text is upright.
+    """Read a pypdfium2 page, rotated so that most of its text is upright.
 
     Args:
         is_tagged: whether the document has a structure tree.
@@ -108,7 +108,7 @@ def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
 
 
 def _reading_quarters(lines: Sequence[TextLine], shown: int) -> int:
-    """Return the turns that most letters need to be upright; those of the viewer if that is not clear."""
+    """Return the quarter turns that make most letters upright. The default is the viewer's orientation."""
     chars = Counter[int]()
     for line in lines:
         chars[line.quarters] += sum(len(word.text) for word in line.words)

@@ -1,4 +1,4 @@
-"""The words of a PDF page, and how they look. Reads PDFium's text; runs in the worker process only."""
+"""The words of a PDF page and their style, read from PDFium. Runs only in the worker process."""
 
 import ctypes
 import re
@@ -18,12 +18,12 @@ _WORD = re.compile(rf"[^\s{HYPHEN_MARK}]+{HYPHEN_MARK}?")
 _BOLD_NAME = re.compile(r"bold|black|heavy|demi|-medi(?:ital)?\Z", re.IGNORECASE)
 _FORCE_BOLD = 1 << 18  # PDF 32000-1, table 123: font descriptor flag 19
 _FONT_NAME_BYTES = 128
-_LEAP = 2.5  # letter heights back to the left: another column, written in the same line of the content
-_MIN_LEAP_WORDS = 6  # of a line in which columns may meet
+_LEAP = 2.5  # letter heights to the left; indicates another column in the same content line
+_MIN_LEAP_WORDS = 6  # in a line that may contain two columns
 
 
 def text_lines(page: Any) -> Iterator[TextLine]:
-    """Read the lines of a pypdfium2 page that are not blank, in the order of its content.
+    """Yield the non-blank lines of a pypdfium2 page in content order.
 
     Raises:
         pypdfium2.PdfiumError: the page's text cannot be read.
@@ -36,14 +36,17 @@ def text_lines(page: Any) -> Iterator[TextLine]:
 
 
 def clean_text(raw: str) -> str:
-    """Return PDFium's text on one line: ligatures as letters, no control characters. Hyphen marks stay."""
+    """Return PDFium's text on one line with ligatures expanded, control characters removed, hyphen marks
+    kept.
+    """
     return " ".join(unicodedata.normalize("NFC", raw.translate(_CHARACTERS)).split())
 
 
 class _TextReader:
-    """Reads the text of one page: per word the bounds of two letters, per line the look of two.
+    """Reader for the text of one page.
 
-    Asking about each letter would be several times slower.
+    Only two letters per word are queried for bounds and two per line for style; all letters would be several
+    times slower.
     """
 
     def __init__(self, text_page: Any) -> None:
@@ -64,10 +67,10 @@ class _TextReader:
             start += len(raw) + 2
 
     def _line(self, raw: str, start: int, is_even: bool) -> Iterator[TextLine]:
-        """Read a line of the text, cut where a hyphen ends a line, and where it leaps back to another column.
+        """Read a line of text, split at hyphenated line ends and jumps to another column.
 
         Args:
-            is_even: each letter of the text is one of the page; else letters that say nothing shift the rest.
+            is_even: text positions equal letter positions. Otherwise unreadable letters shift them.
         """
         matches = list(_WORD.finditer(raw))
         shift = 0 if is_even or not matches else self._shift(start, raw)
@@ -95,7 +98,7 @@ class _TextReader:
             yield self._looked_at(words, spans)
 
     def _shift(self, start: int, raw: str) -> int | None:
-        """The index of a letter less its place in the text; None when it differs within the line."""
+        """Return the offset from text position to letter index; None if it varies within the line."""
         first, last = start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()) - 1
         shift = self._char_index(first) - first
         return shift if self._char_index(last) - last == shift else None
@@ -107,7 +110,7 @@ class _TextReader:
         left, bottom, right, top = box.left, box.bottom, box.right, box.top
         if last == first or not get_box(text_page, last, box):
             return Word(text, left, bottom, right, top)
-        # Letters of one word may differ in height, and turned ones in all.
+        # Letters in a word may differ in height, and rotated ones in both dimensions.
         return Word(
             text,
             min(box.left, left),
@@ -119,7 +122,7 @@ class _TextReader:
     def _looked_at(self, words: Sequence[Word], letters: Sequence[tuple[int, int]]) -> TextLine:
         first, last = letters[0][0], letters[-1][1]
         middle = (first + last) // 2
-        # A blank may be PDFium's own, and have no look.
+        # PDFium may have inserted the blank, which then has no style.
         middle = max(middle, next((begin for begin, end in letters if end >= middle), first))
         size, quarters = self._size(middle)
         return TextLine(tuple(words), size, self._is_bold(first) and self._is_bold(middle), quarters)
@@ -129,10 +132,10 @@ class _TextReader:
         return max(0, min(index, self._count - 1))
 
     def _size(self, index: int) -> tuple[float, int]:
-        """Return the font size of a letter as drawn, and the quarter turns clockwise that make it upright."""
+        """Return a letter's rendered font size and the clockwise quarter turns that make it upright."""
         nominal: float = self._pdfium.FPDFText_GetFontSize(self._raw_page, index)
         matrix = self._matrix
-        # The nominal size is often 1, and the text matrix does the scaling.
+        # The nominal size is often 1 and scaled by the text matrix.
         if not self._pdfium.FPDFText_GetMatrix(self._raw_page, index, matrix):
             return round(nominal, 1), 0
         size = round(nominal * hypot(matrix.c, matrix.d), 1)
@@ -149,10 +152,10 @@ class _TextReader:
 
 
 def _starts_line(words: Sequence[Word], word: Word, word_count: int) -> bool:
-    """Return whether a word of the same line of content stands on another line of the page."""
+    """Return whether a word on the same content line starts another line on the page."""
     before = words[-1]
     if before.text[-1] == HYPHEN_MARK:
         return True
-    # Arabic and Hebrew go leftwards, too, but by one blank.
+    # Arabic and Hebrew also run leftwards, but by one blank.
     leap = before.left - word.right
     return word_count >= _MIN_LEAP_WORDS and word.left < words[0].left and leap > _LEAP * before.height > 0
