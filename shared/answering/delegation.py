@@ -1,12 +1,12 @@
-"""Decides on delegation for an answer, and makes the tasks of the sub-agents.
+"""Delegation decisions for an answer, and the resulting sub-agent tasks.
 
-First the policy is asked as if no other sub-agent were at work, which costs nothing. Only if it would
-delegate, it is asked again with the state of the control table. Slots are taken by compare-and-swap: if that
-fails, the policy decides again. The step that delegates keeps the decision with its completion, so that its
-children start only once it counts.
+The policy first decides as if no other sub-agent were running, which needs no store. Only if it would
+delegate, it decides again with the state of the control table. Slots are acquired by compare-and-swap; if
+that fails, the policy decides again. The delegating step stores the decision with its completion, so its
+children start only after the step is committed.
 
-A doc_reader reads one document in depth, so several documents are shared out over several of them; every
-other profile works on all of its documents at once, alone.
+A doc_reader reads one document in depth, so several documents are split between several doc_readers. Every
+other profile runs as a single sub-agent on all of its documents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,22 +51,22 @@ _REFUSAL_HINTS: Mapping[ReasonCode, str] = {
 _ADVISED: frozenset[ReasonCode] = frozenset(
     ("INTENT_DOC_SUMMARY", "INTENT_COMPARE_DOCS", "INTENT_EVIDENCE_TRACE", "FULL_DOCUMENT_REQUIRED")
 )
-_UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}  # beside the fields of contracts.md
-_MOST_KNOWN = 50  # passages read in one request
-_TRIES = 3  # if slots are that scarce, the answer is written without sub-agents
+_UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}
+_MOST_KNOWN = 50  # passages that can be read in one request
+_TRIES = 3  # then slots are scarce, and the answer is written without sub-agents
 
 
 @dataclass(frozen=True)
 class DelegationOutcome:
-    """What was decided for an answer.
+    """Outcome of a delegation decision.
 
     Attributes:
-        event: of readers: it tells the decision and its reasons.
-        delegation, starts, until: of a decision to delegate: what the step keeps, the children to start, and
-            the instant at which sub-agents still running are ended. None and empty for any other.
-        defer_s: for a deferred decision on the question itself: seconds until it is repeated.
-        advice: for the prompt, of a `delegate` that is not binding; empty = none.
-        refusal: the result of a call of `delegate` that started nobody, as the model reads it.
+        event: public event with the decision and its reasons.
+        delegation, starts, until: the delegation stored with the step, the children to start, and the time at
+            which running sub-agents are stopped. None and empty unless the decision was to delegate.
+        defer_s: seconds until a deferred decision about the question is repeated.
+        advice: text added to the prompt if a `delegate` decision is not binding; empty = none.
+        refusal: tool result for a `delegate` call that started no sub-agent.
     """
 
     event: DelegationStatus
@@ -83,11 +83,11 @@ async def decide_delegation(
     journal: Journal,
     services: SubagentServices,
 ) -> DelegationOutcome:
-    """Decide, log, and return the outcome with the event for readers.
+    """Decide, log, and return the outcome with the public event.
 
-    Any error of the policy is a `no_delegate`. Before the first turn the question itself is judged, and in a
-    turn that ends with a call of `delegate` the call, by the same gates and budgets. The children of a step
-    have the same ids however often it is attempted.
+    Errors of the policy count as `no_delegate`. Before the first turn, the policy judges the question; after
+    a turn that ends with a `delegate` call, it judges the call by the same gates and budgets. The children of
+    a step have the same ids in every attempt.
     """
     run_id = journal.run_id
     try:
@@ -108,18 +108,18 @@ async def decide_delegation(
         told,
         delegation,
         starts_of(delegation.tasks, _installed(services), settings),
-        # A sub-agent ends by itself at its deadline, which is later if its worker died.
+        # Sub-agents stop at their deadline, which is extended if their worker crashed.
         max(task.deadline for task in delegation.tasks) + CRASH_GRACE,
     )
 
 
 def _installed(services: SubagentServices) -> tuple[ProfileName, ...]:
-    """Profiles that there is a sub-agent for: all, if a search of the web is configured."""
+    """Return the available profiles: all, except `web_verifier` if no web search is configured."""
     return tuple(name for name in PROFILES if name != "web_verifier" or services.web_search is not None)
 
 
 def _advice(decided: DelegationPolicyOutput) -> str:
-    """Return advice if more must be read than a few searches show. Otherwise the model needs none."""
+    """Return advice if the question needs more reading than a few searches; otherwise an empty string."""
     reasons = " ".join(REASON_WORDS[code] for code in decided.reason_codes if code in _ADVISED)
     if decided.decision != "delegate" or not reasons:
         return ""
@@ -140,7 +140,7 @@ def _refusal(decided: DelegationPolicyOutput) -> ToolResult:
 
 @dataclass
 class _Decision:
-    """One decision with what it is made from."""
+    """A decision and its inputs."""
 
     asked: DelegationRequest
     journal: Journal
@@ -155,17 +155,18 @@ class _Decision:
     async def _decide(
         self, started: int, spent: Spent, readable: bool
     ) -> tuple[DelegationPolicyOutput, Delegation | None]:
-        """Delegate if the policy says so, and still does with what the table of sub-agents says.
+        """Delegate if the policy decides so with and without the state of the control table.
 
-        Slots taken by an earlier attempt at the step are free for this one: the children have the same ids.
+        Slots acquired by an earlier attempt at the step count as free, because the children have the same
+        ids.
         """
         control, limits = self.services.subagent_control, self.services.settings.subagents
         own = _ids(self.asked)
         installed = _installed(self.services)
         facts = SubagentFacts(
             installed_profiles=installed,
-            # Evidence was found just now. Whether the web can be searched is not tried beforehand: who cannot
-            # gives way to a simpler sub-agent.
+            # The search tools have just worked. The web search isn't probed: if it fails, the sub-agent falls
+            # back to a simpler profile.
             healthy_tools=tuple(dict.fromkeys(tool for name in installed for tool in PROFILES[name].tools)),
             targets_readable=readable and not self.asked.stored.names_only_missing,
             web_allowed=self.asked.web_allowed and self.services.web_search is not None,
@@ -192,14 +193,14 @@ class _Decision:
                     language=asked.stored.plan.language,
                 )
                 return decided, delegation
-        # Others were quicker each time: whatever is free is gone before it can be taken.
+        # Other instances won every race: decide as if no slot were free.
         return self._ask(facts, spent, ControlView(active=limits.max_active))[0], None
 
     def _ask(
         self, facts: SubagentFacts, spent: Spent, control: ControlView
     ) -> tuple[DelegationPolicyOutput, tuple[SubagentTask, ...]]:
-        """The decision as of now, and the tasks that it leads to."""
-        # The time comes last: what was looked up took some of it.
+        """Return the decision as of now and its tasks."""
+        # Read the clock last, because the lookups took time.
         now, settings = datetime.now(UTC), self.services.settings
         budget = budget_of(self.asked, settings, spent, now)
         policy_input = describe(self.asked, settings, budget, control)
@@ -214,7 +215,7 @@ class _Decision:
 
 
 def _ids(asked: DelegationRequest) -> str:
-    """Return the prefix of the ids of the children that a step starts."""
+    """Return the id prefix of the children that a step starts."""
     return f"{asked.request.run_id}:s{asked.step:03d}c"
 
 
@@ -224,7 +225,7 @@ def _deadlines(tasks: Sequence[SubagentTask]) -> dict[str, datetime]:
 
 @dataclass(frozen=True)
 class Room:
-    """What all sub-agents of one decision may use together, and how many they may be."""
+    """Limits shared by all sub-agents of one decision."""
 
     children: int
     tokens: int
@@ -238,7 +239,7 @@ def tasks_of(
     settings: Settings,
     now: datetime,
 ) -> tuple[SubagentTask, ...]:
-    """The tasks of a decision to delegate, one for each sub-agent; none of any other decision."""
+    """Return one task per sub-agent; empty unless the decision is to delegate."""
     if decided.decision != "delegate" or decided.selected_profile is None:
         return ()
     profile = decided.selected_profile
@@ -269,7 +270,7 @@ def tasks_of(
 def starts_of(
     tasks: Sequence[SubagentTask], installed: Sequence[ProfileName], settings: Settings
 ) -> tuple[SubagentStart, ...]:
-    """What the children are started with."""
+    """Return the start parameters of the children."""
     return tuple(
         SubagentStart(
             **task.place,
@@ -278,7 +279,7 @@ def starts_of(
             max_tokens=task.budget.max_child_tokens,
             retry_count=settings.subagents.child_retry_count,
             retry_backoff_ms=settings.subagents.child_retry_backoff_ms,
-            # The task's own, then the smaller ones that its tools are enough for.
+            # The task's profile, then the smaller ones whose required tools the task has.
             profiles=tuple(
                 profile.name
                 for profile in with_smaller(task.profile)
@@ -291,7 +292,7 @@ def starts_of(
 
 
 def _count(profile: ProfileName, documents: Sequence[str], room: Room, settings: Settings) -> int:
-    """How many sub-agents: as many as get enough each to get anywhere, and one at least."""
+    """Return the number of sub-agents: as many as can each get the minimum budget, and at least one."""
     if profile != "doc_reader":
         return 1
     budgets = settings.budgets
@@ -303,7 +304,7 @@ def _count(profile: ProfileName, documents: Sequence[str], room: Room, settings:
 
 
 def _share(whole: BudgetAllocation, room: Room, count: int) -> BudgetAllocation:
-    """Of `count` at work side by side: the same time for each, and a share of the rest."""
+    """Divide tokens and money between `count` concurrent sub-agents; each gets the full time."""
     return whole.model_copy(
         update={
             "max_child_tokens": min(whole.max_child_tokens, room.tokens // count),

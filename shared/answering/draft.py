@@ -1,4 +1,4 @@
-"""The text of an answer, rendered for its reader."""
+"""Text of an answer, rendered for readers."""
 
 from dataclasses import dataclass, field
 
@@ -8,10 +8,10 @@ from shared.evidence.reader_text import ReaderText
 
 @dataclass
 class Draft:
-    """The sanitised text of an answer so far.
+    """Sanitised text of an answer so far.
 
     Attributes:
-        starts_paragraph: the next text of the model begins a paragraph.
+        starts_paragraph: whether the model's next text starts a paragraph.
     """
 
     figures: FigurePlacer
@@ -20,12 +20,12 @@ class Draft:
     _sanitiser: ReaderText = field(default_factory=ReaderText)
 
     def continue_from(self, text: str) -> None:
-        """Replace the text. The model's next text begins a paragraph."""
+        """Replace the text. The model's next text starts a paragraph."""
         self.text, self.starts_paragraph = text, bool(text)
         self._sanitiser = ReaderText.after(text)
 
     def write(self, text: str) -> None:
-        """Append text of the model, and the figures that wait for the end of a line."""
+        """Append model text, and pending figures at the end of a line."""
         if self.starts_paragraph and (text := text.lstrip()):
             self.add_paragraph("")
         while self.figures.is_waiting and "\n" in text:
@@ -39,19 +39,19 @@ class Draft:
         self._feed(text)
 
     def settle(self) -> None:
-        """Append what the sanitiser withholds, because something of our own follows."""
+        """Append the text buffered by the sanitiser. Call it before appending text of the app."""
         self.text += self._sanitiser.finish()
 
     def add_note(self, text: str) -> None:
-        """Append our own text to the line."""
+        """Append text of the app to the current line."""
         self.settle()
         self.text += self._sanitiser.note(text)
         self.starts_paragraph = False
 
     def add_paragraph(self, text: str) -> None:
-        """Append our own paragraph, outside any table or code."""
+        """Append a paragraph of the app, outside any table or code block."""
         if self._sanitiser.open_fence and not self.text.rstrip(" ").endswith("\n"):
-            self.text += self._sanitiser.own("\n")  # the open line may itself close the code
+            self.text += self._sanitiser.own("\n")  # the current line may itself close the code block
         before = self.text.rstrip(" ")
         line_ends = len(before) - len(before.rstrip("\n"))
         fence = self._sanitiser.open_fence
@@ -61,7 +61,7 @@ class Draft:
         self.starts_paragraph = False
 
     def show_figures(self) -> None:
-        """Append the figures that the model named."""
+        """Append the figures that the model referred to."""
         for figure in self.figures.take():
             self.add_paragraph(figure_markdown(figure))
 

@@ -1,4 +1,4 @@
-"""Acting: performs one decided step and says what it saw. Both drivers run their steps through here."""
+"""Execution of a single step; used by both drivers."""
 
 import asyncio
 from contextlib import suppress
@@ -29,17 +29,17 @@ from shared.runs.models import RunRequest
 from shared.runs.run_files import RunFiles
 
 _LATER_ATTEMPT_POLL_S = 0.5
-_LATER_ATTEMPT_TRIES = 240  # two minutes: longer than an answer may take
+_LATER_ATTEMPT_TRIES = 240  # two minutes, longer than the limit for an answer
 
 
 async def perform_metered(step_input: StepInput, services: AnsweringServices) -> StepResult:
-    """Perform a step within the run's token budget, and charge its model calls to the person who asked.
+    """Perform a step within the run's token budget and charge its model calls to the run's owner.
 
-    Tokens reserved for a call that was lost with its worker count as used. Expected failures come back as
+    Tokens reserved for a call that was lost with its worker count as used. Expected failures are returned as
     `StepFailed`; defects are raised.
     """
     charge: Charge | None = None
-    # A step whose request is missing says so itself.
+    # If the request is missing, the step itself reports it.
     with suppress(GroundworkError):
         request = await RunFiles(services.blobs, step_input.run_id).request()
         services = _services_of_agent(request, services)
@@ -52,7 +52,7 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
 
 
 def _services_of_agent(request: RunRequest, services: AnsweringServices) -> AnsweringServices:
-    """Return services with the limits and the model of the agent that was asked, if one was."""
+    """Return the services with the limits and the model of the request's agent, if it names one."""
     agent = request.agent
     if agent is None:
         return services
@@ -61,12 +61,12 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
 
 
 async def perform(step_input: StepInput, services: AnsweringServices) -> Observation:
-    """Perform a step without a budget; return its observation."""
+    """Perform a step without a budget and return its observation."""
     return (await _result_of(StepContext(services, step_input))).observation
 
 
 async def _result_of(context: StepContext) -> StepResult:
-    """Return the step's result: of an earlier attempt that completed it, or of this one."""
+    """Return the result of an earlier attempt that completed the step; otherwise perform the step."""
     try:
         await context.read_journal()
         if context.journal.is_closed:
@@ -77,7 +77,7 @@ async def _result_of(context: StepContext) -> StepResult:
             context.meter.used += context.journal.reserved(context.action.step)
         observed = await _perform(context)
     except RunClosedError:
-        # Somebody ended the run meanwhile; what this step wrote about it must not say otherwise.
+        # The run was closed meanwhile: mark it as cancelled, whatever status this step has stored.
         with suppress(GroundworkError):
             await keep_cancelled(context.run_id, context.services)
         observed = RunClosed()
@@ -114,7 +114,7 @@ async def _perform(context: StepContext) -> Observation:
 
 
 async def _result_of_later_attempt(context: StepContext) -> StepResult:
-    """Wait until the attempt that took over completes the step; return its result."""
+    """Wait until the attempt that took over completes the step, and return its result."""
     for _ in range(_LATER_ATTEMPT_TRIES):
         await asyncio.sleep(_LATER_ATTEMPT_POLL_S)
         with suppress(GroundworkError):

@@ -1,8 +1,8 @@
-"""From a report to findings: every quotation proved, or dropped. Pure.
+"""Conversion of a report to findings, with every quotation proved or dropped. Pure.
 
-What a part of a report becomes is decided by the kind of its items (`shared.answering.subagent_models`), so a
-report made of these kinds needs no code of its own. A quotation counts where it stands in a text
-passage, or on the very page of the web that it names; a caption is a model's words and proves nothing.
+The kind of a report's items (`shared.answering.subagent_models`) determines how they are converted, so
+reports made of these kinds need no code of their own. A quotation counts if it occurs in a text passage, or
+on the web page that it cites. Captions prove nothing, because a model wrote them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ from shared.tools.models import WebHit
 
 
 def read_partial(text: str) -> Mapping[str, Any] | None:
-    """The object that the text begins, without what is not whole yet; None when it can be read as none.
+    """Parse a JSON object that may still be incomplete; return None if there is none.
 
-    A last value that is not whole is left out of the innermost list or object, which may so lack fields.
-    What stands before the object, such as the fence of a code block, is passed over.
+    An incomplete last value is dropped, so the innermost list or object may lack fields. Text before the
+    object, such as the fence of a code block, is skipped.
     """
     start = text.find("{")
     if start < 0:
@@ -39,21 +39,21 @@ def read_partial(text: str) -> Mapping[str, Any] | None:
 
 
 def is_whole(said: Mapping[str, Any] | None, report: type[BaseModel]) -> bool:
-    """Whether every part of the report was at least begun: the last part tells that of those before it."""
+    """Return whether every part of the report was started, so that at most the last part is incomplete."""
     return said is not None and report.model_fields.keys() <= said.keys()
 
 
-MAX_FINDINGS = 40  # of one report: more than ours ask for; a model that repeats itself ends here
+MAX_FINDINGS = 40  # per report, more than the prompts ask for; limits a model that repeats itself
 MAX_TEXT_CHARS = 600
 _MAX_UNCERTAINTY = 10
 _MAX_LABEL_CHARS = 120
-_TWO = 2  # documents that a similarity or a conflict needs
-_UNPROVED = "(not proved)"  # a statement whose quotation no document contains
+_TWO = 2  # documents needed for a similarity or a conflict
+_UNPROVED = "(not proved)"  # follows a statement whose quotation no document contains
 
 
 @dataclass
 class Material:
-    """What was shown to a model, to prove its quotations by; each quotation is looked for once."""
+    """Passages, pages and records shown to a model, used to prove its quotations. Results are cached."""
 
     hits: Sequence[Hit]
     pages: Sequence[WebHit] = ()
@@ -62,14 +62,14 @@ class Material:
     _proved: dict[tuple[str, str], FoundProof | None] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> FoundProof | None:
-        """Where a quotation stands: in the document named, else in another one."""
+        """Return the proof of a quotation, preferably in document `doc_id`, otherwise in another document."""
         key = (doc_id, quote)
         if key not in self._proved:
             self._proved[key] = self._find(doc_id, quote)
         return self._proved[key]
 
     def prove_page(self, url: str, quote: str) -> FoundProof | None:
-        """The page, if the quotation stands on it."""
+        """Return the proof of a quotation on the web page `url`."""
         page = next((page for page in self.pages if page.url == url), None)
         found = self._align(quote, url, page.text) if page is not None else None
         if page is None or found is None:
@@ -77,7 +77,7 @@ class Material:
         return FoundProof(quote=found.quote, url=page.url, title=page.title)
 
     def filename(self, doc_id: str) -> str:
-        """What a document is called."""
+        """Return the file name of a document; its id if none of its passages was shown."""
         return next((hit.filename for hit in self.hits if hit.doc_id == doc_id), doc_id)
 
     def _find(self, doc_id: str, quote: str) -> FoundProof | None:
@@ -97,10 +97,10 @@ class Material:
 
 @dataclass(frozen=True)
 class Proved:
-    """What of a report holds.
+    """The proved contents of a report.
 
     Attributes:
-        dropped: quotations that stand nowhere.
+        dropped: number of quotations that were not found.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -109,7 +109,7 @@ class Proved:
 
 
 def proved_report(report: type[BaseModel], said: Mapping[str, Any], material: Material) -> Proved:
-    """The findings of a report, be it whole or a part. Items that are no such items are passed over."""
+    """Return the findings of a complete or partial report. Invalid items are skipped."""
     findings: list[Finding] = []
     uncertainty: list[str] = []
     dropped = 0
@@ -129,7 +129,7 @@ def proved_report(report: type[BaseModel], said: Mapping[str, Any], material: Ma
 
 
 def without_repeats(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings, each statement once: the one with more proofs, at the place of the first."""
+    """Remove repeated statements: keep the finding with more proofs, at the position of the first."""
     kept: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         key = (finding.dimension.casefold(), normalise(finding.text).casefold())
@@ -140,13 +140,13 @@ def without_repeats(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def one_line(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """What a model wrote, on one line, cut at a word."""
+    """Collapse white space and truncate the text at a word boundary."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[:most].rpartition(" ")[0] + " …"
 
 
 def _items(report: type[BaseModel], said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each item of each part, as what it is to be; the name of its part with it."""
+    """Yield the name of each part with each of its items, validated; invalid items are skipped."""
     for name, described in report.model_fields.items():
         values = said.get(name)
         kind = get_args(described.annotation)[0]
@@ -154,12 +154,12 @@ def _items(report: type[BaseModel], said: Mapping[str, Any]) -> Iterator[tuple[s
             try:
                 yield name, _adapter(kind).validate_python(value)
             except ValidationError:
-                continue  # not whole yet, or never
+                continue  # incomplete or invalid
 
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)  # a report is read several times a second while it comes
+    return TypeAdapter(kind)  # cached: a report is parsed several times per second while it streams
 
 
 Read = tuple[Finding | None, int]
@@ -182,7 +182,7 @@ def _claim(part: str, item: Claim, material: Material) -> Read:
 
 def _backed(_: str, item: BackedClaim, material: Material) -> Read:
     proofs, dropped = _proofs(item.proofs, material)
-    # A model's trust in what it cannot prove counts nothing; nor does what is no number.
+    # The confidence of an unproved claim, and NaN, count as zero.
     confidence = min(max(item.confidence, 0.0), 1.0) if proofs and not isnan(item.confidence) else 0.0
     text = one_line(item.text)
     return Finding(kind="claim", text=text, confidence=confidence, proofs=proofs), dropped
@@ -204,7 +204,7 @@ def _contrast(part: str, item: Contrast, material: Material) -> Read:
 
 
 def _kind_of_contrast(part: str, proved_documents: int, sides: int) -> Any:
-    """Return the kind of a contrast. Only proofs from two documents make a conflict."""
+    """Return the kind of a contrast; a conflict needs proofs from two documents."""
     if part == "conflicts" and proved_documents >= _TWO:
         return "conflict"
     return "difference" if sides >= _TWO else "claim"

@@ -1,4 +1,4 @@
-"""The inline driver: runs the script of an agent in one process, for library use and tests."""
+"""Inline driver: runs the script of an agent in one process, for library use and tests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,17 +26,17 @@ async def run_to_end(
     results: Results = (),
     children: RunChildren | None = None,
 ) -> Results:
-    """Run a question until its run is closed or waits for an answer. Its request is stored.
+    """Run a question until its run is closed or waits for an answer. The request must be stored.
 
-    A run that waits (`waits(results)`) continues when this is called again with its results and one more,
+    To resume a waiting run (`waits(results)`), call this again with its results and an additional
     `AnswerArrived` or `AnswerTimedOut`.
 
     Args:
-        results: of the commands so far.
+        results: results of the commands so far.
         children: runs sub-agents; None = `run_children`.
 
     Raises:
-        DefectError: a bug, which the durable driver reports to the reader instead.
+        DefectError: a bug; the durable driver reports it to the reader instead.
     """
     while not isinstance(command := next_command(results), RunEnd | Reply):
         if isinstance(command, Children):
@@ -49,7 +49,7 @@ async def run_to_end(
 
 
 def waits(results: Results) -> bool:
-    """Whether a run waits for an answer of the person who asked."""
+    """Return whether a run waits for an answer to a clarification."""
     return isinstance(next_command(results), Reply)
 
 
@@ -64,9 +64,9 @@ async def _perform(run_id: str, services: AnsweringServices, step: Step) -> Step
 async def run_children(
     starts: Sequence[SubagentStart], until: datetime, services: SubagentServices
 ) -> tuple[SubagentEnd, ...]:
-    """Run sub-agents concurrently until they end or the deadline passes; return their ends in the same order.
+    """Run sub-agents concurrently until they end or `until` passes; return their ends in the same order.
 
-    Late sub-agents are cancelled; what they have stored remains.
+    Late sub-agents are cancelled; their stored findings remain.
     """
     if not starts:
         return ()
@@ -81,7 +81,7 @@ async def run_children(
 
 
 async def run_child(start: SubagentStart, services: SubagentServices) -> SubagentEnd:
-    """Run one sub-agent to its end."""
+    """Run a sub-agent to its end."""
     script = run_agent(SubAgent(start))
     result: TurnResult | None = None
     profile = start.profiles[0] if start.profiles else ""
@@ -105,7 +105,7 @@ async def _take_turn(step: Step, services: SubagentServices) -> TurnResult | Non
     try:
         with span("take_sub_agent_turn", {"run_id": turn.run_id, "child": turn.index, "turn": turn.turn}):
             return await take_turn(turn, services)
-    except Exception as defect:  # noqa: BLE001  # as a durable host: a defect ends a turn, not the question
+    except Exception as defect:  # noqa: BLE001  # as in the durable host, a defect ends a turn but not the run
         get_logger().error("sub_agent.defect", run_id=turn.run_id, error_type=type(defect).__name__)
         return CRASHED
 

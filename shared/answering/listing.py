@@ -1,8 +1,9 @@
-"""The documents for a listing or a question about documents, narrowed by the plan's filters.
+"""Documents for a listing or a question about documents, restricted by the plan's filters.
 
-What has a closed vocabulary (file type, language, dates) is a condition as it stands. Types, departments,
-people and tags are free words of the documents: a filter means the values there are that hold its words. If
-there is none, the filter isn't applied, and the model is told: the documents may say it in other words.
+Fields with a closed vocabulary (file type, language, dates) are filtered as given. Document types,
+departments,
+authors and tags are free text: a filter selects the existing values that contain its words. If there are
+none, the filter isn't applied and the model is told so, because the documents may use other words.
 """
 
 import re
@@ -26,7 +27,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 async def gather_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> Evidence:
-    """Those that the user may read and that meet the plan's filters, as far as they fit."""
+    """Return the readable documents that match the plan's filters, up to a limit."""
     plan, limits = stored.plan, caller_limits(request)
     if stored.doc_ids and plan.query_type == "METADATA_SEARCH":
         return Evidence(records=tuple((await documents.get_many(stored.doc_ids)).values()))
@@ -46,7 +47,7 @@ async def gather_documents(request: RunRequest, stored: StoredPlan, documents: D
     if found and plan.query_type == "METADATA_SEARCH" and not chosen:
         records, total = tuple(found), None
     else:
-        # What matches best comes first; of what does not fit, `total` tells the number.
+        # The best matches come first. `total` includes the documents that don't fit.
         total = all_count
         records = tuple({record.doc_id: record for record in [*found, *known]}.values())[:_LISTED]
     return Evidence(
@@ -63,14 +64,14 @@ def conditions_of(
     values: Mapping[str, Sequence[FacetValue]],
     zone: tzinfo,
 ) -> tuple[str, ...] | DateRange | None:
-    """What a filter of a plan comes to; None when no document can meet it.
+    """Convert a filter of a plan to a search condition; None if it can't be applied.
 
     Args:
-        values: field -> the values that there are, for fields of free words.
-        zone: of the asker's days.
+        values: existing values by field, for free-text fields.
+        zone: the user's time zone.
     """
     if field in DATE_FIELDS:
-        # A printed date is a day and no instant.
+        # A printed date is a calendar day without a time zone.
         return _days(said, zone if field == "upload_date" else UTC)
     if field in _FREE_WORDS:
         known = [str(value.value) for value in values.get(field, ())]
@@ -90,7 +91,7 @@ def _by_field(filters: Sequence[PlanFilter]) -> dict[FilterField, list[str]]:
 
 
 def _days(said: Sequence[str], zone: tzinfo) -> DateRange | None:
-    """The first day from its beginning to the last one until its end; one day alone is both."""
+    """Return the range from the start of the first day to the end of the last day; one day alone is both."""
     try:
         first, last = (date.fromisoformat(text) if text else None for text in (said[0], said[1 % len(said)]))
     except ValueError:
@@ -101,7 +102,9 @@ def _days(said: Sequence[str], zone: tzinfo) -> DateRange | None:
 
 
 def _meant(text: str, known: Sequence[str]) -> list[str]:
-    """The values that a word or two mean: equal ones, else those that hold the words, else by initials."""
+    """Return the existing values that equal the words, contain them, or have them as
+    initials, in this order.
+    """
     words = naming_words(text)
     if not words:
         return []

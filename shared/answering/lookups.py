@@ -1,6 +1,6 @@
-"""Looking into what a turn asked for: its tool calls, and a search for each of its gaps.
+"""Execution of a turn's requests: its tool calls, and a search for each of its gaps.
 
-Blocks are shown as `<documents>`, as those of the first search, and each only once; everything else as JSON.
+Each block is shown once, in `<documents>` as in the first search. All other results are shown as JSON.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ from shared.tools.registry import Binding, bound_tool, run_query_of
 from shared.tools.searches import StepSearches, caller_limits
 from shared.tools.table_tools import QueryStructuredData, is_computed
 
-_GAP_BLOCKS = 6  # for each gap; unmeasured
-_MAX_RESULT_CHARS = 16_000  # of one call, some 4,000 tokens
+_GAP_BLOCKS = 6  # per gap; unmeasured
+_MAX_RESULT_CHARS = 16_000  # per call, about 4,000 tokens
 _TOOL_TIMEOUT_S = 30.0
 
 
@@ -49,15 +49,17 @@ async def look_up(
     event_log: EventLog,
     held: Mapping[str, HeldResult],
 ) -> TurnResults:
-    """Make the calls of a turn, or search for its gaps. Failures are results, which the model reads.
+    """Execute the tool calls of a turn and search for its gaps.
+
+    Failures are returned as results for the model.
 
     Args:
-        outside: how it may use the web.
-        held: results of the calls that the loop has carried out, by call id.
+        outside: rules for the use of the web.
+        held: results of calls that the loop has already executed, by call id.
     """
     request, shown = question.request, question.shown
     limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
-    # The model drafts SQL in it, twice at most.
+    # Includes at most two model calls that draft SQL.
     drafting_s = time.seconds("gather", max(_TOOL_TIMEOUT_S, services.settings.answering.answer_timeout_s))
     bind = partial(_bound, services, request, outside)
     calls = [item for item in turn.calls if item.call.call_id not in held]
@@ -98,9 +100,9 @@ async def look_up(
 
 
 def _numbered(called: Sequence[Called], queried: int) -> tuple[list[Called], tuple[TableResult, ...]]:
-    """The calls, each result of a query with the id that the model cites it by; and these results.
+    """Assign an id to each query result, by which the model cites it; return the calls and these results.
 
-    `queried`: how many results of queries the run has already.
+    `queried` is the number of query results that the run has already.
     """
     numbered: list[Called] = []
     tables: list[TableResult] = []
@@ -116,7 +118,7 @@ def _numbered(called: Sequence[Called], queried: int) -> tuple[list[Called], tup
 async def recomputed(
     result: TableResult, request: RunRequest, services: AnsweringServices, time: StepTime
 ) -> bool:
-    """Whether a query gives the same again for the person who asks; False where that is not known."""
+    """Return whether the query still returns the same result for the user; False if that can't be checked."""
     binding = Binding(services, request.user, caller_limits(request))
     try:
         async with asyncio.timeout(time.seconds("repair", _TOOL_TIMEOUT_S)):
@@ -176,13 +178,13 @@ def _bound(
 ) -> Tool:
     if name in services.own_tools:
         return services.own_tools[name]
-    if name == Delegate.name:  # its arguments are wrong, else the loop would have carried it out
+    if name == Delegate.name:  # its arguments are invalid, otherwise the loop would have executed it
         return Delegate()
     return bound_tool(name, services, request.user, caller_limits(request), found, outside=outside)
 
 
 def _limits(question: TurnQuestion) -> Filters:
-    """Return the limits of a search for a gap: the caller's, and the documents that the question names."""
+    """Return the search limits for a gap: the caller's, and the documents named in the question."""
     limits = caller_limits(question.request)
     if question.collected.evidence.narrowed and question.stored.doc_ids:
         limits["doc_id"] = question.stored.doc_ids

@@ -1,10 +1,11 @@
-"""What is counted of sub-agents: each decision and each child's end, as a record and in OpenTelemetry.
+"""Metrics of sub-agents: each decision and each child's end, as a record and in OpenTelemetry.
 
-A record is one insert into a table, within a limit, and may run beside other work; it never raises, and what
-is noted twice counts once. It holds names, numbers and times: no user, no run, no text.
+Recording inserts one row into a table, has a time limit and may run concurrently. It never raises, and
+recording the same occasion twice counts once. Records contain names, numbers and times, but no user, run or
+text.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Deferred annotations, so that starting the app doesn't build every model.
 from __future__ import annotations
 
 import asyncio
@@ -35,11 +36,11 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class DecisionRecord(HourRecord):
-    """One decision of the delegation policy.
+    """A decision of the delegation policy.
 
     Attributes:
-        key: the same for the same decision, so that it is counted once; a digest, which names no run.
-        profile: None unless it was to delegate.
+        key: digest of run and step, so that a decision counts once.
+        profile: None unless the decision was to delegate.
     """
 
     kind: Literal["decision"] = "decision"
@@ -49,15 +50,15 @@ class DecisionRecord(HourRecord):
 
 
 class ChildRecord(HourRecord):
-    """The end of one sub-agent.
+    """The end of a sub-agent.
 
     Attributes:
-        key: as of a decision.
-        at: when it was decided on.
-        selected: the profile that it was set to work with; `profile` is the one that it ended with.
-        timed_out: its time ended it, by its own clock or its parent's.
-        latency_ms: from its first turn to its end, its deadline if there was none. None = it never began.
-        claims, proved: statements that it brought, and those with a verified proof.
+        key: digest of run, step and child, so that an end counts once.
+        at: time of the decision to delegate.
+        selected: the profile at the start; `profile` is the profile at the end.
+        timed_out: whether its own or its parent's time limit ended it.
+        latency_ms: time from its first turn to its end, or to its deadline. None = it never began.
+        claims, proved: number of its statements, and of those with a verified proof.
     """
 
     kind: Literal["child"] = "child"
@@ -77,17 +78,17 @@ MetricRecord = DecisionRecord | ChildRecord
 
 
 class ProfileMetrics(Model):
-    """How the sub-agents of one profile did; the profile is the one that the policy selected.
+    """Metrics of the sub-agents with one profile, as selected by the policy.
 
     Attributes:
-        delegations: decisions that chose it.
-        delegate_rate: their share of all decisions.
-        success_rate: children that brought a whole report, or one that their budget cut short.
-        timeout_rate: children that their time ended.
-        latency_p50_ms, latency_p95_ms: of children that began, by the nearest rank.
-        citation_coverage: proved statements as a share of all; None = none was made.
+        delegations: decisions that selected the profile.
+        delegate_rate: share of these in all decisions.
+        success_rate: share of children with a complete report, or a report cut short by the budget.
+        timeout_rate: share of children that ended by a time limit.
+        latency_p50_ms, latency_p95_ms: percentiles (nearest rank) of the children that began.
+        citation_coverage: proved statements as a share of all; None = there were no statements.
         fallbacks_reduced_profile: children that ended with a smaller profile.
-        fallbacks_main_agent: children that brought nothing, so that the main agent wrote without them.
+        fallbacks_main_agent: children without findings, so that the main agent answered without them.
     """
 
     profile: ProfileName = Field(description="What kind of sub-agent it is.")
@@ -111,10 +112,10 @@ class SubagentMetrics(Model):
     """Body of GET /api/metrics/subagents.
 
     Attributes:
-        since, until: the time that is covered; `complete` is False when `since` had to be later than asked.
-        decisions, delegated, deferred: of the policy, of all profiles together.
-        profiles: those that were chosen, or had a child, in this time.
-        control: None when its state could not be read.
+        since, until: the covered period; `complete` is False if it is shorter than requested.
+        decisions, delegated, deferred: decisions of the policy for all profiles.
+        profiles: profiles that were selected or had a child in this period.
+        control: None if the control state could not be read.
     """
 
     since: datetime
@@ -130,7 +131,7 @@ class SubagentMetrics(Model):
 
 
 def by_profile(records: Sequence[MetricRecord]) -> tuple[ProfileMetrics, ...]:
-    """The profiles that were chosen or had a child, in the policy's order."""
+    """Return the metrics of profiles that were selected or had a child, in the policy's order."""
     decisions = [record for record in records if isinstance(record, DecisionRecord)]
     chosen = Counter(record.profile for record in decisions if record.decision == "delegate")
     children: defaultdict[ProfileName, list[ChildRecord]] = defaultdict(list)
@@ -174,7 +175,7 @@ def _share(met: Iterable[bool]) -> float | None:
 
 
 class MetricStore(HourRecords[MetricRecord]):
-    """Records of decisions and sub-agents."""
+    """Store of decision and sub-agent records."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(table, (DecisionRecord, ChildRecord))
@@ -184,7 +185,7 @@ METER = "groundwork.subagents"
 
 
 def _count(record: MetricRecord) -> None:
-    """Add a record to the metrics; their names, units and attributes are in docs/internals/delegation.md."""
+    """Add a record to the OpenTelemetry metrics listed in docs/internals/delegation.md."""
     counter, histogram = partial(meters.counter, METER), partial(meters.histogram, METER)
     if isinstance(record, DecisionRecord):
         decided = {"decision": record.decision, "profile": record.profile or "none"}
@@ -206,15 +207,17 @@ def _count(record: MetricRecord) -> None:
     claims.add(max(0, record.claims - record.proved), {**profile, "proved": False})
 
 
-_NOTE_LIMIT_S = 10.0  # some milliseconds are usual; nobody waits, and a starved machine stands still
+_NOTE_LIMIT_S = (
+    10.0  # usually a few milliseconds; generous, because no caller waits and a busy host may stall
+)
 _HOUR = timedelta(hours=1)
-MOST_RECORDS = 100_000  # of one summary: some 10 s, and 100 MB; unmeasured
+MOST_RECORDS = 100_000  # per request: about 10 s and 100 MB; unmeasured
 
 
 async def note_decision(
     subagent_metrics: MetricStore, run_id: str, step: int, decided: DelegationPolicyOutput, at: datetime
 ) -> None:
-    """Count one decision of the policy; `step` is the one that asked for it."""
+    """Record a decision of the policy; `step` is the step that requested it."""
     record = DecisionRecord(
         key=_key(run_id, step),
         at=at,
@@ -228,7 +231,7 @@ async def note_decision(
 async def note_ends(
     subagent_metrics: MetricStore, delegation: Delegation, ended: Sequence[tuple[Child, ChildStatus]]
 ) -> None:
-    """Count the ends of a delegation's children."""
+    """Record the ends of a delegation's children."""
     await run_together(
         *(_note(subagent_metrics, _child_record(delegation, child, status)) for child, status in ended)
     )
@@ -241,12 +244,16 @@ async def subagent_metrics(
     now: datetime,
     hours: int,
 ) -> SubagentMetrics:
-    """How sub-agents did in the last `hours`. GroundworkError when the records cannot be read."""
+    """Return the metrics of the last `hours`.
+
+    Raises:
+        GroundworkError: the records can't be read.
+    """
     since = now - timedelta(hours=hours)
     records: list[MetricRecord] = []
     covered = now
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    # The newest first: what does not fit is what is old.
+    # Newest hour first, so that the limit drops the oldest records.
     while hour + _HOUR > since and len(records) < MOST_RECORDS:
         found = subagent_metrics.between(hour, hour)
         records += [record async for record in found if since <= record.at <= now]
@@ -268,7 +275,7 @@ async def subagent_metrics(
 async def purge_old_metrics(
     now: datetime, settings: Settings, subagent_metrics: MetricStore, most: int = 10_000
 ) -> int:
-    """Delete at most `most` records older than RUN_RETENTION_DAYS; returns how many."""
+    """Delete at most `most` records older than RUN_RETENTION_DAYS; return the number of deleted records."""
     limit = now - timedelta(days=settings.conversations.run_retention_days)
     return await subagent_metrics.delete_before(limit, most)
 
@@ -313,5 +320,8 @@ def _latency_ms(started_at: datetime | None, ended_at: datetime) -> int | None:
 
 
 def _key(run_id: str, *place: int) -> str:
-    """The same for the same occasion. A digest: records outlive runs, and are not to name them."""
+    """Return a deterministic key for an occasion.
+
+    It is a digest, because records outlive runs and must not name them.
+    """
     return hashlib.sha256(":".join([run_id, *map(str, place)]).encode()).hexdigest()[:32]

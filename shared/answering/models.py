@@ -1,4 +1,4 @@
-"""Values that the steps of a run keep for later steps. Pure."""
+"""Values that the steps of a run store for later steps. Pure."""
 
 from shared.evidence.models import TableResult, WebPage
 from shared.platform.language_models.models import Message
@@ -10,10 +10,10 @@ from shared.tools.tool_calls import PlannedCall
 
 
 class Preparation(Model):
-    """The plan of a question, and what was found for it.
+    """The plan of a question and its evidence.
 
     Attributes:
-        evidence: None while it is not known which documents are meant: `stored.options` are to be shown.
+        evidence: None while the documents are ambiguous; `stored.options` are then shown to the user.
     """
 
     stored: StoredPlan
@@ -21,11 +21,11 @@ class Preparation(Model):
 
 
 class Gap(Model):
-    """What the model could not find in what it was shown.
+    """Information that the model could not find in its evidence.
 
     Attributes:
-        missing: in words, to search for and to show.
-        next_step: what the reader can do if it is not found.
+        missing: description of the missing information, used as a search query and shown to the reader.
+        next_step: suggestion for the reader if it isn't found.
     """
 
     missing: str
@@ -33,16 +33,16 @@ class Gap(Model):
 
 
 class Turn(Model):
-    """One turn of the model, as it is stored: the first attempt to be stored counts.
+    """One turn of the model, as stored. The first stored attempt counts.
 
     Attributes:
-        said: its text, as the model sees it again.
-        calls: its tool calls, those refused included; the next turn makes them.
-        gaps: those that the next turn searches for.
-        answer: as far as it is written, by this turn and those before it.
-        advice: of the delegation policy, in the first turn's prompt and so in all.
-        asks_consent: its calls wait until the person has allowed the web.
-        is_last: the answer is whole: no turn follows.
+        said: text of the model, repeated in later prompts.
+        calls: its tool calls, including refused ones; the next turn executes them.
+        gaps: gaps that the next turn searches for.
+        answer: the answer so far, written by this turn and earlier ones.
+        advice: advice of the delegation policy, in the first turn's prompt and therefore in all prompts.
+        asks_consent: whether its calls wait for the user's consent to web searches.
+        is_last: whether the answer is complete, so that no turn follows.
     """
 
     said: str
@@ -55,7 +55,7 @@ class Turn(Model):
 
 
 class HeldResult(Model):
-    """The result of a call that the loop carried out: its text, and what may be quoted from now on."""
+    """Result of a call executed by the loop: its text, and the evidence that may be cited from now on."""
 
     text: str
     hits: tuple[Hit, ...] = ()
@@ -63,16 +63,16 @@ class HeldResult(Model):
 
 
 class TurnResults(Model):
-    """What the calls of a turn brought, and the searches for its gaps.
+    """Results of a turn's calls, and of the searches for its gaps.
 
     Attributes:
-        messages: as the model sees them, behind its turn.
-        hits, records: what may be quoted from now on.
-        figures: those whose pictures the model asked to see.
-        tables: results of queries over tables, which may be cited from now on.
-        pages: of the web, which may be quoted from now on; the snapshots that prove it.
-        found_urls: of pages that searches of the web found, which may be read from now on.
-        not_searched: what gaps miss whose search failed.
+        messages: messages for the model, placed after its turn.
+        hits, records: evidence that may be cited from now on.
+        figures: figures whose images the model requested.
+        tables: results of table queries, which may be cited from now on.
+        pages: snapshots of web pages, which may be cited from now on and prove the quotations.
+        found_urls: URLs found by web searches, which may be read from now on.
+        not_searched: descriptions of the gaps whose search failed.
     """
 
     messages: tuple[Message, ...]
@@ -86,22 +86,22 @@ class TurnResults(Model):
 
     @property
     def table_doc_ids(self) -> set[str]:
-        """The documents whose tables were queried."""
+        """Ids of the documents whose tables were queried."""
         return {table.doc_id for result in self.tables for table in result.tables}
 
     @property
     def doc_ids_without_hits(self) -> set[str]:
-        """The documents that only tables or records were found of."""
+        """Ids of the documents for which only tables or records were found."""
         of_hits = {hit.doc_id for hit in (*self.hits, *self.figures)}
         return self.table_doc_ids | {record.doc_id for record in self.records} - of_hits
 
     @property
     def doc_ids(self) -> set[str]:
-        """Ids of all documents and databases that occur."""
+        """Ids of all documents and databases in the results."""
         return self.doc_ids_without_hits | {hit.doc_id for hit in (*self.hits, *self.figures)}
 
     def is_readable(self, documents: ReadableDocuments) -> bool:
-        """Return whether the asker may read all of it now."""
+        """Return whether the user may read all of the results now."""
         blocks = (*self.hits, *self.figures)
         return all(map(documents.admits, blocks)) and all(
             doc_id in documents for doc_id in self.doc_ids_without_hits
@@ -109,7 +109,7 @@ class TurnResults(Model):
 
     @property
     def withdrawn(self) -> "TurnResults":
-        """The same without anything that was found, for a person who may not read all of it any more."""
+        """The results without their evidence, for a user who may no longer read all of it."""
         told = "You no longer have access to what was found here."
         messages = tuple(message.model_copy(update={"text": told}) for message in self.messages)
         return TurnResults(messages=messages, not_searched=self.not_searched)

@@ -1,7 +1,7 @@
 """Check of an answer's numbers against the results of table queries.
 
-A sentence is withheld if a number in it isn't in the results that it cites. Without citations, its numbers
-must be in a result, a passage or the question, or be today's date.
+A sentence is withheld if one of its numbers is missing from the results that it cites. In a sentence without
+citations, a number must occur in a result, a passage or the question, or be part of today's date.
 """
 
 import re
@@ -14,7 +14,7 @@ from shared.evidence.models import TableResult
 from shared.evidence.number_proof import unproved_numbers, without_date, without_rank
 from shared.evidence.text import sentence_ends
 
-# The end of the statement before a citation, or the mark of a list item.
+# A list marker, or the punctuation that ends the previous statement after its citation.
 _BELONGS_BEFORE = re.compile(r"\s*(?:[-*>#]+|\d{1,3}[.)])[^\S\n]+|[.,;:!?)*_|]*[^\S\n]*")
 
 IsComputed = Callable[[TableResult], Awaitable[bool]]
@@ -23,20 +23,20 @@ IsComputed = Callable[[TableResult], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Withheld:
-    """A placeholder for withheld sentences."""
+    """Placeholder for withheld sentences."""
 
 
 @dataclass
 class NumberCheck:
-    """A check of statements by the results of a run.
+    """Check of statements against the query results of a run.
 
     Attributes:
-        results: of all table queries of the run. Nothing is checked without results.
-        is_computed: repeats the query of a result. All are repeated once, at the first check.
-        others: texts whose numbers an uncited statement may repeat. The first, the question, counts for cited
-            statements as well.
+        results: results of all table queries of the run. If there are none, nothing is checked.
+        is_computed: repeats the query of a result. All queries are repeated once, at the first check.
+        others: texts whose numbers an uncited statement may repeat. The first is the question; its numbers
+            are allowed in cited statements as well.
         language: ISO 639-1 code of the answer.
-        today: a date that any sentence may name.
+        today: a date that any sentence may contain.
     """
 
     results: Sequence[TableResult] = ()
@@ -47,7 +47,7 @@ class NumberCheck:
     _computed: list[TableResult] | None = field(default=None, repr=False)
 
     async def computed(self) -> Sequence[TableResult]:
-        """Return the results that their queries returned again."""
+        """Return the results whose repeated query returned the same result."""
         if self._computed is None:
             self._computed = [
                 result for result in self.results if self.is_computed and await self.is_computed(result)
@@ -84,9 +84,9 @@ class NumberCheck:
 
 
 def _sentences(text: str) -> list[str]:
-    """Split a text into sentences with the white space that follows them.
+    """Split a text into sentences, including the white space after them.
 
-    Punctuation or a list mark at its start is a separate piece.
+    Punctuation or a list marker at the start of the text is a separate item.
     """
     start = _BELONGS_BEFORE.match(text)
     ends = sorted({start.end() if start else 0, *sentence_ends(text), len(text)} - {0})

@@ -1,8 +1,8 @@
-"""The first passages of a sub-agent's task, before its model is asked anything.
+"""Initial passages of a sub-agent's task, gathered before the first model call.
 
-Documents of the task that fit into the budget whole are read whole: then there is nothing to look for, and
-the report follows at once. Of longer ones each gets its nearest passages; a profile that reads through gets
-half of its passages evenly from their beginning to their end.
+If the task's documents fit the budget, they are read completely, no search is needed, and the report follows
+at once. Otherwise each document contributes its best passages. Profiles that read through documents get half
+of their passages spread evenly over the documents.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ from shared.runs.models import ToolUse
 from shared.tools.registry import Binding
 from shared.tools.semantic_search import SemanticSearch
 
-_BLOCKS = 24  # asked for at once: about what 8,000 tokens leave room for when a report follows at once
-_FEWEST_OF_EACH = 6  # of each document, when there are many
-_SIZE_MARGIN = 1.25  # sizes are counted at 3.6 characters a token, prompts at 3
+_BLOCKS = 24  # per search: about as many as fit in 8,000 tokens if the report follows at once
+_FEWEST_OF_EACH = 6  # minimum per document, if there are many documents
+_SIZE_MARGIN = 1.25  # sizes are estimated at 3.6 characters per token, prompts at 3
 
 
 async def open_task(context: TurnContext) -> None:
-    """Find the first passages, and note them.
+    """Gather the initial passages and store them in the state.
 
     Raises:
-        DependencyError: a search failed, or took too long.
+        DependencyError: a search failed or timed out.
     """
     if SemanticSearch.name not in context.tools:
         return
@@ -61,14 +61,14 @@ async def open_task(context: TurnContext) -> None:
 
 
 async def _find(context: TurnContext) -> int:
-    """Look for them, and note them; how many were found."""
+    """Gather and store the initial passages; return their number."""
     binding = Binding(context.services, context.request.user, context.filters())
     documents = DocumentSearch(binding.documents)
     targets = await documents.get_many(list(context.task.doc_ids))
     hits = await _whole(context, binding, list(targets)) if targets else []
     is_covered = bool(hits)
     if not hits and (targets or not context.task.doc_ids):
-        # Documents of a task that cannot be read any more leave nothing to search in.
+        # If none of the task's documents is readable any more, don't search others.
         hits = await _nearest(context, binding, list(targets))
     others = await documents.get_many(sorted({hit.doc_id for hit in hits} - targets.keys()))
     context.add(hits, [*targets.values(), *others.values()])
@@ -77,7 +77,7 @@ async def _find(context: TurnContext) -> int:
 
 
 async def _whole(context: TurnContext, binding: Binding, targets: Sequence[str]) -> list[Hit]:
-    """All that the documents hold, if the report has room for it; else nothing."""
+    """Return all blocks of the documents if the report has room for them; otherwise an empty list."""
     blocks = await _sizes(binding, targets)
     if sum(size for _, size in blocks) * _SIZE_MARGIN > _room(context, closing=True):
         return []
@@ -85,7 +85,7 @@ async def _whole(context: TurnContext, binding: Binding, targets: Sequence[str])
 
 
 async def _nearest(context: TurnContext, binding: Binding, targets: Sequence[str]) -> list[Hit]:
-    """Passages that fit the question best, those that were found for it before among them."""
+    """Return the passages that best match the question, including passages found earlier."""
     room = _room(context, closing=context.turn.closing)
     queries = list(dict.fromkeys((context.task.question, *context.task.phrasings)))
     known = await BlockLookup(binding.blocks).get_many(context.task.known_blocks)
@@ -106,7 +106,7 @@ async def _nearest(context: TurnContext, binding: Binding, targets: Sequence[str
 
 
 async def _everywhere(binding: Binding, targets: Sequence[str], tokens: int, shown: set[str]) -> list[Hit]:
-    """About as many passages as fit, evenly from the beginning of the documents to their end."""
+    """Return about as many passages as fit in `tokens`, spread evenly over the documents."""
     blocks = await _sizes(binding, targets)
     average = max(sum(size for _, size in blocks) // max(len(blocks), 1), 1)
     wanted = [blocks[place][0] for place in spread(len(blocks), max(tokens // average, 1))]
@@ -115,12 +115,12 @@ async def _everywhere(binding: Binding, targets: Sequence[str], tokens: int, sho
 
 
 async def _sizes(binding: Binding, targets: Sequence[str]) -> list[tuple[str, int]]:
-    """Each block of the documents with its tokens, in reading order."""
+    """Return the block ids of the documents with their sizes in tokens, in reading order."""
     contents = DocumentBlocks(binding.blocks)
     return [block for of_one in await run_together(*map(contents.sizes, targets)) for block in of_one]
 
 
 def _room(context: TurnContext, *, closing: bool) -> int:
-    """Tokens for passages."""
+    """Return the tokens available for passages."""
     bare = tokens_of([context.system, context.message()])
     return opening_tokens(context.task.budget, bare, closing=closing)
