@@ -1,4 +1,4 @@
-"""The Functions app: registers functions, nothing else. Wrong settings stop it right here."""
+"""The Functions app: registers all functions, and fails at import if the settings are invalid."""
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -14,7 +14,7 @@ require_settings()
 keep_memory_low()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-# One function for each resource, so that monitoring tells them apart. All of them serve the same app.
+# One function per resource, so that monitoring distinguishes them. All of them serve the same app.
 STARTING_WORK = (
     *("chat", "documents", "maintenance", "mcp", "messages", "runs", "summaries"),
     *("threads", "users", "v1"),
@@ -25,7 +25,7 @@ for resource in STARTING_WORK:
     add_function(app, resource, f"api/{resource}/{{*rest}}", starts_work=True)
 for resource in OTHERS:
     add_function(app, resource, f"api/{resource}/{{*rest}}")
-# Every other address: the web page, the description, and what doesn't exist. The host tries functions in the
+# All other URLs: the web page, the API description and 404s. The host matches functions in the
 # alphabetical order of their names, so this one must be the last.
 add_function(app, "www", "{*path}")
 

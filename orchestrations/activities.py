@@ -1,5 +1,6 @@
-"""Activities of questions, summaries and channels: one step each, returning an envelope
-even after a defect.
+"""Activities of questions, summaries and channels.
+
+Each performs one step and returns an envelope, even after a defect.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from shared.teams.dropped_files import take_dropped
 from shared.teams.models import BotAttachment, BotConversation, ReplyStep, sorry
 from shared.teams.steps import perform_reply
 
-TRIES = 3  # a child that was scheduled a moment ago may not be known to the client yet
+TRIES = 3  # the client may not know a child yet that was scheduled a moment ago
 PAUSE_S = 0.5
 
 
@@ -42,12 +43,12 @@ async def read_summary_windows(payload: Payload) -> dict[str, Any]:
 
 
 async def reduce_summary_document(payload: Payload) -> dict[str, Any]:
-    """Make a document's result. Input: SummaryStep. Output: DocumentEnded or a failure."""
+    """Create a document's summary. Input: SummaryStep. Output: DocumentEnded or a failure."""
     return await _perform_summary_step("reduce", payload)
 
 
 async def reduce_summary(payload: Payload) -> dict[str, Any]:
-    """Make the summary of all documents. Input: SummaryStep. Output: SummaryClosed or a failure."""
+    """Create the summary of all documents. Input: SummaryStep. Output: SummaryClosed or a failure."""
     return await _perform_summary_step("merge", payload)
 
 
@@ -87,7 +88,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
 
 
 async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
-    """Take one turn. Input: TurnInput. Output: TurnResult."""
+    """Run one turn of a sub-agent. Input: TurnInput. Output: TurnResult."""
     given, link = split(payload)
     turn = TurnInput.from_payload(given)
     known = {"profile": turn.profile, "child": str(turn.index), "turn": str(turn.turn)}
@@ -121,9 +122,9 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
 
 
 async def terminate_instances(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """End instances. Input: {"instance_ids", "reason"}. Output: {"terminated": how many}.
+    """Terminate instances. Input: {"instance_ids", "reason"}. Output: {"terminated": count}.
 
-    One that has ended meanwhile counts as ended.
+    Instances that have already ended count as terminated.
     """
     given = as_object(payload)
     ended = await run_together(

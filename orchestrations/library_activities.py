@@ -1,4 +1,4 @@
-"""The activity of SharePoint libraries: about a minute of work, and an envelope in return."""
+"""The activity of SharePoint libraries. It works for about a minute and returns an envelope."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from shared.sharepoint.synchronisation import advance
 
 
 async def advance_library(payload: Payload) -> dict[str, Any]:
-    """Advance the run over a library. Input: SyncStep. Output: SyncReply."""
+    """Advance the synchronisation of a library. Input: SyncStep. Output: SyncReply."""
     given, link = split(payload)
     step = SyncStep.from_payload(given)
     try:

@@ -1,12 +1,12 @@
-"""Calls of activities, and what they are given: JSON objects, with an orchestration's place in a trace.
+"""Calls of activities and their payloads: JSON objects, with the trace context of an orchestration.
 
-Every activity is called by `call_activity`. A host whose worker dies ends the activities in it as failed, and
-those that it starts before the next worker is ready; it delivers none again. An activity answers with an
-envelope whatever its work came to, a defect too, so one that failed was lost, and is called again.
+Every activity is called by `call_activity`. If a host's worker dies, the host fails the activities that were
+running in it or that start before the next worker is ready, and does not redeliver them. An activity returns
+an envelope even after a defect, so a failed activity was lost and is retried.
 
-An orchestrator records nothing: it is replayed. It hands its place on to activities and children as plain
-JSON, and only if its input has one. An activity records itself below the orchestration, and the orchestration
-when that has ended.
+An orchestrator records no spans, because it is replayed. It passes its trace context to activities and
+children as plain JSON, if its input contains one. Activities record spans below the orchestration's, and
+the orchestration's own span once it has ended.
 """
 
 import json
@@ -21,24 +21,24 @@ from shared.platform.loading import load_async
 from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import TraceLink, link_below
 
-# A worker that died is back within 2 to 8 s. Five tries span 8 s; what fails for longer leaves the instance
-# Failed, to be revived.
+# A worker restarts within 2 to 8 s after its death. Five attempts span 8 s; a longer failure leaves the
+# instance Failed, and it is revived later.
 RETRY = df.RetryOptions(first_retry_interval_in_milliseconds=2_000, max_number_of_attempts=5)
 
 _TRACE = "trace"
 
 
 class Payload(dict[str, Any]):
-    """The declared type of an activity's input: the worker takes plain classes, not `dict[…]`."""
+    """Declared type of an activity's input: the worker accepts plain classes, but not `dict[…]`."""
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """The JSON object of an input, an activity's result or an external event.
+    """Return the JSON object of an input, an activity's result or an external event.
 
-    `raise_event` encodes twice, and 1.7 and 2.x differ in what they decode; so text is decoded here.
+    `raise_event` encodes twice, and versions 1.7 and 2.x decode differently, so text is decoded here.
 
     Raises:
-        ValueError: it is no JSON object.
+        ValueError: not a JSON object.
     """
     decoded = json.loads(value) if isinstance(value, str) else value
     if not isinstance(decoded, dict):
@@ -47,21 +47,21 @@ def as_object(value: Any) -> dict[str, Any]:
 
 
 def input_of(context: df.DurableOrchestrationContext) -> dict[str, Any]:
-    """An orchestration's input without its place in a trace."""
+    """Return an orchestration's input without its trace context."""
     return split(context.get_input())[0]
 
 
 def traced(context: df.DurableOrchestrationContext, payload: dict[str, Any]) -> dict[str, Any]:
-    """An activity's input with the place of the orchestration that calls it."""
+    """Return an activity's input with the trace context of the calling orchestration."""
     link = as_object(context.get_input()).get(_TRACE)
     return payload if link is None else {**payload, _TRACE: link}
 
 
 def call_activity(context: df.DurableOrchestrationContext, name: str, payload: dict[str, Any]) -> Any:
-    """The task of an activity, to be yielded alone or in a `task_all`. It is called again when it was lost.
+    """Return an activity's task, to be yielded alone or in a `task_all`. A lost activity is retried.
 
-    Do not catch what it raises and continue: a sibling that is still retried would take other numbers in the
-    host than in the SDK.
+    Do not catch its errors and continue: the host and the SDK would then number the tasks of a sibling that
+    is still being retried differently.
     """
     return context.call_activity_with_retry(name, RETRY, traced(context, payload))
 
@@ -69,21 +69,21 @@ def call_activity(context: df.DurableOrchestrationContext, name: str, payload: d
 def traced_child(
     context: df.DurableOrchestrationContext, payload: dict[str, Any], child_id: str
 ) -> dict[str, Any]:
-    """A child's input with its own place below the orchestration that starts it."""
+    """Return a child's input with a trace context below the orchestration that starts it."""
     _, link = split(context.get_input())
     below = link and link_below(link.own, child_id, context.current_utc_datetime)
     return {**payload, _TRACE: below.model_dump(mode="json")} if below else payload
 
 
 def split(given: Any) -> tuple[dict[str, Any], TraceLink | None]:
-    """What an input means, and its place in a trace."""
+    """Return an input without its trace context, and that context."""
     meant = dict(as_object(given))
     link = meant.pop(_TRACE, None)
     return meant, None if link is None else TraceLink.from_payload(link)
 
 
 def close_trace(context: df.DurableOrchestrationContext, name: str, status: str) -> Generator[Any, Any, None]:
-    """Have the span of an orchestration recorded that is at its end; none that is in no trace."""
+    """Record the span of an orchestration that is about to end. Without a trace context, do nothing."""
     if _TRACE not in as_object(context.get_input()):
         return
     payload = {"name": name, "instance_id": context.instance_id, "status": status}
@@ -95,18 +95,18 @@ def close_trace(context: df.DurableOrchestrationContext, name: str, status: str)
 
 @asynccontextmanager
 async def at_work(name: str, link: TraceLink | None, **fields: str) -> AsyncIterator[None]:
-    """The span of an activity, and `fields` in all that is logged meanwhile.
+    """Record an activity's span, and add `fields` to all log lines written meanwhile.
 
     Args:
-        fields: of contracts.md, section 6: ids, no text.
+        fields: ids, no text; see docs/logs-and-traces.md.
     """
     await (await load_async("shared.wiring", "start_telemetry"))()
-    # Below its orchestration's span; without a link below what is at work here.
+    # Below the orchestration's span; without a link, below the current span of this process.
     parent = link.own if link else None
     with log_scope(**fields), tracing.span(name, {**fields}, parent=parent):
         yield
 
 
 def report_defect(step: str, run_id: str) -> None:
-    """Log what an activity raised, before it answers with an envelope that says no more than that."""
+    """Log the current exception of an activity, whose envelope contains no details."""
     get_logger().exception("activity.defect", step=step, run_id=run_id)

@@ -1,6 +1,6 @@
-"""Registers orchestrators and activities by name: each hands over to the function of that name.
+"""Registration of orchestrators and activities by name. Each delegates to the function of that name.
 
-The SDK takes a plain function that returns a generator for one.
+The SDK accepts a plain function that returns a generator as an orchestrator.
 """
 
 from collections.abc import Generator
@@ -13,7 +13,7 @@ from shared.platform.loading import load, load_async
 
 blueprint = df.Blueprint()
 
-ORCHESTRATORS = {  # and the modules that define them
+ORCHESTRATORS = {  # name -> module that defines it
     "answer_question": "orchestrations.run_agent",
     "run_sub_agent": "orchestrations.run_agent",
     "ingest_document": "orchestrations.ingest_document",

@@ -1,7 +1,7 @@
-"""Question -> streamed, cited answer: the durable driver of the script in `shared.answering.script`.
+"""Durable driver of the script in `shared.answering.script`, from a question to a streamed, cited answer.
 
-Only sequences: every effect is an activity, every sub-agent a child orchestration. A replay runs the script
-again over the results in the history, so neither the run's state nor any content is stored twice.
+Control flow only: every effect is an activity, every sub-agent a child orchestration. A replay runs the
+script again on the results in the history, so neither the run's state nor any content is stored twice.
 """
 
 from collections.abc import Generator
@@ -72,7 +72,7 @@ def _result_of(
 
 
 def _perform(context: df.DurableOrchestrationContext, run_id: str, step: Step) -> Tasks:
-    """Call the step's activity after its pause; return its output, or None if it is too late to begin."""
+    """Wait for the step's pause, call its activity and return the output; None if it would start too late."""
     due = context.current_utc_datetime + timedelta(seconds=step.delay_s)
     if step.before is not None and due >= step.before:
         return None
@@ -87,14 +87,14 @@ def _perform(context: df.DurableOrchestrationContext, run_id: str, step: Step) -
 
 
 def _await_answer(context: df.DurableOrchestrationContext, reply: Reply) -> Tasks:
-    # The event says only that there is an answer, which was stored before the event was raised. So an event
-    # that comes before the wait, twice, or from somebody else does no harm.
+    # The event only signals that an answer was stored. An early, duplicate or foreign event is harmless,
+    # because the answer itself is read from the store.
     answered = context.wait_for_external_event(event_name(reply.ask_step))
     too_late = context.create_timer(context.current_utc_datetime + timedelta(seconds=reply.timeout_s))
     winner = yield context.task_any([answered, too_late])
     if winner != answered:
         return AnswerTimedOut()
-    too_late.cancel()  # a run with an open timer would not end before it
+    too_late.cancel()  # an open timer would delay the run's completion
     return AnswerArrived()
 
 
@@ -121,7 +121,7 @@ def _end_of(end: ChildEnd) -> SubagentEnd:
     if end.status == "done":
         try:
             return SubagentEnd.from_payload(end.output)
-        except ValueError:  # not an end: what the child has stored counts all the same
+        except ValueError:  # invalid output; the child's stored findings are still used
             return SubagentEnd(child_id=end.instance_id, status="failed")
     return SubagentEnd(child_id=end.instance_id, status=end.status)
 
@@ -129,7 +129,11 @@ def _end_of(end: ChildEnd) -> SubagentEnd:
 def _status(
     agent: MainAgent, command: Command | None = None, statuses: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the custom status while a command is carried out. `statuses`: of sub-agents that have ended."""
+    """Return the custom status while a command is executed.
+
+    Args:
+        statuses: final statuses by child id; children without one are running.
+    """
     phase = {Reply: "await", Children: "delegate"}.get(type(command), agent.phase)
     status: dict[str, Any] = {
         "phase": phase,

@@ -1,4 +1,4 @@
-"""The only place that builds clients: settings in, services out. Built once per process, on first use."""
+"""Construction of all clients and services from settings. Built once per process, on first use."""
 
 import asyncio
 import threading
@@ -79,9 +79,9 @@ from shared.tools.registry import enabled_tools
 from shared.tools.web_search import BraveWebSearch, SearxngWebSearch, WebSearch, connect_web_search
 
 
-@dataclass(eq=False)  # not frozen: a Protocol with plain attributes asks for ones that can be set
+@dataclass(eq=False)  # not frozen: Protocols with plain attributes require settable ones
 class Services:
-    """All stores and clients, as one value. Only wiring fills it; packages take their own views of it."""
+    """All stores and clients of the process. Packages declare their own views of it."""
 
     settings: Settings
     content_index: SearchIndex
@@ -107,17 +107,17 @@ class Services:
     directory: GroupDirectory
     parser_services: ParserServices
     databases: Databases
-    web_search: WebSearch | None = None  # None = the web is not searched
-    web_pages: WebPages | None = None  # None in tests that read none
-    bot_inbox: ChannelInbox | None = None  # of these four: None = no channel is served, as in most tests
+    web_search: WebSearch | None = None  # None = web search is disabled
+    web_pages: WebPages | None = None  # None in tests without web pages
+    bot_inbox: ChannelInbox | None = None  # these four: None = no channel is configured, as in most tests
     bot_outbox: BotOutbox | None = None
     bot_files: ChannelFiles | None = None
     bot_turns: BotTurnStore | None = None
-    tool_clients: Mapping[str, ToolClient] = field(default_factory=dict)  # of enabled tools, by name
-    sharepoint: SharePointClient | None = None  # None, as the next: no library is synchronised
+    tool_clients: Mapping[str, ToolClient] = field(default_factory=dict)  # enabled tools by name
+    sharepoint: SharePointClient | None = None  # this and the next: None = no libraries are configured
     libraries: LibraryStore | None = None
-    other_models: Callable[[str], ChatModel] | None = None  # by the name of their deployment
-    own_tools: Mapping[str, Tool] = field(default_factory=dict)  # of an agent in a program, by name
+    other_models: Callable[[str], ChatModel] | None = None  # by deployment name
+    own_tools: Mapping[str, Tool] = field(default_factory=dict)  # tools of an agent in a program, by name
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
     is_prepared: bool = False
 
@@ -129,7 +129,7 @@ class Services:
         settings: Settings | None = None,
         own_tools: Mapping[str, Tool] | None = None,
     ) -> "Services":
-        """The same with other parts."""
+        """Return a copy with the given parts replaced."""
         return replace(
             self,
             chat_model=chat_model or self.chat_model,
@@ -139,11 +139,11 @@ class Services:
         )
 
     def chat_model_named(self, name: str) -> ChatModel:
-        """A model of the same endpoint; tests have one for all."""
+        """Return a model of the same endpoint by name. Tests use one model for all names."""
         return self.other_models(name) if self.other_models else self.chat_model
 
     async def prepare(self) -> None:
-        """Create the containers, tables, queues and indexes that are missing, and new index fields."""
+        """Create missing containers, tables, queues, indexes and index fields."""
         settings, dimensions = self.settings, self.settings.models.embedding_dimensions
         await self.blobs.ensure_containers(CONTAINERS)
         await self.documents.ensure_table()
@@ -159,22 +159,22 @@ class Services:
             await self.search_admin.ensure_index(index)
 
     async def ensure_prepared(self) -> None:
-        """Prepare on the first call. Two at once do no harm."""
+        """Prepare the stores on the first call. Concurrent first calls are harmless."""
         if not self.is_prepared:
             await self.prepare()
             self.is_prepared = True
 
     async def close(self) -> None:
-        """End every connection: for programs and tests, whose event loop ends before the process."""
+        """Close all connections, for programs and tests whose event loop ends before the process."""
         for close in self.closers:
             await close()
 
 
 class Connections:
-    """One client per service, whatever the number of adapters."""
+    """One client per service, shared by all adapters."""
 
     def __init__(self, settings: Settings) -> None:
-        # Imported when used: a worker that starts does not wait for it.
+        # Imported on first use, to keep the worker's start fast.
 
         self._settings = settings
         self.credentials = Credentials(settings)
@@ -195,13 +195,13 @@ class Connections:
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
     def search_index(self, name: str) -> Connection[SearchClient]:
-        """The connection to one index."""
+        """Return the connection to one index."""
         if name not in self._indexes:
             self._indexes[name] = connect_index(self._settings, self.credentials, name)
         return self._indexes[name]
 
     async def close(self) -> None:
-        """End whatever was opened. The identity last: the others may still ask it for a token."""
+        """Close all open connections, the credentials last: other clients may still request tokens."""
         connections: tuple[Closable, ...] = (
             *(self.blobs, self.queues, self.tables, self.model, self.search_admin),
             *(self.document_intelligence, self.docling, self.web_search, self.web_pages),
@@ -217,7 +217,7 @@ _KEY_FIELDS = {"content": "block_id", "documents": "doc_id", "memory": "memory_i
 
 
 def _opener(to: Connections, settings: Settings, which: str) -> OpensIndex:
-    """Opens indexes that hold "content", "documents" or "memory" by their own names."""
+    """Return a function that opens an index with the schema of "content", "documents" or "memory" by name."""
 
     def opens(physical: str, absent_ok: bool = False) -> AzureSearchIndex:
         return AzureSearchIndex(
@@ -233,7 +233,7 @@ def _opener(to: Connections, settings: Settings, which: str) -> OpensIndex:
 
 @dataclass
 class _Telemetry:
-    """Whether this process has tried to send traces; it does so once."""
+    """State of the trace export, which each process tries to start once."""
 
     is_tried: bool = False
     starting: threading.Lock = field(default_factory=threading.Lock)
@@ -244,14 +244,14 @@ _TELEMETRY = _Telemetry()
 
 @cache
 def get_services() -> Services:
-    """The process's services."""
+    """Return the process's services."""
     return build_services(get_settings())
 
 
 async def ready_services() -> Services:
     """Return the process's services; the first call creates missing containers, tables and indexes.
 
-    Otherwise a question that comes before the first document would find no index and fail.
+    Without this, a question asked before the first upload would fail because no index exists.
     """
     services = get_services()
     await services.ensure_prepared()
@@ -259,10 +259,10 @@ async def ready_services() -> Services:
 
 
 async def start_telemetry() -> None:
-    """Send traces and metrics where the settings say; where they say nothing, nothing is even imported.
+    """Start the export of traces and metrics if the settings enable it. Otherwise, nothing is imported.
 
-    Called before each request and activity: only the first call of a process does anything. Never raises:
-    settings that cannot be read raise where they are needed.
+    Called before each request and activity; only a process's first call has an effect. Never raises: invalid
+    settings raise where they are used.
     """
     if not _TELEMETRY.is_tried:
         with suppress(ConfigurationError):
@@ -279,10 +279,10 @@ def _start_export() -> None:
 
 
 def build_services(settings: Settings) -> Services:
-    """Make every adapter. Nothing is connected, and no SDK imported, before an adapter's first call.
+    """Create all adapters. No connection is opened and no SDK imported before an adapter's first call.
 
-    The async clients behind them belong to the event loop of that call. A program that ends the loop before
-    the process (a test, `asyncio.run`) calls `await services.close()` first.
+    The async clients belong to the event loop of that first call. A program whose loop ends before the
+    process (a test, `asyncio.run`) must call `await services.close()` first.
     """
     to = Connections(settings)
     models = settings.models
@@ -339,7 +339,7 @@ def _add_sharepoint(services: Services, to: Connections) -> None:
 
 
 def _indexes(to: Connections, settings: Settings) -> tuple[SearchIndex, SearchIndex, SearchIndex]:
-    """Those of blocks, documents and memories."""
+    """Return the indexes of blocks, documents and memories."""
     targets = WriteTargets(to.search_admin, timeout_s=settings.search.timeout_s)
 
     def index(name: str, which: str) -> MirroredIndex:
@@ -393,7 +393,7 @@ def _databases(to: Connections, settings: Settings) -> Databases:
 
 def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> DeployedModel:
     endpoint = model_endpoint(settings)
-    memory = FeatureMemory(settings.models.known_features)  # one per model: models of one endpoint differ
+    memory = FeatureMemory(settings.models.known_features)  # one per model: they differ within an endpoint
     chat_model = OpenAIChatModel(
         to.model,
         model,
@@ -403,7 +403,7 @@ def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -
         efforts=settings.models.efforts,
         room_tokens=settings.models.reasoning_room_tokens,
     )
-    # Spans only where they are sent somewhere.
+    # Record spans only if they are exported.
     return (
         TracedChatModel(chat_model, model, provider_of(endpoint)) if settings.telemetry.is_on else chat_model
     )
@@ -432,7 +432,11 @@ def _parser_services(to: Connections, settings: Settings) -> ParserServices:
 async def opened_index_migration(
     settings: Settings, which: str, on_page: OnPage
 ) -> AsyncIterator[IndexMigration]:
-    """Moves "content", "documents" or "memory" to a new index; `on_page` is called after each page."""
+    """Yield a migration of "content", "documents" or "memory" to a new index.
+
+    Args:
+        on_page: called after each copied page.
+    """
     dimensions = settings.models.embedding_dimensions
     definitions = {
         "content": content_index(settings.search.content_index, dimensions),
