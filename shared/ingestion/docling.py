@@ -1,6 +1,6 @@
-"""docling, as docling-serve's HTTP API: a file goes there, a task is asked for, the document comes back.
+"""Client for docling-serve: upload a file, poll the conversion task, and download the document.
 
-docling itself is gigabytes of libraries and models; it runs as a separate service.
+docling needs gigabytes of libraries and models, so it runs as a separate service.
 
 Source: docling-serve 1.x, `/v1/convert/file/async`, `/v1/status/poll/{task_id}`, `/v1/result/{task_id}`.
 """
@@ -41,13 +41,13 @@ _BULLETS = ("", "-", "*", "•", "·", "◦", "▪", "‣", "–", "—")
 
 
 class Reference(Wire):
-    """ "#/texts/3"."""
+    """A JSON pointer such as "#/texts/3"."""
 
     ref: str = Field(alias="$ref")
 
 
 class BoundingBox(Wire):
-    """In the page's unit; `coord_origin` says where y begins."""
+    """A box in the page's unit; `coord_origin` defines the direction of y."""
 
     left: float = Field(alias="l")
     top: float = Field(alias="t")
@@ -57,14 +57,14 @@ class BoundingBox(Wire):
 
 
 class Provenance(Wire):
-    """Where an item stands."""
+    """The position of an item."""
 
     page_no: int
     bbox: BoundingBox | None = None
 
 
 class TableCell(Wire):
-    """A cell; places count from 0, the ends are excluded."""
+    """A table cell. Indexes start at 0; ends are exclusive."""
 
     row: int = Field(alias="start_row_offset_idx")
     row_end: int = Field(alias="end_row_offset_idx")
@@ -74,7 +74,7 @@ class TableCell(Wire):
 
 
 class TableData(Wire):
-    """What is in a table."""
+    """The content of a table."""
 
     num_rows: int = 0
     num_cols: int = 0
@@ -82,7 +82,7 @@ class TableData(Wire):
 
 
 class Item(Wire):
-    """A text, table, picture or group: fields that it does not have stay at the default."""
+    """A text, table, picture or group. Missing fields have their defaults."""
 
     label: str = ""
     content_layer: str = "body"
@@ -100,14 +100,14 @@ class Item(Wire):
 
 
 class DocumentPage(Wire):
-    """A page that was read; its size in its own unit."""
+    """A page that was read, with its size in the page's unit."""
 
     width: float = Field(default=0, validation_alias=AliasPath("size", "width"))
     height: float = Field(default=0, validation_alias=AliasPath("size", "height"))
 
 
 class DoclingDocument(Wire):
-    """The document."""
+    """A document as docling returns it."""
 
     body: Item
     texts: tuple[Item, ...] = ()
@@ -118,23 +118,23 @@ class DoclingDocument(Wire):
 
 
 def layout_of(document: DoclingDocument, service: str) -> Layout:
-    """The pieces in reading order, without running headers and footers.
+    """Return the pieces in reading order, without running headers and footers.
 
     Raises:
-        ValueError: a table of impossible size.
+        ValueError: invalid table size.
     """
     return Layout(pieces=tuple(_Walk(document).pieces()), page_count=len(document.pages), service=service)
 
 
 @dataclass
 class _Walk:
-    """One way through the tree; each item is met once, whatever the references say."""
+    """Traversal of the document tree. Each item is visited once, even if references repeat or form cycles."""
 
     document: DoclingDocument
     _seen: set[str] = field(default_factory=set)
 
     def pieces(self) -> Iterator[LayoutPiece]:
-        # A stack and no recursion: how deep the tree is, is up to the answer.
+        # Use a stack instead of recursion, since the response determines the depth.
         open_references = list(reversed(self.document.body.children))
         while open_references:
             reference = open_references.pop().ref
@@ -143,10 +143,10 @@ class _Walk:
                 continue
             open_references += reversed(item.children)
             if reference.startswith("#/pictures/"):
-                # Its caption and the words in it are children: they follow as texts.
+                # Its caption and words are children, which also follow as texts.
                 yield self._figure(item)
             elif reference.startswith("#/tables/"):
-                # The texts below a table are its caption and those of its cells, which it holds itself.
+                # A table's children are its caption and cell texts. The table already includes its cells.
                 captions = {caption.ref for caption in item.captions}
                 self._seen |= {child.ref for child in item.children} - captions
                 yield _table(item)
@@ -211,7 +211,10 @@ def _text(item: Item) -> Iterator[LayoutPiece]:
     if item.label == "title":
         kind, level = "heading", 1
     elif item.label == "section_header":
-        kind, level = "heading", min(item.level + 1, 6)  # as in docling's own Markdown: the title is above
+        kind, level = (
+            "heading",
+            min(item.level + 1, 6),
+        )  # as in docling's Markdown, where level 1 is the title
     elif item.label == "list_item":
         kind, text = "list_item", f"{'-' if item.marker.strip() in _BULLETS else item.marker.strip()} {text}"
     elif item.label == "code":
@@ -223,7 +226,7 @@ def _text(item: Item) -> Iterator[LayoutPiece]:
 
 _CONNECT_TIMEOUT_S = 5
 _POLL_S = 1.0  # unmeasured; a page takes docling about a second
-_TASK_ID = re.compile(r"\A[0-9A-Za-z_-]{1,100}\Z")  # it becomes a part of an address
+_TASK_ID = re.compile(r"\A[0-9A-Za-z_-]{1,100}\Z")  # becomes part of a URL
 _UNFINISHED = ("pending", "started")
 _SUCCESSES = ("success", "partial_success")
 _OPTIONS = {"to_formats": "json", "image_export_mode": "placeholder", "target_type": "inbody"}
@@ -263,7 +266,7 @@ def connect_docling(settings: Settings) -> Connection[ClientSession]:
 
 
 class Docling(LayoutReader):
-    """One docling-serve."""
+    """Layout reader backed by docling-serve."""
 
     name = SERVICE.name
     suffixes = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"})
@@ -272,7 +275,7 @@ class Docling(LayoutReader):
         self._connection = connection
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
-        """The file by docling's standard pipeline, with its own text recognition."""
+        """Read the file with docling's standard pipeline, including its text recognition."""
         with call_span(SERVICE, "read layout"):
             converted = await self._converted(source, filename, limits)
         if converted.status not in _SUCCESSES or converted.document is None:
@@ -298,10 +301,10 @@ class Docling(LayoutReader):
 
 
 async def _submit(session: ClientSession, source: Path, filename: str, deadline: Deadline) -> _Task:
-    # Opened for each try: one that failed has read some of it. aiohttp reads it piece by piece.
+    # Reopen the file for each attempt, since a failed one may have read part of it. aiohttp streams it.
     with await asyncio.to_thread(source.open, "rb") as body:
         form = FormData(_OPTIONS)
-        # The suffix tells docling the format; the rest of the name stays here.
+        # docling needs the suffix for the format; the rest of the name is kept private.
         form.add_field("files", body, filename=f"document{PurePosixPath(filename).suffix.lower()}")
         task = await _answer(
             lambda: session.post("v1/convert/file/async", data=form, allow_redirects=False), _Task, deadline

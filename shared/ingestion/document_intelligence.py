@@ -1,7 +1,7 @@
-"""Azure Document Intelligence, by its SDK: the layout of a file, or the words of some of its pages.
+"""Client for Azure Document Intelligence, based on its SDK: the layout of a file, or the text of some pages.
 
-The SDK sends the file; asking for the result is ours. Its poller gives up at the first 429, takes answers of
-any size, and follows whatever address the service names, with the key in a header.
+The SDK sends the file; polling is our own. The SDK's poller fails at the first 429, accepts responses of any
+size, and follows any URL that the service returns, with the key in a header.
 """
 
 import asyncio
@@ -54,21 +54,21 @@ _DEFAULT_LEVEL = 2
 
 
 class Span(Wire):
-    """A stretch of the whole text, in characters."""
+    """A range of the full text, in characters."""
 
     offset: int
     length: int
 
 
 class BoundingRegion(Wire):
-    """A polygon on a page, x and y in turns, in the page's unit; empty = the whole page."""
+    """A polygon on a page, with alternating x and y in the page's unit; empty = the whole page."""
 
     page_number: int = Field(alias="pageNumber")
     polygon: tuple[float, ...] = ()
 
 
 class Placed(Wire):
-    """What has a place."""
+    """Base of items with a position."""
 
     spans: tuple[Span, ...] = ()
     regions: tuple[BoundingRegion, ...] = Field(default=(), alias="boundingRegions")
@@ -83,14 +83,14 @@ class Placed(Wire):
 
 
 class Paragraph(Placed):
-    """A paragraph and what it is for."""
+    """A paragraph and its role."""
 
     content: str
     role: str | None = None
 
 
 class TableCell(Placed):
-    """A cell."""
+    """A table cell."""
 
     row: int = Field(alias="rowIndex")
     column: int = Field(alias="columnIndex")
@@ -115,7 +115,7 @@ class FoundFigure(Placed):
 
 
 class Section(Wire):
-    """A part of the document; its elements are paragraphs, tables, figures and sections."""
+    """A section of the document. Its elements are paragraphs, tables, figures and sections."""
 
     elements: tuple[str, ...] = ()
 
@@ -136,7 +136,7 @@ class Page(Wire):
 
 
 class AnalyzeResult(Wire):
-    """All that was found."""
+    """The complete result."""
 
     pages: tuple[Page, ...]
     paragraphs: tuple[Paragraph, ...] = ()
@@ -146,7 +146,7 @@ class AnalyzeResult(Wire):
 
 
 def page_texts(result: AnalyzeResult) -> dict[int, str]:
-    """The words of each page that was read; of the read model."""
+    """Return the text of each page from a result of the read model."""
     by_page: dict[int, list[str]] = {page.page_number: [] for page in result.pages}
     for paragraph in result.paragraphs:
         if paragraph.page_number in by_page:
@@ -158,10 +158,10 @@ def page_texts(result: AnalyzeResult) -> dict[int, str]:
 
 
 def layout_of(result: AnalyzeResult, service: str) -> Layout:
-    """The pieces in reading order, without running headers, footers and page numbers.
+    """Return the pieces in reading order, without running headers, footers and page numbers.
 
     Raises:
-        ValueError: a table of impossible size.
+        ValueError: invalid table size.
     """
     levels = _heading_levels(result.sections)
     spans = (span for table in result.tables for cell in table.cells for span in cell.spans)
@@ -181,7 +181,7 @@ def layout_of(result: AnalyzeResult, service: str) -> Layout:
 
 
 def _heading_levels(sections: Sequence[Section]) -> dict[int, int]:
-    """The level of a paragraph that heads a section: how deep that lies; the first is the document."""
+    """Map section headings to their section's depth. The document itself has depth 1."""
     levels: dict[int, int] = {}
     seen: set[int] = set()
     open_sections = [(0, 1)]
@@ -238,7 +238,7 @@ def _figure_piece(
     )
     area, page = None, pages.get(figure.page_number or 0)
     if page is not None:
-        # Without a polygon the figure is the whole page.
+        # Without a polygon, the figure is the whole page.
         polygon = figure.regions[0].polygon or (0, 0, page.width, page.height)
         xs, ys = polygon[0::2], polygon[1::2]
         area = page_area((min(xs), min(ys), max(xs), max(ys)), page.width, page.height)
@@ -252,7 +252,7 @@ def _figure_piece(
 
 
 def _text(content: str) -> str:
-    """Folded, line by line; selection marks as signs."""
+    """Collapse white space within lines and replace selection marks by symbols."""
     for word, sign in _MARKS:
         content = content.replace(word, sign)
     lines = (folded(line) for line in content.splitlines())
@@ -263,7 +263,7 @@ API_VERSION = "2024-11-30"
 LAYOUT_MODEL = "prebuilt-layout"
 READ_MODEL = "prebuilt-read"
 _CONNECT_TIMEOUT_S = 5
-_POLL_S = 1.0  # when the service names no pause; the documentation advises 1 to 2 s
+_POLL_S = 1.0  # default if the service names no delay; its documentation advises 1 to 2 s
 _RESULT_ID = re.compile(r"/analyzeResults/([0-9A-Za-z-]{1,100})(?:\?|\Z)")
 _CODE = re.compile(r"\A[A-Za-z0-9]{1,60}\Z")
 _SERVICE_FAULTS = ("InternalServerError", "ServiceUnavailable", "Timeout")
@@ -275,7 +275,7 @@ class _Error(Wire):
 
 
 class _Operation(Wire):
-    """Where an analysis stands: notStarted, running, succeeded, failed, canceled."""
+    """The status of an analysis: notStarted, running, succeeded, failed or canceled."""
 
     status: str
     error: _Error | None = None
@@ -302,8 +302,8 @@ def connect_document_intelligence(
             api_version=API_VERSION,
             connection_timeout=_CONNECT_TIMEOUT_S,
             read_timeout=settings.ingestion.parser_service_timeout_s,
-            retry_total=0,  # the tries are ours: the SDK's add up beyond the limit of a call
-            permit_redirects=False,  # the key would go along
+            retry_total=0,  # retries are ours; the SDK's would exceed a call's time limit
+            permit_redirects=False,  # a redirect would forward the key
         )
         return client
 
@@ -311,7 +311,7 @@ def connect_document_intelligence(
 
 
 class DocumentIntelligence(LayoutReader, PageReader):
-    """One resource."""
+    """Layout and page reader backed by one Document Intelligence resource."""
 
     name = SERVICE.name
     suffixes = frozenset({".pdf", ".png", ".jpg", ".jpeg", ".tif", ".tiff"})
@@ -320,7 +320,7 @@ class DocumentIntelligence(LayoutReader, PageReader):
         self._connection = connection
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
-        """The file by the layout model."""
+        """Read the file with the layout model."""
         with call_span(SERVICE, "read layout"):
             result = await self._analyze(LAYOUT_MODEL, source, limits)
         try:
@@ -329,7 +329,7 @@ class DocumentIntelligence(LayoutReader, PageReader):
             raise not_understood(SERVICE) from None
 
     async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
-        """The words of these pages by the read model; only they are paid for."""
+        """Read these pages with the read model. Only they are billed."""
         with call_span(SERVICE, "read pages"):
             result = await self._analyze(READ_MODEL, source, limits, ",".join(page_ranges(pages)))
         return PageTexts(texts=page_texts(result))
@@ -355,13 +355,13 @@ class DocumentIntelligence(LayoutReader, PageReader):
 async def _submit(
     client: "DocumentIntelligenceClient", model: str, source: Path, pages: str | None, deadline: Deadline
 ) -> tuple[str, float]:
-    """Where the result will be, and the seconds to wait before the first look."""
+    """Start the analysis. Returns the path of the result, and the seconds until the first poll."""
     headers: dict[str, str] = {}
 
     def keep_headers(response: Any) -> None:
         headers.update({name.lower(): value for name, value in response.http_response.headers.items()})
 
-    # Opened for each try: one that failed has read some of it. The transport reads it piece by piece.
+    # Reopen the file for each attempt, since a failed one may have read part of it. It is streamed.
     with azure_errors(SERVICE, _read_status), await asyncio.to_thread(source.open, "rb") as body:
         async with asyncio.timeout_at(deadline.at):
             await client.begin_analyze_document(
@@ -376,7 +376,7 @@ async def _submit(
 async def _poll(
     client: "DocumentIntelligenceClient", result_path: str, deadline: Deadline
 ) -> AnalyzeResult | float:
-    """The result, or the seconds to wait until the next look."""
+    """Return the result, or the seconds until the next poll."""
     request = HttpRequest("GET", result_path, params={"api-version": API_VERSION})
     with azure_errors(SERVICE, _read_status):
         async with (
@@ -396,7 +396,7 @@ async def _poll(
         return _wait_s(headers)
     if operation.status != "succeeded":
         code = (operation.error.inner_code or operation.error.code) if operation.error else ""
-        # Only a word is passed on: no text of the document.
+        # Pass on only an error code, never text of the document.
         if not _CODE.match(code) or code in _SERVICE_FAULTS:
             raise failed(SERVICE, 500)
         raise cannot_read(SERVICE, code)

@@ -1,8 +1,8 @@
-"""Restricts this process, and all that it starts, to some folders, and to itself. Linux 5.13 and later.
+"""Landlock restriction of this process and its children to certain folders. Linux 5.13 and later.
 
 Landlock needs no privileges and cannot be removed. A restricted process can't read the memory or environment
-of a process outside, not even as root, because `/proc` asks the same hook as ptrace(2). From Linux 6.12 on it
-can't send signals there either.
+of outside processes, even as root, because `/proc` uses the same check as ptrace(2). From Linux 6.12 on, it
+can't send signals to them either.
 Source: landlock(7); linux/landlock.h; security/landlock/task.c.
 """
 
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # system calls, the same on every architecture
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # system call numbers, equal on all architectures
 _ASK_VERSION = 1
 _PATH_BENEATH = 1
 _NO_NEW_PRIVILEGES = 38  # prctl(2)
@@ -28,7 +28,7 @@ _FIRST_WITH_SCOPES = 6
 
 
 def landlock_version() -> int:
-    """Return the kernel's Landlock ABI version; 0 where it has none or it is disabled."""
+    """Return the kernel's Landlock ABI version; 0 if it is missing or disabled."""
     if sys.platform != "linux":
         return 0
     version: int = _libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))
@@ -36,9 +36,9 @@ def landlock_version() -> int:
 
 
 def restrict_files(readable: Iterable[str], listable: Iterable[str], writable: Iterable[str]) -> bool:
-    """Allow files below these paths only, from now on; for folders in `listable` only their names.
+    """Restrict file access to these paths. Folders in `listable` can only be listed.
 
-    Paths that don't exist are ignored. Returns whether the kernel agreed.
+    Missing paths are ignored. Returns whether the kernel applied the restriction.
     """
     version = landlock_version()
     if not version:

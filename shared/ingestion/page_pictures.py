@@ -1,7 +1,7 @@
-"""Pictures of pages, drawn by a separate worker process when somebody looks at them for the first time.
+"""Pictures of PDF pages, rendered on first view by a separate worker process.
 
-Only PDFs have any. A page that waits for a worker waits for no ingestion, and not for long; its file is
-fetched when its turn has come.
+Other formats have no pictures. Pages don't queue behind ingestions and time out soon. The file is downloaded
+only once a worker is free.
 """
 
 import asyncio
@@ -27,19 +27,19 @@ from shared.platform.errors import BadDocumentError, ConflictError, DependencyEr
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
 
-RENDER_TIMEOUT_S = 20.0  # a page takes tenths of a second; a map of a million lines is given up
-FAILURE_KEPT = timedelta(hours=1)  # a version can hold the worker for two pages' time in an hour
-_MAX_FAILED_PAGES = 2  # of one version; a file made to be slow is slow on every page
+RENDER_TIMEOUT_S = 20.0  # a page takes tenths of a second; a map of a million lines times out
+FAILURE_KEPT = timedelta(hours=1)  # so a version can block the worker for two timeouts per hour
+_MAX_FAILED_PAGES = 2  # per version; a maliciously slow file is slow on every page
 _MAX_WAITING = 8
-_OWN_PLACES = 2  # a reader looks at one page and the next
+_OWN_PLACES = 2  # per reader: the current page and the next
 _WIDTHS_PX = (320, 640, 960)
-_WEBP_QUALITY = 80  # small print stays readable (unmeasured)
+_WEBP_QUALITY = 80  # keeps small print readable (unmeasured)
 _places = BoundedSemaphore(_MAX_WAITING)
 _own_places = PersonalPlaces(_OWN_PLACES, max_waiting=_MAX_WAITING - _OWN_PLACES)
 
 
 class PageFailure(Model):
-    """Why a page could not be drawn, and when that was tried."""
+    """The reason and time of a failed rendering."""
 
     detail: str
     hints: tuple[str, ...]
@@ -47,12 +47,12 @@ class PageFailure(Model):
 
 
 def has_pictures(filename: str) -> bool:
-    """Whether pages of such a file can be drawn."""
+    """Return whether pages of this file type can be rendered."""
     return PurePosixPath(filename).suffix.lower() == ".pdf"
 
 
 def picture_name(state: DocumentState, page_number: int, width_px: int = 0) -> str:
-    """The picture's name in the work container; with a width, that of the smaller WebP."""
+    """Return the picture's blob name in the work container; with a width, that of the smaller WebP."""
     return _name(state, f"page-{page_number}-{width_px}.webp" if width_px else f"page-{page_number}.png")
 
 
@@ -61,22 +61,22 @@ def _name(state: DocumentState, name: str) -> str:
 
 
 async def known_sheet(state: DocumentState, page_number: int, blobs: BlobStore) -> PageSheet | None:
-    """The page's words and the size of its picture; None until it was drawn."""
+    """Return the page's words and picture size; None if it hasn't been rendered."""
     return await find_model(blobs, WORK, _name(state, f"page-{page_number}.json"), PageSheet)
 
 
 async def page_sheet(
     state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> PageSheet:
-    """The page's words and the size of its picture; both are made if they are not there.
+    """Return the page's words and picture size, rendering the page if necessary.
 
     Raises:
-        NotFoundError: the file has no such page, or it is gone.
-        BadDocumentError: the page cannot be drawn within its limits.
+        NotFoundError: the page is missing, or the file no longer exists.
+        BadDocumentError: the page cannot be rendered within its limits.
         ConflictError: the document is being replaced.
-        DependencyError: too many pages are being drawn.
-        TooManyRequestsError: too many pages of the user's wait to be drawn.
-        DailyLimitError: too many were drawn for the user today.
+        DependencyError: too many pages are being rendered.
+        TooManyRequestsError: too many of the user's pages are waiting.
+        DailyLimitError: the user's daily limit is reached.
     """
     known = await known_sheet(state, page_number, services.blobs)
     return known or await _rendered(state, page_number, user, services)
@@ -85,7 +85,7 @@ async def page_sheet(
 async def page_picture(
     state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> BlobProperties:
-    """The page's picture in the work container. Errors as `page_sheet`."""
+    """Return the page's picture in the work container. Raises the same errors as `page_sheet`."""
     name = picture_name(state, page_number)
     found = await services.blobs.properties(WORK, name)
     if found is None:
@@ -99,9 +99,9 @@ async def page_picture(
 async def narrow_picture(
     state: DocumentState, page_number: int, width_px: int, services: IngestionServices
 ) -> BlobProperties | None:
-    """A smaller WebP of a page that was drawn, for phones; None where the whole picture is wanted.
+    """Return a smaller WebP of a rendered page, for phones; None if the full picture is needed.
 
-    Of three widths, the smallest that is not smaller than `width_px`.
+    The width is the smallest of three that is at least `width_px`.
     """
     width = next((one for one in _WIDTHS_PX if 0 < width_px <= one), None)
     if width is None:
@@ -129,7 +129,7 @@ async def _rendered(
 ) -> PageSheet:
     await _refuse_failed(state, page_number, services.blobs)
     async with _own_places.take(user.user_id):
-        # An earlier request may have drawn the page meanwhile, or may have failed to.
+        # An earlier request may have rendered the page meanwhile, or failed.
         known = await known_sheet(state, page_number, services.blobs)
         if known is not None:
             return known
@@ -138,9 +138,9 @@ async def _rendered(
 
 
 async def _refuse_failed(state: DocumentState, page_number: int, blobs: BlobStore) -> None:
-    """Raise BadDocumentError if the page, or too many pages of its version, failed lately.
+    """Raise BadDocumentError if the page, or too many pages of its version, failed recently.
 
-    Failures expire, because the machine may have been at fault.
+    Failures expire, because the machine may have caused them.
     """
     failed = 0
     async for stored in blobs.list_blobs(WORK, _name(state, "failure-")):
@@ -173,12 +173,13 @@ async def _render(
         raise
     finally:
         _places.release()
-    # The picture first, so that a sheet always has one.
+    # Write the picture first, so that a sheet always has one.
     await blobs.write(WORK, picture_name(state, page_number), picture)
     await write_model(blobs, WORK, _name(state, f"page-{page_number}.json"), sheet)
     current = await services.documents.get(state.doc_id)
     if current is None or current.version_key != state.version_key:
-        # It went while the page was drawn. Only the page: an ingestion may be making this version again.
+        # The document was deleted during rendering. Delete only this page, as an ingestion may be
+        # recreating this version.
         await blobs.delete_prefix(WORK, _name(state, f"page-{page_number}."))
         await blobs.delete_prefix(WORK, _name(state, f"page-{page_number}-"))
     return sheet
@@ -190,7 +191,7 @@ async def _drawn(
     with TemporaryDirectory(prefix="groundwork-") as folder:
         source = Path(folder) / "document.pdf"
         downloaded = await blobs.download(DOCUMENTS, state.blob_name, source)
-        # The version in the index is the one to show: another version may have other readers.
+        # Show only the indexed version, because another may have different readers.
         if downloaded.etag != state.blob_etag:
             raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")
         job = RenderJob(

@@ -1,12 +1,12 @@
-"""Parsing in worker processes, so that a bad file can neither hang nor kill the host.
+"""Parsing in worker processes, so that a bad file can neither hang nor crash the host.
 
-A worker is a fresh interpreter, never a fork: the host has threads. It is reused, ended after a timeout, and
-replaced after a crash. The pool's own threads talk to the workers, so that any event loop can wait for them.
-A caller that waits for a worker blocks no thread, and gives up early: the host ends a function after ten
-minutes.
+A worker is a fresh interpreter, not a fork, because the host has threads. It is reused, killed after a
+timeout, and replaced after a crash. The pool's own threads communicate with the workers, so any event loop
+can wait for them. Waiting for a worker blocks no thread and times out early, since the host ends a function
+after ten minutes.
 
-An instance's memory is shared out here: what the host and the app need, and a limit for each worker. The sum
-never exceeds what the instance has.
+This module also divides an instance's memory between the host, the app and a limit for each worker. The sum
+never exceeds the instance's memory.
 """
 
 import asyncio
@@ -31,25 +31,25 @@ from shared.platform.errors import BadDocumentError, DependencyError
 from shared.platform.process_memory import hide_memory
 from shared.platform.telemetry import get_logger
 
-_APP_MB = 768  # the host (300 MB), its Python worker (250 MB), uploads that it holds whole (4 MB each)
-_TEXT_MB = 144  # texts of up to 32 KB: 90 MB with a tokenizer
-_PAGE_MB = 224  # a page in colour, scanned at 600 dpi without loss: 175 MB
-_QUERY_MB = 144  # 55 MB, and what SQLite may take (sql_worker.py)
-_FILE_WORKERS = 2  # parsing is bound by the processor
-_SENT_FILES = 3  # which a parser service reads; they use no worker, but a copy on the disk
+_APP_MB = 768  # the host (300 MB), its Python worker (250 MB), buffered uploads (4 MB each)
+_TEXT_MB = 144  # texts of up to 32 KB take 90 MB with a tokenizer
+_PAGE_MB = 224  # a lossless colour scan at 600 dpi takes 175 MB
+_QUERY_MB = 144  # 55 MB plus SQLite's limit (sql_worker.py)
+_FILE_WORKERS = 2  # parsing is CPU-bound
+_SENT_FILES = 3  # read by a parser service: no worker, but a copy on disk each
 COPIES = _FILE_WORKERS + _SENT_FILES + 1
 """Documents of up to MAX_DOCUMENT_BYTES that may lie on the disk at once; the last for pictures of pages."""
-PATIENCE_S = 45.0  # with the parser's own limits below the ten minutes that a function may take
-_START_TIMEOUT_S = 60.0  # it takes 1 s; on a machine with many busy processes ten times as long
-_POLL_S = 0.05  # between two looks for a free worker
-_FILE_NICENESS = 5  # a third of the processor where the app, which answers questions, wants it too
-_JOBS_PER_WORKER = 200  # then a fresh one: what a library leaks is given back
+PATIENCE_S = 45.0  # together with the parser's limits, below a function's ten minutes
+_START_TIMEOUT_S = 60.0  # takes 1 s, ten times as long on a busy machine
+_POLL_S = 0.05  # between checks for a free worker
+_FILE_NICENESS = 5  # a third of the CPU when the app is busy answering questions
+_JOBS_PER_WORKER = 200  # then the process is replaced, which frees leaked memory
 _START = (
     "import sys; sys.path[:] = {path!r}; "
     "from shared.ingestion.parser_worker import main; "
     "main({memory_bytes}, {niceness}, {folder!r}, {readable!r}, {modules!r})"
 )
-# Everything else may be a secret. The last two keep address space small, which is what is limited.
+# Other variables may be secrets. The last two reduce address space, which is limited.
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")
 _SMALL = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -61,11 +61,11 @@ Raises BadDocumentError: the file cannot be read, took too long, or crashed the 
 
 
 class ParserPool:
-    """Some workers, started when they are needed; each may take `memory_mb`.
+    """A fixed number of workers, started on demand, each limited to `memory_mb`.
 
-    They are shared out fairly, and one person's files take all but one at most. `niceness` is added to that
-    of the host's process: the higher, the lower the priority. `modules` are imported as a worker starts, so
-    that no job's time goes into it.
+    Workers are assigned fairly, and one user's files occupy at most all but one. `niceness` is added to that
+    of the host's process: higher values mean lower priority. `modules` are imported at the start of a worker,
+    so that the import doesn't count towards a job's timeout.
     """
 
     def __init__(
@@ -73,19 +73,19 @@ class ParserPool:
     ) -> None:
         self.memory_mb = memory_mb
         self._workers = [_Worker(memory_mb << 20, niceness, modules) for _ in range(workers)]
-        self._free = deque(self._workers)  # used from its end: the last one to work has started already
-        self._holders: dict[_Worker, str] = {}  # changed by threads too: never read and written in two steps
+        self._free = deque(self._workers)  # a stack: the most recently used worker is already running
+        self._holders: dict[_Worker, str] = {}  # shared with threads: use atomic operations only
         self._order = FairOrder(most_of_one=max(1, workers - 1))
-        # Not the event loop's threads: looking up a host's name takes one of those, and there are few.
+        # Not the event loop's few threads, which DNS lookups need.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parser")
 
     @property
     def started(self) -> int:
-        """Worker processes so far: many mean many crashes."""
+        """Number of worker processes started; a high number means many crashes."""
         return sum(worker.started for worker in self._workers)
 
     async def run(self, job: Job, timeout_s: float, patience_s: float = PATIENCE_S, whose: str = "") -> None:
-        """Perform one job of a person; the result lies in `job.target`.
+        """Run one job for the user `whose`; the result is written to `job.target`.
 
         Raises:
             BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
@@ -96,9 +96,9 @@ class ParserPool:
 
     @asynccontextmanager
     async def turn(self, whose: str, patience_s: float = PATIENCE_S) -> AsyncIterator[RunJob]:
-        """Reserve a worker for some jobs of a person.
+        """Reserve a worker for several jobs of the user `whose`.
 
-        Don't ask for a second one meanwhile: that could deadlock.
+        Don't reserve a second worker within the block, which could deadlock.
 
         Raises:
             NoPlaceFreeError: no worker became free within `patience_s`.
@@ -118,7 +118,7 @@ class ParserPool:
         finally:
             if exchange is None:
                 self._give_back(worker)
-            else:  # the caller may have been cancelled: the worker is free when it has replied
+            else:  # the caller may be cancelled; the worker is free after its reply
                 exchange.add_done_callback(lambda _: self._give_back(worker))
 
     async def _free_worker(self, whose: str, patience_s: float) -> "_Worker":
@@ -142,16 +142,16 @@ class ParserPool:
         self._free.append(worker)
 
     def close(self) -> None:
-        """End the processes of the workers that are free."""
+        """Terminate the idle workers."""
         for worker in list(self._free):
             worker.end()
 
 
 class _Worker:
-    """One process at a time."""
+    """A worker slot with at most one process."""
 
     def __init__(self, memory_bytes: int, niceness: int = 0, modules: tuple[str, ...] = ()) -> None:
-        self.started = 0  # processes so far
+        self.started = 0  # number of processes started
         self._memory_bytes = memory_bytes
         self._niceness = niceness
         self._modules = modules
@@ -159,7 +159,7 @@ class _Worker:
         self._jobs = 0
 
     def ask(self, job: Job, timeout_s: float) -> WorkerReply:
-        """Return the reply of the process; if it crashes or takes too long, a reply that says so.
+        """Run a job and return the reply. Crashes and timeouts become replies too.
 
         Raises:
             DependencyError: no process could be started.
@@ -168,7 +168,7 @@ class _Worker:
             self._restart(readable=_further_files(job))
         self._jobs += 1
         line, is_late = self._answer(job.model_dump_json() + "\n", timeout_s)
-        if line and is_late:  # it replied in time, but was killed all the same
+        if line and is_late:  # it replied in time but was killed afterwards
             self.end()
         if line:
             return WorkerReply.model_validate_json(line)
@@ -183,14 +183,14 @@ class _Worker:
         )
 
     def _answer(self, question: str, timeout_s: float) -> tuple[str, bool]:
-        """Return the next line of the process, "" if it died, and whether its time was over."""
+        """Return the process's next line, "" if it died, and whether the timeout expired."""
         process, line = cast("subprocess.Popen[str]", self._process), ""
         deadline = _Deadline(process)
         timer = threading.Timer(timeout_s, deadline.expire)
         timer.daemon = True
         timer.start()
         try:
-            with suppress(OSError):  # the process died: the pipe is broken
+            with suppress(OSError):  # broken pipe after a crash
                 cast("IO[str]", process.stdin).write(question)
                 cast("IO[str]", process.stdin).flush()
                 line = cast("IO[str]", process.stdout).readline()
@@ -200,9 +200,9 @@ class _Worker:
         return line, is_late
 
     def end(self) -> None:
-        """End the process, if there is one, and wait for it."""
+        """Kill the process, if any, and wait for it."""
         if self._process is not None:
-            with suppress(OSError), self._process as process:  # input that a dead process has not read
+            with suppress(OSError), self._process as process:  # unread input of a dead process
                 process.kill()
         self._process = None
 
@@ -210,7 +210,7 @@ class _Worker:
         self.end()
         hide_memory()
         _report_missing_landlock()
-        # The host's import path, as it is: in Azure packages lie in a folder that no variable names.
+        # Copy the host's import path: on Azure, no variable names the packages folder.
         start = _START.format(
             path=list(sys.path),
             memory_bytes=self._memory_bytes,
@@ -236,7 +236,7 @@ class _Worker:
 
 
 class _Deadline:
-    """The end of one job's time. It kills the process during that job and never during the next one."""
+    """The timeout of one job. It kills the process only during that job, never during the next one."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -245,14 +245,14 @@ class _Deadline:
         self._has_expired = False
 
     def expire(self) -> None:
-        """Kill the process if the job still runs."""
+        """Kill the process if the job is still running."""
         with self._lock:
             if self._is_running:
                 self._has_expired = True
                 self._process.kill()
 
     def withdraw(self) -> bool:
-        """Let the process live from now on. Returns whether it has been killed."""
+        """Cancel the deadline. Returns whether it already killed the process."""
         with self._lock:
             self._is_running = False
             return self._has_expired
@@ -266,7 +266,7 @@ def _report_missing_landlock() -> None:
 
 
 def _further_files(job: Job) -> tuple[str, ...]:
-    """Files outside the job's folder that it reads; the same for all jobs of a pool."""
+    """Return files outside the job's folder that it reads. They are the same for all jobs of a pool."""
     if not isinstance(job, ParseJob):
         return ()
     return tuple(str(path) for path in (job.tokenizer_path, job.languages) if path)
@@ -277,10 +277,10 @@ class Parsers:
     """The pools of one process.
 
     Attributes:
-        texts: for short texts, so that they don't wait for minutes of scanned pages.
-        pages: for pictures of pages and texts of web pages, which somebody waits for.
-        queries: for SQL over tables, of which a hostile query may take all of its time.
-        sent: files that a parser service reads take a turn here, then one of `files`. It starts no worker.
+        texts: for short texts, which would otherwise wait for minutes behind scanned pages.
+        pages: for page pictures and web pages, which users wait for.
+        queries: for SQL over tables, where a hostile query may use its full timeout.
+        sent: limits files sent to a parser service, which then use one of `files`. Starts no worker.
     """
 
     files: ParserPool
@@ -290,14 +290,14 @@ class Parsers:
     sent: ParserPool
 
     def close(self) -> None:
-        """End the processes of the workers that are free."""
+        """Terminate the idle workers."""
         for pool in (self.files, self.texts, self.pages, self.queries):
             pool.close()
 
 
 @cache
 def parsers(instance_memory_mb: int) -> Parsers:
-    """The process's pools; their workers together take what the host and the app leave of the memory."""
+    """Return the process's pools. Together, the workers use the memory left by the host and the app."""
     file_mb = (instance_memory_mb - _APP_MB - _TEXT_MB - _PAGE_MB - _QUERY_MB) // _FILE_WORKERS
     return Parsers(
         files=ParserPool(_FILE_WORKERS, file_mb, _FILE_NICENESS),

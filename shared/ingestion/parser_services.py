@@ -1,4 +1,4 @@
-"""Services that read documents instead of our parsers: for layout, and for text recognition."""
+"""Interfaces of services that replace the built-in parsers, for layout and for text recognition."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from shared.platform.errors import BadDocumentError
 from shared.platform.http_client import read_bounded
 from shared.platform.language_models.models import CallLimits
 
-MAX_ANSWER_BYTES = 100_000_000  # a dense page takes some 100 KB (unmeasured): about 1,000 pages
-_MAX_PLACES = 200_000  # of one table: what its size promises is made only up to here
+MAX_ANSWER_BYTES = 100_000_000  # about 1,000 dense pages of 100 KB (unmeasured)
+_MAX_PLACES = 200_000  # cells per table; guards against a huge declared size
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table; places count from 0, the ends are excluded."""
+    """A table cell. Indexes start at 0; ends are exclusive."""
 
     row: int
     row_end: int
@@ -28,10 +28,10 @@ class Cell:
 
 
 def filled_rows(row_count: int, column_count: int, cells: Iterable[Cell]) -> tuple[tuple[str, ...], ...]:
-    """The table's rows; a cell that spans several places stands in each.
+    """Return the table's rows. Spanning cells are repeated in every position that they cover.
 
     Raises:
-        ValueError: a table of impossible size.
+        ValueError: invalid table size.
     """
     if row_count < 0 or column_count < 0 or row_count * column_count > _MAX_PLACES:
         raise ValueError(f"a table of {row_count} by {column_count}")
@@ -44,7 +44,7 @@ def filled_rows(row_count: int, column_count: int, cells: Iterable[Cell]) -> tup
 
 
 def page_area(box: tuple[float, float, float, float], width: float, height: float) -> PageArea | None:
-    """What a box (left, top, right, bottom) covers of a page; None when the page has no size."""
+    """Convert a box (left, top, right, bottom) to fractions of the page; None if the page has no size."""
     left, top, right, bottom = box
     if width <= 0 or height <= 0:
         return None
@@ -52,7 +52,7 @@ def page_area(box: tuple[float, float, float, float], width: float, height: floa
 
 
 def cannot_read(dependency: Dependency, said: str = "") -> BadDocumentError:
-    """The service refuses the document."""
+    """Return the error for a document that the service rejected."""
     reason = f" ({said})" if said else ""
     return BadDocumentError(
         f"The file cannot be read by {dependency.name}{reason}.", "Check that it opens in a viewer."
@@ -60,7 +60,11 @@ def cannot_read(dependency: Dependency, said: str = "") -> BadDocumentError:
 
 
 async def read_answer(parts: AsyncIterator[bytes], dependency: Dependency) -> bytes:
-    """The whole answer. BadDocumentError when it is larger than MAX_ANSWER_BYTES."""
+    """Read the whole response.
+
+    Raises:
+        BadDocumentError: it is larger than MAX_ANSWER_BYTES.
+    """
     too_large = BadDocumentError(
         f"The answer of {dependency.name} has more than {MAX_ANSWER_BYTES // 1_000_000} MB.",
         "Split the file.",
@@ -73,30 +77,38 @@ class LayoutReader(Protocol):
     """A service that reads the layout of PDFs and pictures.
 
     Attributes:
-        name: what messages call it, with the article.
-        suffixes: files that it takes, in lower case with the dot.
+        name: its name in messages, with the article.
+        suffixes: supported file suffixes, in lower case with the dot.
     """
 
     name: str
     suffixes: frozenset[str]
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
-        """The whole file. BadDocumentError when the service cannot read it, or its answer is too large."""
+        """Read the layout of a whole file.
+
+        Raises:
+            BadDocumentError: the service cannot read the file, or its response is too large.
+        """
 
 
 class PageReader(Protocol):
-    """A service that reads the words of pages that hold none as text. Attributes as above."""
+    """A service that reads scanned pages. Attributes as in `LayoutReader`."""
 
     name: str
     suffixes: frozenset[str]
 
     async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
-        """The words of these pages, counted from 1. BadDocumentError when the file cannot be read."""
+        """Read the text of these pages, counted from 1.
+
+        Raises:
+            BadDocumentError: the file cannot be read.
+        """
 
 
 @dataclass(frozen=True)
 class ParserServices:
-    """Services that read documents; None = our parsers read them alone."""
+    """The configured parser services; None = only the built-in parsers are used."""
 
     layout: LayoutReader | None = None
     pages: PageReader | None = None

@@ -1,8 +1,8 @@
-"""The worker process that parses files and runs SQL over tables: one JSON line in, one JSON line out.
+"""The worker process that parses files and runs SQL over tables. It exchanges one JSON line per job.
 
-A file may crash the worker or hang it; `parser_process` handles that. The worker ends with its host: when its
-input ends, and where the kernel allows also in the middle of a file. It imports little: it starts while
-somebody waits.
+A file may crash or hang the worker; `parser_process` handles that. The worker exits with its host: when its
+input ends, and where the kernel supports it also during a job. It imports little, because users may wait for
+it to start.
 """
 
 import ctypes
@@ -34,28 +34,28 @@ from shared.tables.queries import GuardJob, QueryJob
 
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, prctl(2)
 OPENING_CHARS = 6000
-MAX_PIECES = 50_000  # ten thousand dense pages; a file of 1 MB can hold five times as many empty ones
-MAX_WARNINGS = 20  # a workbook may have thousands of hidden sheets, and all is held in one row of a table
+MAX_PIECES = 50_000  # ten thousand dense pages; 1 MB can contain five times as many empty pieces
+MAX_WARNINGS = 20  # a workbook may have thousands of hidden sheets; warnings share one table row
 MAX_WARNING_CHARS = 500
 READY = "ready\n"
 
 
 class ParseJob(Model):
-    """Read `source`, write a ParsedFile as JSON to `target`.
+    """A request to parse `source` and write a ParsedFile as JSON to `target`.
 
     Attributes:
-        filename: the document's own name; the file at `source` has another one.
-        figures: a folder for the pictures.
-        max_blocks: of text; more are an error.
-        max_figures: 0 = no pictures are kept.
-        recognition_budget_s: for all scanned pages and pictures together; 0 = none is read.
-        page_texts: what a service read of pages without text, by page number, as yet perhaps nothing; None =
-            Tesseract reads them.
-        languages: a folder of Tesseract's language data; None = what is installed with the app.
-        layout: what a parser service found; None = our own parsers find out.
-        reading: a folder for the parts that people read (shared/documents/page_files.py); None = not kept.
-        tables: a folder for the rows of its sheets; None = they are not kept.
-        hints: what its owner says about them, as YAML.
+        filename: the document's name, which differs from the name of `source`.
+        figures: folder for pictures.
+        max_blocks: maximum number of text blocks; more are an error.
+        max_figures: 0 = no pictures are stored.
+        recognition_budget_s: time limit for all scanned pages and pictures; 0 disables text recognition.
+        page_texts: text that a service read from scanned pages, by page number; empty in the first round.
+            None = use Tesseract.
+        languages: folder with Tesseract language data; None = the installed data.
+        layout: a parser service's result; None = use the built-in parsers.
+        reading: folder for the parts shown to readers (shared/documents/page_files.py); None = not stored.
+        tables: folder for spreadsheet rows; None = not stored.
+        hints: the owner's description of the tables, as YAML.
     """
 
     kind: Literal["parse"] = "parse"
@@ -77,7 +77,7 @@ class ParseJob(Model):
 
 
 class RenderJob(Model):
-    """Draw a page of the PDF at `source` into `picture`, a PNG, and write a PageSheet as JSON to `target`."""
+    """A request to render a PDF page to the PNG file `picture`, and write a PageSheet as JSON to `target`."""
 
     kind: Literal["render"] = "render"
     source: Path
@@ -87,11 +87,11 @@ class RenderJob(Model):
 
 
 class PageTextJob(Model):
-    """Write the text of the web page at `source`, a PageText, as JSON to `target`.
+    """A request to extract a web page's text and write a PageText as JSON to `target`.
 
     Attributes:
-        filename: anything with the suffix of its kind.
-        charset: as its server said.
+        filename: any name with the suffix of the format.
+        charset: encoding declared by the server.
     """
 
     kind: Literal["page_text"] = "page_text"
@@ -105,7 +105,7 @@ Job = ParseJob | RenderJob | QueryJob | GuardJob | PageTextJob
 
 
 class WorkerReply(Model):
-    """The worker's answer: `ok`, or why the file cannot be read."""
+    """The worker's reply: `ok`, or the reason why the file cannot be read."""
 
     ok: bool
     reason: str = ""
@@ -116,14 +116,14 @@ class WorkerReply(Model):
 def main(
     memory_bytes: int, niceness: int, folder: str, readable: Sequence[str], modules: Sequence[str] = ()
 ) -> None:
-    """Serve until the input ends, within so much address space and these files (see `enter_sandbox`).
+    """Serve jobs until the input ends, within a memory limit and a set of files (see `enter_sandbox`).
 
-    Writes READY first, once the `modules` are imported.
+    Writes READY after importing `modules`.
     """
     _end_with_parent()
     if sys.platform != "win32":
         os.nice(niceness)
-    # Libraries may print: only this module writes to the pipe that the host reads.
+    # Libraries may print, but only this module may write to the pipe to the host.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _limit_memory(memory_bytes)
@@ -165,18 +165,18 @@ def _reply(job: Job, memory_bytes: int) -> WorkerReply:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel end this process when its host ends: a busy parser looks at no pipe for minutes."""
+    """Have the kernel kill this process with its host; a busy parser wouldn't notice the closed pipe."""
     if sys.platform == "linux":
         parent = os.getppid()
         ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended in between
+        if os.getppid() != parent:  # the host exited in between
             os._exit(1)
 
 
 def _limit_memory(memory_bytes: int) -> None:
     try:
         resource = load_module("resource")
-    except ImportError:  # Windows has no such limit; the time limit holds there, too
+    except ImportError:  # Windows has no such limit; the timeout still applies
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     soft = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
@@ -185,10 +185,10 @@ def _limit_memory(memory_bytes: int) -> None:
 
 
 def parse_file(job: ParseJob) -> ParsedFile:
-    """Return a file's chunks, and the text from which its metadata is made.
+    """Return a file's chunks, and the text that its metadata is extracted from.
 
     Raises:
-        BadDocumentError: the file cannot be read. The error names the reason and what its owner can do.
+        BadDocumentError: the file cannot be read; includes the reason and a hint for the owner.
     """
     with job.source.open("rb") as file:
         known = check_content(job.filename, file.read(MAGIC_BYTES))
@@ -242,7 +242,7 @@ def _chunks(elements: Sequence[Element], job: ParseJob, count_tokens: TokenCount
     """Return the chunks of a document.
 
     Raises:
-        BadDocumentError: more than the index takes.
+        BadDocumentError: more chunks than the index allows.
     """
     chunks = chunk_elements(elements, job.max_tokens, count_tokens)
     if len(chunks) > job.max_blocks:
@@ -255,7 +255,7 @@ def _chunks(elements: Sequence[Element], job: ParseJob, count_tokens: TokenCount
 
 
 def _opening(elements: Sequence[Element]) -> str:
-    """The first characters of the text, headings marked by their level: how large they are set."""
+    """Return the start of the text, with headings marked by level."""
     marked = (
         f"{'#' * (one.level or 1)} {one.text}" if one.kind == "heading" else one.text
         for one in elements[:OPENING_CHARS]
@@ -264,7 +264,7 @@ def _opening(elements: Sequence[Element]) -> str:
 
 
 def _parse(known: Format, job: ParseJob, context: ParseContext) -> ParsedDocument:
-    """By the layout where there is one, unless the service read fewer pages than the file has."""
+    """Parse with the service's layout if it covers all pages, otherwise with the built-in parser."""
     parse: Parser = resolve_name(known.parser)
     if job.layout is None:
         return parse(job.source, context)
@@ -280,7 +280,7 @@ def _parse(known: Format, job: ParseJob, context: ParseContext) -> ParsedDocumen
 
 
 def _first_heading(elements: Sequence[Element]) -> str | None:
-    """The first of the highest level; in documents with pages, one on the first two."""
+    """Return the first heading of the highest level. In documents with pages, only the first two count."""
     headings = [one for one in elements if one.kind == "heading" and (one.page_number or 1) <= 2]
     return min(headings, key=lambda heading: heading.level or 1).text if headings else None
 

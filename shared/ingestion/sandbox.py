@@ -1,6 +1,6 @@
-"""The sandbox of a parser worker: no network, no other process, and only the files it needs. Linux only.
+"""Sandbox of a parser worker: no network, no other processes, and only the files it needs. Linux only.
 
-There are several layers because kernels and containers differ; docs/operate.md says what each one is for.
+There are several layers because kernels and containers differ; docs/operate.md describes the purpose of each.
 """
 
 import os
@@ -14,7 +14,7 @@ from shared.platform.process_memory import drop_capabilities, hide_memory
 
 _APP = Path(__file__).parents[2]
 _PACKAGE = Path(__file__).parents[1]
-# Shared libraries, fonts and time zones: nothing else of /etc, and nothing of /proc.
+# Shared libraries, fonts and time zones; nothing else in /etc, and nothing in /proc.
 _SYSTEM = (
     "/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/fonts", "/etc/localtime",
     "/etc/mime.types", "/dev/urandom",
@@ -22,10 +22,10 @@ _SYSTEM = (
 
 
 def enter_sandbox(folder: str, readable: Sequence[str]) -> None:
-    """Confine this process, for good.
+    """Confine this process irrevocably.
 
     Args:
-        folder: below which the files of all jobs lie; may be written.
+        folder: writable folder with the files of all jobs.
         readable: further files and folders.
     """
     hide_memory()
@@ -33,7 +33,7 @@ def enter_sandbox(folder: str, readable: Sequence[str]) -> None:
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     packages = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - Path() would follow links
     environment = (sys.base_prefix, os.path.join(sys.prefix, "share"))  # noqa: PTH118 - data of packages
-    # The app's folder may hold secrets and local settings: only its package is read.
+    # The app's folder may contain secrets and local settings, so only its package is readable.
     inside = [path for path in packages if path != str(_APP)]
     restrict_files(
         readable=(*_SYSTEM, *environment, str(_PACKAGE), *inside, *filter(None, libraries), *readable),

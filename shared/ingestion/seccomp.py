@@ -1,8 +1,8 @@
-"""Refuses system calls by which a process reaches the network or other processes. Linux only.
+"""Seccomp filter against system calls that reach the network or other processes. Linux only.
 
-A seccomp filter in classic BPF: it needs no privileges, cannot be removed, is inherited by children, and
-works in containers whose own filter allows prctl(2), as Docker's does. It sees numbers, never paths, so it
-cannot keep a process away from `/proc`: `landlock` and `process_memory` do that.
+The filter is classic BPF. It needs no privileges, cannot be removed, is inherited by children, and works in
+containers whose own filter allows prctl(2), such as Docker's. It sees numbers but no paths, so it cannot
+block access to `/proc`; `landlock` and `process_memory` do.
 Source: seccomp(2); linux/filter.h, linux/seccomp.h, linux/audit.h; the kernel's tables of system calls.
 """
 
@@ -19,20 +19,20 @@ _NO_NEW_PRIVILEGES, _SET_SECCOMP, _MODE_FILTER = 38, 22, 2  # prctl(2)
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _DENY = 0x7FFF0000, 0x00050000 | errno.EACCES
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16  # in struct seccomp_data
-_X32_NUMBERS = 0x40000000  # a second table of x86-64: refused as a whole
-_SIGNAL_COMMANDS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: have the kernel send the signal
+_X32_NUMBERS = 0x40000000  # second table of x86-64, refused entirely
+_SIGNAL_COMMANDS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX make the kernel send signals
 
 _Row = tuple[int, int, int, int]  # struct sock_filter: code, jump if true, jump if false, operand
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The system calls of an architecture.
+    """The system call numbers of an architecture.
 
     Attributes:
-        refused: always. Without socket(2) there is nothing to connect: no socket is inherited.
-        to_self: kill and tgkill, which abort(3) sends to its own process.
-        limits: prlimit64, by which getrlimit(2) is made; 0 is the caller.
+        refused: always refused. No socket is inherited, so without socket(2) connections are impossible.
+        to_self: kill and tgkill, allowed for the own process because abort(3) uses them.
+        limits: prlimit64, which getrlimit(2) uses; allowed for process 0, the caller.
     """
 
     architecture: int
@@ -75,9 +75,9 @@ class _Program(ctypes.Structure):
 
 
 def refuse_system_calls() -> bool:
-    """Refuse new sockets, and access and signals to other processes, with EACCES from now on.
+    """Refuse new sockets, and access and signals to other processes, with EACCES.
 
-    Returns whether the kernel took the filter.
+    Returns whether the kernel installed the filter.
     """
     table = _TABLES.get(platform.machine())
     if sys.platform != "linux" or table is None:
@@ -112,9 +112,9 @@ def _filter(table: _Table, process_id: int) -> Iterator[_Row]:
 def _by_argument(
     number: int, argument: int, values: Sequence[int], verdict: int, other: int
 ) -> Iterator[_Row]:
-    """Return `verdict` for a call whose argument, a C int, has one of the values, else `other`."""
+    """Return rows that give `verdict` if the call's argument, a C int, is in `values`, and `other` if not."""
     yield _JUMP_EQUAL, 0, len(values) + 3, number
-    yield _LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument  # the low half: both architectures are little-endian
+    yield _LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument  # low half, as both architectures are little-endian
     for position, value in enumerate(values):
         yield _JUMP_EQUAL, len(values) - position, 0, value
     yield _RETURN, 0, 0, other

@@ -173,8 +173,9 @@ def _grid(rows: Sequence[Rule], columns: Sequence[Rule]) -> Grid:
 
 
 def _places(rules: Sequence[Rule], crossing: Sequence[Rule]) -> list[float]:
-    """Return the lines' positions, ascending, with the ends of crossing lines for tables without outer
-    borders.
+    """Return the lines' positions, ascending.
+
+    Ends of crossing lines are included, for tables without outer borders.
     """
     ends = (min(rule.start for rule in crossing), max(rule.end for rule in crossing))
     places: list[float] = []

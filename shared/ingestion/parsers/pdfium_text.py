@@ -36,8 +36,9 @@ def text_lines(page: Any) -> Iterator[TextLine]:
 
 
 def clean_text(raw: str) -> str:
-    """Return PDFium's text on one line with ligatures expanded, control characters removed, hyphen marks
-    kept.
+    """Return PDFium's text on one line, with ligatures expanded and control characters removed.
+
+    Hyphen marks are kept.
     """
     return " ".join(unicodedata.normalize("NFC", raw.translate(_CHARACTERS)).split())
 
