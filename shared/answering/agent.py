@@ -106,7 +106,9 @@ class Agent:
 
     def __post_init__(self) -> None:
         if self.user is None:
-            raise AccessDeniedError("An agent needs a user context.", "Bind it to a user.")
+            raise AccessDeniedError(
+                "An agent requires a user context.", "Pass the user context of the caller."
+            )
         principals(self.user)
 
     @property
@@ -167,7 +169,7 @@ class Agent:
             )
         except ValidationError as invalid:
             first = invalid.errors()[0]
-            raise ConfigurationError(f"{first['loc'][0]} of an agent: {first['msg']}.") from None
+            raise ConfigurationError(f"Invalid {first['loc'][0]} of an agent: {first['msg']}.") from None
         return cls(services.using(own_tools=own), user, definition)
 
     @classmethod
@@ -180,7 +182,7 @@ class Agent:
         """
         definition = read_agent(Path(path), services.settings.answering.enabled_tools)
         if not definition.is_open_to(user):
-            raise AccessDeniedError(f"The agent {definition.name} is not open to this user.")
+            raise AccessDeniedError(f"The agent {definition.name} is not available to this user.")
         return cls(services, user, definition)
 
     async def execute(self, user_message: str, session_id: str | None = None) -> AsyncIterator[RunEvent]:

@@ -48,7 +48,7 @@ def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel
     """
     agents = {agent.name: agent for agent in agents_for(user, settings, channel)}
     if name not in agents:
-        known = f"Agents: {', '.join(agents)}." if agents else "You may ask without an agent."
+        known = f"Agents: {', '.join(agents)}." if agents else "No agents are available; ask without one."
         raise NotFoundError(f"There is no agent {name[:64]!r}.", known)
     return agents[name]
 
@@ -82,10 +82,10 @@ def read_agent(path: Path, enabled: tuple[str, ...] = ()) -> AgentDefinition:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as failed:
-        raise ConfigurationError(f"{path}: it cannot be read ({type(failed).__name__}).") from None
+        raise ConfigurationError(f"{path}: the file cannot be read ({type(failed).__name__}).") from None
     ends = [number for number, line in enumerate(lines) if line.rstrip() == _FENCE]
     if len(ends) < 2 or ends[0] != 0:
-        raise _wrong(path, 1, "settings belong first, between two lines `---`")
+        raise _wrong(path, 1, "the file must start with settings between two lines `---`")
     values, places = _front_matter(path, "\n".join(lines[1 : ends[1]]))
     return _checked(
         path, {**values, "instructions": "\n".join(lines[ends[1] + 1 :]).strip()}, places, enabled
@@ -109,7 +109,7 @@ def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], dict[tuple[str
     except (yaml.YAMLError, ValueError, RecursionError):
         raise _wrong(path, 2, "not YAML") from None
     if not isinstance(values, dict) or not isinstance(root, yaml.MappingNode):
-        raise _wrong(path, 2, "settings are written as `key: value`")
+        raise _wrong(path, 2, "settings must have the form `key: value`")
     places: dict[tuple[str, ...], int] = {}
     _note_lines(path, root, (), places)
     return values, places
@@ -120,7 +120,7 @@ def _note_lines(path: Path, node: Any, above: tuple[str, ...], places: dict[tupl
     for key, value in pairs:
         place, line = (*above, str(key.value)), key.start_mark.line + 2
         if place in places:
-            raise _wrong(path, line, f"{place[-1]} is given twice")
+            raise _wrong(path, line, f"{place[-1]} is set twice")
         places[place] = line
         _note_lines(path, value, place, places)
 
@@ -134,9 +134,11 @@ def _checked(
         mistakes = [_mistake(path, error, places) for error in invalid.errors()]
         raise ConfigurationError("\n".join(mistakes)) from None
     if agent.name != path.name.removesuffix(SUFFIX):
-        raise _wrong(path, places["name",], f"the file of {agent.name} is named {agent.name}{SUFFIX}")
+        raise _wrong(
+            path, places["name",], f"the file of agent {agent.name} must be named {agent.name}{SUFFIX}"
+        )
     if agent.name.startswith(_RESERVED):
-        raise _wrong(path, places["name",], f"no agent's name begins with {_RESERVED}")
+        raise _wrong(path, places["name",], f"names that start with {_RESERVED} are reserved")
     try:
         check_tools(agent.tools, enabled)
     except ConfigurationError as unknown:

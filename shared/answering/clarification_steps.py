@@ -57,7 +57,7 @@ async def answer_clarification(
     """
     if not record.ask_step:
         raise ConflictError(
-            "The run has no open clarifying question.", "Read its events to see what it does."
+            "The run has no open clarifying question.", "Read its events for its current state."
         )
     asked, reply = await clarification_of(record.run_id, record.ask_step, services.run_log)
     if asked is None:

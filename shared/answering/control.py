@@ -92,13 +92,13 @@ class ControlView(Model):
     circuit: Circuit = "closed"
     circuit_closed: bool = True
     opened_at: datetime | None = Field(
-        default=None, description="When the circuit breaker opened; null while it is closed."
+        default=None, description="Time when the circuit breaker opened; null while it is closed."
     )
     outcomes: Count = 0
     failures: Count = 0
     active: Count = 0
     waiting: Count = 0
-    max_active: Count = Field(default=0, description="How many may work at the same time.")
+    max_active: Count = Field(default=0, description="Maximum number of concurrent sub-agents.")
     free: Count = 0
 
 
@@ -235,7 +235,7 @@ class ControlStore:
             # Not treated as empty: the number of running sub-agents is unknown.
             raise DependencyError(
                 "The record of running sub-agents cannot be read.",
-                f"Delete the row of the table {SUBAGENT_CONTROL_TABLE}: the next sub-agent creates it again.",
+                f"Delete the row in table {SUBAGENT_CONTROL_TABLE}; the next sub-agent creates a new one.",
             ) from None
         return state.model_copy(update={"revision": revision_of(entity)})
 
@@ -322,7 +322,7 @@ async def _swapped(store: ControlStore, change: Callable[[ControlState], Control
                 await asyncio.sleep(random.uniform(0, min(_MAX_WAIT_S, _FIRST_WAIT_S * 2.0**tries)))
             else:
                 return True
-    raise DependencyError("Too many sub-agents begin and end at the same time.", "Try again in a moment.")
+    raise DependencyError("Too many sub-agents start and end at the same time.", "Retry in a moment.")
 
 
 async def _within(limit_s: float, work: Awaitable[Result]) -> Result:

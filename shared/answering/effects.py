@@ -123,6 +123,6 @@ async def _result_of_later_attempt(context: StepContext) -> StepResult:
             return known
         if context.journal.is_closed:
             return StepResult(observation=RunClosed())
-    message = "Another attempt at this step began and did not end."
+    message = "Another attempt at this step started and did not finish."
     failed = StepFailed(error_type=StaleAttemptError.code, message=message, retryable=True)
     return StepResult(observation=failed, tokens=context.meter.used)

@@ -91,18 +91,18 @@ class ProfileMetrics(Model):
         fallbacks_main_agent: children without findings, so that the main agent answered without them.
     """
 
-    profile: ProfileName = Field(description="What kind of sub-agent it is.")
+    profile: ProfileName = Field(description="Kind of sub-agent.")
     delegations: Count
     delegate_rate: Share
-    children: Count = Field(description="How many sub-agents worked.")
+    children: Count = Field(description="Number of sub-agents.")
     success_rate: Share | None
     timeout_rate: Share | None
-    latency_p50_ms: Count | None = Field(description="Median, in milliseconds.")
-    latency_p95_ms: Count | None = Field(description="95th percentile, in milliseconds.")
-    tokens: Count = Field(description="Tokens that its model calls used.")
-    cost_usd: float = Field(description="What its model calls cost, in US dollars.")
-    claims: Count = Field(description="Statements that they brought.")
-    proved: Count = Field(description="Those with a verified quotation.")
+    latency_p50_ms: Count | None = Field(description="Median latency, in milliseconds.")
+    latency_p95_ms: Count | None = Field(description="95th percentile of the latency, in milliseconds.")
+    tokens: Count = Field(description="Tokens used by their model calls.")
+    cost_usd: float = Field(description="Cost of their model calls, in US dollars.")
+    claims: Count = Field(description="Statements in their findings.")
+    proved: Count = Field(description="Statements with a verified quotation.")
     citation_coverage: Share | None
     fallbacks_reduced_profile: Count
     fallbacks_main_agent: Count
@@ -121,7 +121,7 @@ class SubagentMetrics(Model):
     since: datetime
     until: datetime
     complete: bool = Field(
-        description="Whether the whole period was counted; false if it had too many records."
+        description="Whether the whole period is covered; false if it has too many records."
     )
     decisions: Count
     delegated: Count
@@ -189,17 +189,21 @@ def _count(record: MetricRecord) -> None:
     counter, histogram = partial(meters.counter, METER), partial(meters.histogram, METER)
     if isinstance(record, DecisionRecord):
         decided = {"decision": record.decision, "profile": record.profile or "none"}
-        counter("groundwork.subagent.decisions", "{decision}", "Decisions to delegate").add(1, decided)
+        counter("groundwork.subagent.decisions", "{decision}", "Decisions of the delegation policy").add(
+            1, decided
+        )
         return
     profile = {"profile": record.selected}
     reduced = record.profile != record.selected
     ended = {**profile, "status": record.status, "timed_out": record.timed_out, "reduced": reduced}
     counter("groundwork.subagent.ends", "{subagent}", "Sub-agents that ended").add(1, ended)
     if record.latency_ms is not None:
-        duration = histogram("groundwork.subagent.duration", "s", "Time of a sub-agent")
+        duration = histogram("groundwork.subagent.duration", "s", "Duration of a sub-agent")
         duration.record(record.latency_ms / 1000, profile)
-    histogram("groundwork.subagent.tokens", "{token}", "Tokens of a sub-agent").record(record.tokens, profile)
-    histogram("groundwork.subagent.cost", "{USD}", "US dollars of a sub-agent").record(
+    histogram("groundwork.subagent.tokens", "{token}", "Tokens used by a sub-agent").record(
+        record.tokens, profile
+    )
+    histogram("groundwork.subagent.cost", "{USD}", "Cost of a sub-agent in US dollars").record(
         record.cost_usd, profile
     )
     claims = counter("groundwork.subagent.claims", "{claim}", "Statements of sub-agents")

@@ -50,7 +50,7 @@ async def open_task(context: TurnContext) -> None:
             use = use.model_copy(update={"result_count": await _find(context)})
     except TimeoutError:
         use = use.model_copy(update={"success": False, "error_type": CallTimeoutError.code})
-        raise CallTimeoutError("A search of a sub-agent did not finish in time.") from None
+        raise CallTimeoutError("A sub-agent's search timed out.") from None
     except GroundworkError as failed:
         use = use.model_copy(update={"success": False, "error_type": failed.code})
         raise
