@@ -1,1 +1,1 @@
-"""What the tables of docs/ say about names that the code only mentions. Tests compare them with the code."""
+"""Texts of the tables in docs/ about names that the code only mentions. Tests compare them with the code."""

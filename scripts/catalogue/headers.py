@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Header(NamedTuple):
-    """A header's meaning, and where it applies; empty means everywhere."""
+    """The meaning of a header, and the requests or responses it applies to; empty = all."""
 
     text: str
     applies_to: str = ""
@@ -15,45 +15,53 @@ REQUEST_HEADERS: Mapping[str, Header] = {
     "Authorization": Header(
         "a development token; the Bot Service's token", "on one machine, and for the bot"
     ),
-    "X-MS-CLIENT-PRINCIPAL": Header("who is signed in; the platform strips a client's own", "in Azure"),
-    "X-Request-Id": Header("1-64 letters, digits, `.`, `_`, `-`: the id in the log; else one is made"),
-    "traceparent": Header("a W3C trace to continue"),
-    "Content-Type": Header("`multipart/form-data`; `application/json`", "uploads, `POST /messages`"),
-    "Content-Length": Header("a file that is too large is refused before it is sent", "uploads"),
-    "Accept": Header("`text/html`, `application/json`, `text/markdown`", "pages, `readable`, `POST /mcp`"),
-    "MCP-Protocol-Version": Header("the protocol's version", "`POST /mcp`"),
-    "Mcp-Method": Header("the method, as in the body", "`POST /mcp`"),
-    "Mcp-Name": Header("the tool or resource, as in the body", "`POST /mcp`"),
-    "Prefer": Header("`respond-async`; `wait=60`", "`POST /chat`, `POST /summaries`"),
-    "Idempotency-Key": Header("[sending again](../api.md#sending-again)", "`POST` that makes something"),
-    "Last-Event-ID": Header("continue after this event", "streams"),
-    "If-Match": Header("only if unchanged; else 412", "changes of documents and threads"),
-    "If-None-Match": Header("304 if unchanged", "what has an `ETag`"),
-    "Range": Header("one range: 206, or 416", "`GET …/content`"),
-    "If-Range": Header("the whole file if it changed", "with `Range`"),
-    "Sec-Fetch-Site": Header("a page of another site is refused (403)", "all but `GET`, from browsers"),
-    "Origin": Header("the same", "older browsers"),
-    "X-Forwarded-Host": Header("the host that `Origin` may name", "behind a proxy"),
-    "X-Forwarded-For": Header(
-        "its last address goes into the [audit trail](../api.md#audit-trail)", "all, in Azure"
+    "X-MS-CLIENT-PRINCIPAL": Header(
+        "the signed-in user; the platform removes values sent by clients", "in Azure"
     ),
-    "Accept-Encoding": Header("Brotli, gzip, or neither", "files of the web page"),
+    "X-Request-Id": Header(
+        "the id in the log: 1-64 letters, digits, `.`, `_`, `-`; generated if missing or invalid"
+    ),
+    "traceparent": Header("a W3C trace context to continue"),
+    "Content-Type": Header("`multipart/form-data`; `application/json`", "uploads, `POST /messages`"),
+    "Content-Length": Header("rejects a file that is too large before its upload", "uploads"),
+    "Accept": Header("`text/html`, `application/json`, `text/markdown`", "pages, `readable`, `POST /mcp`"),
+    "MCP-Protocol-Version": Header("the protocol version", "`POST /mcp`"),
+    "Mcp-Method": Header("the method; must match the body", "`POST /mcp`"),
+    "Mcp-Name": Header("the tool or resource; must match the body", "`POST /mcp`"),
+    "Prefer": Header("`respond-async`; `wait=60`", "`POST /chat`, `POST /summaries`"),
+    "Idempotency-Key": Header(
+        "[sending again](../api.md#sending-again)", "`POST` requests that create a resource"
+    ),
+    "Last-Event-ID": Header("continues after this event", "streams"),
+    "If-Match": Header("412 if the resource has changed", "changes of documents and threads"),
+    "If-None-Match": Header("304 if unchanged", "resources with an `ETag`"),
+    "Range": Header("a single range; 206, or 416 if outside the file", "`GET …/content`"),
+    "If-Range": Header("sends the whole file if it has changed", "with `Range`"),
+    "Sec-Fetch-Site": Header(
+        "requests from pages of other sites get 403", "browsers; all methods except `GET`"
+    ),
+    "Origin": Header("as `Sec-Fetch-Site`", "older browsers"),
+    "X-Forwarded-Host": Header("the host that `Origin` must match", "behind a proxy"),
+    "X-Forwarded-For": Header(
+        "the last IP address is recorded in the [audit trail](../api.md#audit-trail)", "in Azure"
+    ),
+    "Accept-Encoding": Header("selects Brotli, gzip or no compression", "files of the web page"),
 }
 
 RESPONSE_HEADERS: Mapping[str, Header] = {
     "X-Request-Id": Header("the id in the log"),
-    "X-Run-Id": Header("the run", "`POST /chat`, streams of runs"),
-    "Location": Header("where the thing, or its progress, is", "201, 202, `POST /chat`"),
-    "Idempotency-Replayed": Header("`true`", "repeats under a key"),
-    "RateLimit-Limit": Header("calls in a minute", "counted calls"),
-    "RateLimit-Remaining": Header("how many are left now", "counted calls"),
-    "RateLimit-Reset": Header("seconds until all are back", "counted calls"),
-    "Allow": Header("the methods of the address", "405"),
+    "X-Run-Id": Header("the id of the run", "`POST /chat`, streams of runs"),
+    "Location": Header("the URL of the resource or its progress", "201, 202, `POST /chat`"),
+    "Idempotency-Replayed": Header("`true`", "retries with an `Idempotency-Key`"),
+    "RateLimit-Limit": Header("calls per minute", "counted calls"),
+    "RateLimit-Remaining": Header("calls that may be made now", "counted calls"),
+    "RateLimit-Reset": Header("seconds until the full allowance is restored", "counted calls"),
+    "Allow": Header("methods that the URL supports", "405"),
     "Retry-After": Header("seconds to wait, if known", "429, 503"),
-    "X-Max-Body-Bytes": Header("its limit", "413 of a body or file"),
+    "X-Max-Body-Bytes": Header("the maximum size in bytes", "413 for a body or file"),
     "WWW-Authenticate": Header('`Bearer realm="groundwork"`', "401"),
     "ETag": Header("the version", "documents, threads, files, pictures, the description"),
-    "Link": Header("the next part", "a part of a text in Markdown"),
+    "Link": Header("the next part of the text", "parts of a text in Markdown"),
     "Vary": Header("`Accept`; `Accept-Encoding`", "pages, `readable`; files of the web page"),
     "Content-Encoding": Header("`br` or `gzip`", "files of the web page"),
     "Cross-Origin-Opener-Policy": Header("`same-origin`", "the web page"),
@@ -62,9 +70,9 @@ RESPONSE_HEADERS: Mapping[str, Header] = {
     ),
     "X-Accel-Buffering": Header("`no`: proxies must not buffer", "streams"),
     "Accept-Ranges": Header("`bytes`", "files"),
-    "Content-Range": Header("which bytes, of how many", "206"),
-    "Content-Disposition": Header("shown or saved, and the name", "files, pictures"),
+    "Content-Range": Header("the byte range and the total size", "206"),
+    "Content-Disposition": Header("`inline` or `attachment`, with the file name", "files, pictures"),
     "X-Content-Type-Options": Header("`nosniff`"),
-    "Content-Security-Policy": Header("what a browser may load", "pages, pictures, `/docs`"),
+    "Content-Security-Policy": Header("restricts what a browser may load", "pages, pictures, `/docs`"),
     "Referrer-Policy": Header("`no-referrer`", "pages"),
 }

@@ -8,7 +8,7 @@ from shared.platform.settings import AnsweringSettings, IngestionSettings, Limit
 
 
 class Limit(NamedTuple):
-    """What is limited, to how much, and the status and error code above it."""
+    """A limit, its value, and the status and error code of requests that exceed it."""
 
     subject: str
     value: str
@@ -30,32 +30,31 @@ _QUESTION_CHARS = AnsweringSettings.model_fields["max_question_chars"].default
 
 LIMITS: Sequence[Limit] = (
     Limit(
-        "calls that cost, per person and minute: `POST` of chat, search, summaries (per document), threads, "
-        "documents, uploads, reingest, views of documents, and each MCP tool or resource that is used; "
-        "repeats as well",
+        "metered calls per user and minute: `POST` of chat, search, summaries (per document), threads, "
+        "documents, uploads, reingest, views of documents, and each use of an MCP tool or resource; "
+        "retries count too",
         _setting("RATE_LIMIT_PER_MINUTE"),
         "429 `TooManyRequestsError`",
     ),
     Limit(
-        "questions and summaries of one person at work",
-        f"{_setting('MAX_CONCURRENT_RUNS')}; waiting ones don't count until they are answered",
+        "questions and summaries of one user in progress",
+        f"{_setting('MAX_CONCURRENT_RUNS')}; runs that wait for the user don't count",
         "429 `TooManyRunsError`",
     ),
     Limit(
-        "files, bytes, parser seconds, blocks, captions, tokens of questions and summaries, drawn pages, per "
-        "person and day (UTC)",
+        "files, bytes, parser seconds, blocks, captions, tokens of questions and summaries, rendered pages, "
+        "per user and day (UTC)",
         "[`MAX_DAILY_…`](settings.md)",
-        "429 `DailyLimitError`, for calls that need it",
+        "429 `DailyLimitError`, for calls that need the resource",
     ),
     Limit(
-        "connections that one person keeps open in one process: streams, and questions that wait for their "
-        "answer",
+        "open connections of one user to one process: streams, and questions that wait for their answer",
         f"{_OPEN_STREAMS}",
         "429 `TooManyRequestsError`",
     ),
     Limit(
-        "views and page pictures of one person at work in one process",
-        "2 of each; six more wait",
+        "views and page images being rendered for one user in one process",
+        "2 of each; 6 more wait",
         "429 `TooManyRequestsError`",
     ),
     Limit("a JSON body", f"{MAX_BODY_BYTES // 1024} KiB, within {JSON_S:.0f} s", "413, 408"),

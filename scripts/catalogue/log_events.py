@@ -5,184 +5,210 @@ from typing import Literal, NamedTuple
 
 
 class LogEvent(NamedTuple):
-    """The level of an event, and what happened."""
+    """The level and meaning of a log event."""
 
     level: Literal["info", "warning", "error"]
     text: str
 
 
 LOG_EVENTS: Mapping[str, LogEvent] = {
-    "activity.defect": LogEvent("error", "a bug in a step, with its traceback"),
-    "answer.degraded": LogEvent("warning", "the model failed; the answer is partial, or quotations"),
-    "audit.write_failed": LogEvent("error", "an audit entry could not be written; `kind` is its action"),
+    "activity.defect": LogEvent("error", "a bug in a step, with traceback"),
+    "answer.degraded": LogEvent(
+        "warning", "the model failed; the answer is partial or consists of quotations"
+    ),
+    "audit.write_failed": LogEvent("error", "an audit entry could not be written; `kind` names the action"),
     "bot.stream_ended": LogEvent(
         "info",
-        "a channel ended a streamed message; `reason`: `stopped`, `late`, `unsupported`",
+        "a channel closed a streamed message; `reason`: `stopped`, `late`, `unsupported`",
     ),
     "bot.token_refused": LogEvent("warning", "a chat request had no valid token; `reason` names the check"),
     "bot.update_failed": LogEvent(
         "warning",
-        "an update of a streamed message failed; a later one has its text",
+        "an update of a streamed message failed; the next update includes its text",
     ),
     "channel.question_left_open": LogEvent(
         "warning",
-        "a waiting question could not be ended; it ends by itself",
+        "a waiting question could not be closed; it times out",
     ),
-    "channel.rating_ignored": LogEvent("info", "a thumb on an unknown message, or not by its owner"),
+    "channel.rating_ignored": LogEvent("info", "a rating of an unknown message, or by another user"),
     "channel.step_failed": LogEvent(
         "warning",
-        "a step of a chat reply failed; it is retried, or the person gets a message",
+        "a step of a chat reply failed; it is retried, or the user gets a message",
     ),
-    "channel.stream_failed": LogEvent("warning", "streaming a message failed; the whole answer is sent"),
+    "channel.stream_failed": LogEvent(
+        "warning", "streaming a message failed; the complete answer is sent at the end"
+    ),
     "child.terminate_failed": LogEvent(
         "warning",
-        "a sub-agent could not be ended; it ends by its deadline",
+        "a sub-agent could not be terminated; it ends at its deadline",
     ),
-    "citations.read_failed": LogEvent("warning", "passages of the previous answer could not be read again"),
-    "delegation.editions_late": LogEvent("warning", "other editions of a document were not found in time"),
-    "delegation.failed": LogEvent("warning", "the policy failed: no sub-agent"),
+    "citations.read_failed": LogEvent(
+        "warning", "cited passages of the previous answer could not be reloaded"
+    ),
+    "delegation.editions_late": LogEvent("warning", "the search for other editions of a document timed out"),
+    "delegation.failed": LogEvent("warning", "the delegation policy failed; no sub-agents are used"),
     "delegation.sizes_late": LogEvent(
         "warning",
-        "documents were not measured in time; page counts are used",
+        "measuring documents timed out; page counts are used instead",
     ),
-    "document.reconcile_failed": LogEvent("warning", "a document failed; the next run retries"),
-    "documents.metadata_late": LogEvent("warning", "titles and dates came too late"),
-    "documents.read_failed": LogEvent("warning", "documents could not be read whole; passages were used"),
+    "document.reconcile_failed": LogEvent(
+        "warning", "a document could not be reconciled; the next run retries it"
+    ),
+    "documents.metadata_late": LogEvent("warning", "loading titles and dates timed out"),
+    "documents.read_failed": LogEvent(
+        "warning", "documents could not be read in full; passages are used instead"
+    ),
     "documents.reconciled": LogEvent(
         "info",
-        "a reconciliation ended: `started`, `removed`, `expired_uploads`, `left`, `share`",
+        "a reconciliation finished: `started`, `removed`, `expired_uploads`, `left`, `share`",
     ),
     "figure.caption_fallback": LogEvent(
         "warning",
-        "the vision model failed; the caption is the surrounding text",
+        "the vision model failed; the surrounding text is used as the caption",
     ),
-    "figure.read_failed": LogEvent("warning", "a picture could not be read; the model got its caption"),
-    "figure.sign_failed": LogEvent("warning", "a picture got no signed address"),
-    "figure.unreadable": LogEvent("warning", "a PDF's picture cannot be decoded"),
-    "gap.search_failed": LogEvent("warning", "the search for a gap failed"),
-    "histories.purge_timed_out": LogEvent("warning", "purging took over 240 s; it continues next hour"),
-    "histories.purged": LogEvent("info", "old histories were deleted"),
-    "http.defect": LogEvent("error", "a bug, with its traceback; the caller got a 500"),
-    "idempotency.release_failed": LogEvent("warning", "a key could not be freed; it expires after a day"),
+    "figure.read_failed": LogEvent("warning", "a picture could not be read; the model gets its caption only"),
+    "figure.sign_failed": LogEvent("warning", "a picture's URL could not be signed"),
+    "figure.unreadable": LogEvent("warning", "a picture in a PDF could not be decoded"),
+    "gap.search_failed": LogEvent("warning", "the search for missing evidence failed"),
+    "histories.purge_timed_out": LogEvent(
+        "warning", "purging histories exceeded 240 s; it continues in the next hour"
+    ),
+    "histories.purged": LogEvent("info", "expired orchestration histories were purged"),
+    "http.defect": LogEvent("error", "a bug, with traceback; the caller got a 500"),
+    "idempotency.release_failed": LogEvent(
+        "warning", "an idempotency key could not be released; it expires after a day"
+    ),
     "idempotency.store_failed": LogEvent(
         "warning",
-        "a key's result could not be stored; a repeat finds it",
+        "a key's result could not be stored; a retry looks it up",
     ),
-    "identity.directory_failed": LogEvent("warning", "Microsoft Graph failed; the caller was refused"),
+    "identity.directory_failed": LogEvent("warning", "Microsoft Graph failed; the request was rejected"),
     "identity.names_failed": LogEvent(
         "warning",
-        "Microsoft Graph failed; the web page shows groups by their ids",
+        "Microsoft Graph failed; the web page shows group ids instead of names",
     ),
     "index.changed": LogEvent("info", "an index was created or extended"),
     "index.outdated": LogEvent(
         "warning",
-        "an index needs [a move](operate.md#move-an-index); `reason` names what it lacks",
+        "an index must be [moved](operate.md#move-an-index); `reason` names the missing part",
     ),
-    "index.written": LogEvent("info", "rows were written or deleted"),
-    "ingestion.cleanup_failed": LogEvent("warning", "leftovers stay until the next ingestion"),
-    "ingestion.defect": LogEvent("error", "a bug while reading a file, with its traceback"),
+    "index.written": LogEvent("info", "index rows were written or deleted"),
+    "ingestion.cleanup_failed": LogEvent(
+        "warning", "cleanup failed; leftovers remain until the next ingestion"
+    ),
+    "ingestion.defect": LogEvent("error", "a bug in the ingestion of a file, with traceback"),
     "ingestion.step_failed": LogEvent(
         "warning",
         "a step failed; it is retried, or the document or summary is `failed`",
     ),
     "instance.restart_failed": LogEvent(
         "warning",
-        "a lost orchestration could not restart; the timer retries",
+        "a lost orchestration could not be restarted; the timer retries",
     ),
-    "instance.restarted": LogEvent("warning", "a lost reply, summary or ingestion restarted"),
-    "metadata.fallback": LogEvent("warning", "rules extracted the metadata"),
-    "model.answered": LogEvent("info", "a call of the chat model: `prompt`, `duration_ms`, tokens"),
-    "model.feature_missing": LogEvent("warning", "the endpoint refused a feature; it is not used again"),
-    "page.render_failed": LogEvent("warning", "a page has no picture, only text"),
+    "instance.restarted": LogEvent("warning", "a lost reply, summary or ingestion was restarted"),
+    "metadata.fallback": LogEvent("warning", "the model failed; metadata was extracted by rules"),
+    "model.answered": LogEvent("info", "a call to the chat model: `prompt`, `duration_ms`, tokens"),
+    "model.feature_missing": LogEvent("warning", "the endpoint rejected a feature; it is no longer used"),
+    "page.render_failed": LogEvent("warning", "a page could not be rendered; only its text is shown"),
     "parser.landlock_missing": LogEvent(
         "warning",
-        ("the kernel cannot keep parser processes from the app's files ([what remains](operate.md#parsers))"),
+        "parser processes can read the app's files ([remaining protection](operate.md#parsers))",
     ),
     "parser_service.failed": LogEvent("warning", "the parser service failed; the local parser was used"),
-    "plan.fallback": LogEvent("warning", "rules made the plan"),
-    "poison.found": LogEvent("warning", "a poison queue holds messages"),
-    "quality.write_failed": LogEvent("warning", "a quality record is missing; `kind` names it"),
-    "retention.finished": LogEvent("info", "records older than their retention were deleted"),
+    "plan.fallback": LogEvent("warning", "the model failed; the plan was made by rules"),
+    "poison.found": LogEvent("warning", "a poison queue contains messages"),
+    "quality.write_failed": LogEvent("warning", "a quality record could not be written; `kind` names it"),
+    "retention.finished": LogEvent("info", "records past their retention period were deleted"),
     "retention.purge_failed": LogEvent(
         "error",
-        "records of a `kind` could not be purged; the next hour tries again",
+        "records of a `kind` could not be purged; retried in the next hour",
     ),
-    "run.restarted": LogEvent("warning", "a lost run restarted; the fourth time it fails"),
+    "run.restarted": LogEvent("warning", "a lost run was restarted; it fails after three restarts"),
     "run.terminate_failed": LogEvent(
         "warning",
-        "a cancelled run's orchestration is still there; it writes nothing more",
+        "a cancelled run's orchestration could not be terminated; its remaining steps do nothing",
     ),
     "search.answered": LogEvent("info", "a query: `search_query`, `result_count`, `search_latency_ms`"),
-    "search.keyword_only": LogEvent("warning", "no vector: keyword search only"),
+    "search.keyword_only": LogEvent("warning", "no query vector is available; only keywords are searched"),
     "search.names_failed": LogEvent("warning", "named documents could not be looked up"),
-    "search.ranker_refused": LogEvent("warning", "the semantic ranker refused; it pauses ten minutes"),
-    "search.retried": LogEvent("warning", "searches exceeded `limit_s`; they are repeated once"),
-    "search.timed_out": LogEvent("warning", "queries took too long; partial results are used"),
+    "search.ranker_refused": LogEvent(
+        "warning", "the semantic ranker rejected a query; it is not used for ten minutes"
+    ),
+    "search.retried": LogEvent("warning", "searches exceeded `limit_s`; they are retried once"),
+    "search.timed_out": LogEvent("warning", "queries timed out; partial results are used"),
     "sharepoint.address_failed": LogEvent(
         "error",
-        "an address of `SHAREPOINT_LIBRARIES` cannot be resolved; its libraries keep their state",
+        "a URL in `SHAREPOINT_LIBRARIES` cannot be resolved; its libraries keep their state",
     ),
     "sharepoint.defect": LogEvent(
         "error",
         (
-            "a bug in the synchronisation of `library_id`, which is hidden: nothing could be "
-            "synchronised for a day"
+            "a bug in the synchronisation of `library_id`; the library is hidden after a day "
+            "without synchronisation"
         ),
     ),
     "sharepoint.library_closed": LogEvent(
         "error",
-        "everything of `library_id` is hidden: nothing could be synchronised for a day",
+        "`library_id` is hidden after a day without synchronisation",
     ),
     "sharepoint.run_completed": LogEvent(
         "info",
-        "a run over `library_id` completed; `result_count` documents",
+        "synchronisation of `library_id` completed; `result_count` documents",
     ),
-    "sharepoint.run_failed": LogEvent("warning", "a run over `library_id` failed; the next one continues"),
-    "sharepoint.start_failed": LogEvent("warning", "a run was not started; the next timer tries again"),
+    "sharepoint.run_failed": LogEvent(
+        "warning", "synchronisation of `library_id` failed; the next run continues"
+    ),
+    "sharepoint.start_failed": LogEvent(
+        "warning", "a synchronisation could not be started; the next timer run retries"
+    ),
     "step.failed": LogEvent("warning", "a step failed; it is retried, or the run ends"),
-    "stream.reader_stalled": LogEvent("warning", "a reader stalled for a minute and was disconnected"),
-    "sub_agent.control_failed": LogEvent("warning", "slots or circuit breaker are unavailable"),
-    "sub_agent.defect": LogEvent("error", "a bug in a sub-agent; the answer comes without it"),
-    "sub_agent.event_lost": LogEvent("warning", "a sub-agent's event is missing in the run's log"),
-    "sub_agent.metrics_failed": LogEvent("warning", "a sub-agent's record is missing"),
+    "stream.reader_stalled": LogEvent("warning", "a client read nothing for a minute and was disconnected"),
+    "sub_agent.control_failed": LogEvent("warning", "the store of slots and circuit breakers is unavailable"),
+    "sub_agent.defect": LogEvent("error", "a bug in a sub-agent; the answer doesn't use it"),
+    "sub_agent.event_lost": LogEvent(
+        "warning", "a sub-agent's event could not be appended to the run's journal"
+    ),
+    "sub_agent.metrics_failed": LogEvent("warning", "a sub-agent's metrics could not be stored"),
     "sub_agent.start_failed": LogEvent("warning", "a sub-agent could not start"),
     "sub_agent.state_unreadable": LogEvent("error", "a sub-agent's state cannot be read and is ignored"),
-    "sub_agent.turn": LogEvent("info", "one turn: `status`, `tokens`, `findings`"),
-    "summary.purge_failed": LogEvent("warning", "a deleted summary's history remains; it holds only ids"),
-    "summary.reduce_failed": LogEvent("warning", "findings were not merged"),
+    "sub_agent.turn": LogEvent("info", "a finished turn: `status`, `tokens`, `findings`"),
+    "summary.purge_failed": LogEvent(
+        "warning", "a deleted summary's history could not be purged; it contains only ids"
+    ),
+    "summary.reduce_failed": LogEvent("warning", "merging findings failed; they are listed unmerged"),
     "summary.step_failed": LogEvent(
         "warning",
         "a step failed; it is retried, or the document or summary is `failed`",
     ),
-    "summary.terminate_failed": LogEvent("warning", "a cancelled summary could not be ended"),
+    "summary.terminate_failed": LogEvent("warning", "a cancelled summary could not be terminated"),
     "summary.window_failed": LogEvent(
         "warning",
         "part of a document failed; it is retried, or skipped with a warning",
     ),
-    "table.database_failed": LogEvent("warning", "a database's views were left out"),
-    "table.recompute_failed": LogEvent("warning", "a query failed when repeated; its numbers are withheld"),
-    "table.rows_failed": LogEvent("warning", "the page opens without marks"),
+    "table.database_failed": LogEvent("warning", "a database is unavailable; its views are left out"),
+    "table.recompute_failed": LogEvent("warning", "a query could not be repeated; its numbers are withheld"),
+    "table.rows_failed": LogEvent("warning", "the cited rows could not be marked on the page"),
     "tables.search_failed": LogEvent("warning", "the search for tables failed"),
-    "telemetry.export_failed": LogEvent("warning", "a receiver fails; logged once"),
-    "telemetry.export_resumed": LogEvent("info", "it works again"),
-    "telemetry.receiver_invalid": LogEvent("error", "a receiver's setting is wrong"),
-    "texts.embedded": LogEvent("info", "a call of the embedding model"),
-    "tool.defect": LogEvent("error", "a bug in a tool; the model got an error"),
-    "tool.failed": LogEvent("info", "an expected failure of a tool; the model got the reason"),
+    "telemetry.export_failed": LogEvent("warning", "exporting to a receiver failed; logged once per outage"),
+    "telemetry.export_resumed": LogEvent("info", "exporting works again"),
+    "telemetry.receiver_invalid": LogEvent("error", "a receiver's setting is invalid"),
+    "texts.embedded": LogEvent("info", "a call to the embedding model"),
+    "tool.defect": LogEvent("error", "a bug in a tool; the model gets an error"),
+    "tool.failed": LogEvent("info", "an expected error in a tool; the model gets the reason"),
     "trace.incomplete": LogEvent("warning", "spans of a run are missing"),
-    "turn.dropped": LogEvent("warning", "a turn is not remembered: its message was not sent"),
-    "turn.store_failed": LogEvent("warning", "remembering failed; it is retried"),
-    "user_erasure.continued": LogEvent("info", "a pass took too long; the next message continues"),
+    "turn.dropped": LogEvent("warning", "a turn is not remembered because its message could not be queued"),
+    "turn.store_failed": LogEvent("warning", "a turn could not be remembered; it is retried"),
+    "user_erasure.continued": LogEvent("info", "a pass exceeded its time limit; the next message continues"),
     "user_erasure.ended": LogEvent(
         "info",
-        "the end, with counts in `erased`; `failed`: the person still uses the app",
+        "an erasure finished, with counts in `erased`; `failed`: the user still uses the app",
     ),
     "user_erasure.requested": LogEvent(
         "info",
-        "`user_id` asked to erase the person `subject` (both pseudonyms)",
+        "`user_id` requested the erasure of `subject` (both pseudonyms)",
     ),
     "user_erasure.unreadable": LogEvent(
-        "error", "a stored item cannot be read; runs, summaries are erased by id, others expire"
+        "error", "a stored item cannot be read; runs and summaries are erased by id, others expire"
     ),
-    "user_limits.failed": LogEvent("warning", "limits are unavailable; the caller was admitted"),
+    "user_limits.failed": LogEvent("warning", "the store of limits is unavailable; the caller was admitted"),
 }

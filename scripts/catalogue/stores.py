@@ -1,4 +1,4 @@
-"""The stores, and what each holds of a person. `make docs` writes them into docs/internals/stores.md."""
+"""The stores and their personal data. `make docs` writes them into docs/internals/stores.md."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -10,10 +10,10 @@ class Store(NamedTuple):
     """A store, or a folder of a container.
 
     Attributes:
-        content: what it holds of a person.
-        erased: `yes` = everything of the person; `on request` = with `--documents`, what is theirs alone;
-            `by itself` = it expires.
-        how: how it is erased.
+        content: the personal data in the store.
+        erased: `yes` = all of the user's data; `on request` = with `--documents`, data that only they own;
+            `by itself` = the data expires.
+        how: method of erasure.
     """
 
     name: str
@@ -26,138 +26,138 @@ STORES: Mapping[Kind, Sequence[Store]] = {
     "Tables": (
         Store(
             "threads",
-            "titles, questions, beginnings of answers, summaries; the key is a digest of their id",
+            "titles, questions, beginnings of answers, summaries; keyed by a digest of the user's id",
             "yes",
-            "turns are emptied at once; all rows of their partition go with the last pass",
+            "turns are emptied immediately; the last pass deletes all rows of the partition",
         ),
         Store(
             "runs",
             "owner's id, question, rating and comment",
             "yes",
-            "found by the beginning of their ids, also without a thread",
+            "found by id prefix, even without a thread",
         ),
         Store(
             "idempotency",
-            "digests of person and key, ids of what was made",
+            "digests of user and key, ids of created resources",
             "yes",
-            "the person's partition",
+            "the user's partition",
         ),
         Store(
             "userlimits",
-            "what they used up today, ids of runs at work",
+            "today's usage, ids of active runs",
             "yes",
-            "the person's row",
+            "the user's row",
         ),
         Store(
             "botturns",
-            "address of a conversation in a chat, ids of runs and messages",
+            "conversation references of chats, ids of runs and messages",
             "yes",
-            "the person's partition and the messages that it leads to",
+            "the user's partition and the messages that it references",
         ),
         Store(
             "audit",
-            "who read, changed, published or deleted what, when, from which address",
+            "who read, changed, published or deleted what, when, from which IP address",
             "yes",
             (
-                "a pseudonym replaces the id and the address is removed; entries go by themselves "
+                "a pseudonym replaces the id and the IP address is removed; entries expire "
                 "after `AUDIT_RETENTION_DAYS`"
             ),
         ),
         Store(
             "quality",
-            "numbers of an answer, under a digest of its run; names nobody",
+            "numbers about an answer under a digest of its run; no user ids",
             "yes",
             (
-                "found by the run while its id is known; of runs that were deleted before, by "
-                "itself after `RUN_RETENTION_DAYS`"
+                "found by run id while it is known; records of runs deleted before expire "
+                "after `RUN_RETENTION_DAYS`"
             ),
         ),
         Store(
             "documents",
             "owner and access list of a document",
             "on request",
-            "see [what stays](../privacy.md#deleting)",
+            "see [remaining data](../privacy.md#deleting)",
         ),
         Store(
             "libraries",
-            "names of files in synchronised libraries; names nobody",
+            "names of files in synchronised libraries; no user ids",
             "by itself",
-            "rows go with their file in SharePoint",
+            "rows are deleted with their file in SharePoint",
         ),
         Store(
             "subagentcontrol",
-            "ids of sub-agents at work, for minutes",
+            "ids of active sub-agents, for minutes",
             "by itself",
-            "leases end",
+            "leases expire",
         ),
         Store(
             "subagentmetrics",
-            "numbers under a digest of a run's step; names nobody",
+            "numbers under a digest of a run's step; no user ids",
             "by itself",
-            "`RUN_RETENTION_DAYS`",
+            "rows expire after `RUN_RETENTION_DAYS`",
         ),
     ),
     "Containers": (
         Store(
             "documents",
-            "what they uploaded, below a digest of their id; access lists that name them",
+            "uploaded files, below a digest of the user's id; access lists with their id",
             "on request",
-            "access lists of uploads that never came go always",
+            "access lists of abandoned uploads are always deleted",
         ),
         Store(
             "run-log",
             "journals and answers of runs",
             "yes",
-            "by the run",
+            "by run id",
         ),
         Store(
             "work",
             "below `runs/`",
             "yes",
             (
-                "questions with their asker, large values of journals, states of sub-agents; "
-                "found by the beginning of their ids, also without a record"
+                "questions with the user's id, large journal values, states of sub-agents; "
+                "found by id prefix, even without a record"
             ),
         ),
         Store(
             "work",
             "below `summaries/`",
             "yes",
-            "summaries of documents, found by the beginning of their ids",
+            "summaries of documents, found by id prefix",
         ),
         Store(
             "work",
             "below `summary-lists/`",
             "yes",
-            "ids of summaries, in a folder whose name is a digest of who asked",
+            "ids of summaries, in a folder named by a digest of the user's id",
         ),
         Store(
             "work",
             "below `sessions/`",
             "yes",
-            "questions that wait in a program that uses the agents as a library",
+            "waiting questions of programs that use the agents as a library",
         ),
         Store(
             "work",
             "below `workspaces/`",
             "yes",
             (
-                "files that agents wrote for them, in a folder whose name is a digest of their id; "
-                "by themselves after a day"
+                "files written by agents, in a folder named by a digest of the user's id; "
+                "they expire after a day"
             ),
         ),
         Store(
             "work",
             "below `channel/`",
             "yes",
-            "messages in chats that wait for their answer, also where several people read along",
+            "chat messages that wait for an answer, including those in group chats",
         ),
         Store(
             "work",
             "below `erasures/`",
             "by itself",
             (
-                "the person's id while their erasure is at work; then a digest and counts, for "
+                "the user's id while their erasure is in progress; then a digest and counts for "
                 "`RUN_RETENTION_DAYS`"
             ),
         ),
@@ -165,7 +165,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "work",
             "below `versions/`",
             "on request",
-            "what was made of documents; goes with them",
+            "artefacts of ingested documents; deleted with the document",
         ),
     ),
     "Indexes": (
@@ -177,7 +177,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "content-blocks",
-            "access lists that name them",
+            "access lists with the user's id",
             "on request",
             "with the document",
         ),
@@ -193,7 +193,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "turns",
             "owner's id, ids of thread and run",
             "by itself",
-            "handled within seconds; tried for 21 minutes",
+            "handled within seconds; retried for 21 minutes",
         ),
         Store(
             "erasures",
@@ -203,15 +203,15 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "turns-poison",
-            "the same",
+            "as in the queue",
             "yes",
-            "messages that name the person",
+            "messages with the user's id",
         ),
         Store(
             "erasures-poison",
-            "the same",
+            "as in the queue",
             "yes",
-            "messages that name the person",
+            "messages with the user's id",
         ),
         Store(
             "blob-deleted",
@@ -223,25 +223,25 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "blob-deleted-poison",
             "names of files",
             "by itself",
-            "an operator looks at them and takes them away",
+            "removed by an operator after inspection",
         ),
         Store(
             "deferred-documents",
             "names of files",
             "by itself",
-            "started when their sender has fewer files at work",
+            "started when their sender has fewer files in progress",
         ),
         Store(
             "deferred-documents-poison",
             "names of files",
             "by itself",
-            "an operator looks at them and takes them away",
+            "removed by an operator after inspection",
         ),
         Store(
             "webjobs-blobtrigger-poison",
             "names of files",
             "by itself",
-            "an operator looks at them and takes them away",
+            "removed by an operator after inspection",
         ),
     ),
 }
