@@ -195,7 +195,7 @@ async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services
 
 
 def spent_tokens(request: RunRequest) -> int:
-    """About what planning the question took: models do not always tell what they used."""
+    """Estimate the tokens used for planning, because models don't always report their usage."""
     conversation = request.conversation
     said = [text for turn in conversation.turns for text in (turn.question, turn.answer)]
     return _PLANNING_TOKENS + sum(map(_tokens, (request.question, conversation.summary, *said)))
@@ -204,10 +204,10 @@ def spent_tokens(request: RunRequest) -> int:
 def _doc_scope(delegation_request: DelegationRequest) -> DocScope:
     plan, evidence = delegation_request.stored.plan, delegation_request.evidence
     targets = target_documents(delegation_request)
-    # Documents that the caller chose limit the search; only those named are what the question is about.
+    # The caller's choice only limits the search; the question is about the documents that it names.
     names_several = evidence.narrowed and len(set(delegation_request.stored.doc_ids)) > 1
     found = sum(_tokens(hit.content or hit.image_caption or "") for hit in evidence.hits)
-    # "In these filings", "in each period": and what was found is from several of a series.
+    # Phrases such as "in these filings" or "in each period", with evidence from several editions of a series.
     is_about_editions = speaks_of_editions(delegation_request.question) and bool(
         repeated_series(hit.filename for hit in evidence.hits)
     )
@@ -223,7 +223,7 @@ def _tokens(text: str) -> int:
     return int(len(text) / CHARS_PER_TOKEN)
 
 
-_LOOKUP_TIMEOUT_S = 2.0  # an answer waits for it: rather no sub-agent than a long wait
+_LOOKUP_TIMEOUT_S = 2.0  # the answer waits for it, so skip the sub-agent rather than wait longer
 _MOST_SERIES = 2  # more than two series are not a comparison of editions
 
 

@@ -1,7 +1,7 @@
-"""Turns what sub-agents brought into what the main agent writes from. Succeeds whatever a child did.
+"""Merges sub-agents' results into the evidence of the main agent. Succeeds even if sub-agents failed.
 
-A child is judged by what it kept in the journal, not by how it ended: the state of one that was cut off at
-the deadline counts, and one that kept nothing leaves a warning.
+A sub-agent is judged by the state stored in the journal, not by how it ended. The state of one that was
+stopped at the deadline counts, and one without any state results in a warning.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -28,37 +28,37 @@ from shared.runs.evidence import Evidence
 from shared.runs.journal import Journal
 from shared.runs.models import ChildStatus, SubagentView
 
-_MOST_FINDINGS = 24  # and no more characters than these: some 1,100 tokens of the main agent's prompt
+_MOST_FINDINGS = 24  # limited to _MOST_CHARS as well: about 1,100 tokens of the main agent's prompt
 _MOST_CHARS = 4_000
 _MOST_OPEN = 8
-_MOST_WEB = 8  # statements of the web: the section stays shorter than an answer
-_MOST_LINKS = 3  # of one statement
+_MOST_WEB = 8  # web statements; keeps the section shorter than an answer
+_MOST_LINKS = 3  # per statement
 _MOST_NOTES = 3
 _MOST_URL_CHARS = 2_000
-_URL_SIGNS = "/:?&=#%@+,;!~$-._"  # others are written as %XX: none of these ends a Markdown link
-_FEWEST_OF_EACH = 2  # passages of each document that the question is about, as far as there are any
-_EVIDENCE_SHARE = 0.6  # of the main agent's tokens; the rest: findings, rules, answer; unmeasured
+_URL_SIGNS = "/:?&=#%@+,;!~$-._"  # safe in Markdown links; all others are percent-encoded
+_FEWEST_OF_EACH = 2  # minimum passages per target document, if available
+_EVIDENCE_SHARE = 0.6  # of the main agent's tokens; the rest is for findings, rules and answer; unmeasured
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much an answer is written from: passages, and tokens of their text."""
+    """Limits on an answer's evidence: number of passages, and tokens of their text."""
 
     passages: int
     tokens: int
 
 
 class Collected(Model):
-    """What the answer is written from after a delegation.
+    """Everything that an answer is based on after a delegation.
 
     Attributes:
-        evidence: the main agent's and the sub-agents', what findings prove first.
-        proofs: the passages that prove findings: they count as proof, even if the prompt has no room.
-        findings: `<findings>` for the answer prompt; empty = nobody found anything.
-        views: the sub-agents as people see them.
-        warnings: in words of the answer's language: what did not go as it should.
-        web: Markdown for the end of the answer: what the web says, with links, marked as from outside the
-            documents; empty = nothing.
+        evidence: evidence of the main agent and its sub-agents; passages that prove findings come first.
+        proofs: passages that prove findings; citable even if they don't fit into the prompt.
+        findings: `<findings>` for the answer prompt; empty = none.
+        views: the sub-agents as shown to users.
+        warnings: problems, in the answer's language.
+        web: Markdown section with statements from the web and links, labelled as outside sources; empty =
+            none.
     """
 
     evidence: Evidence
@@ -70,13 +70,13 @@ class Collected(Model):
 
     @property
     def doc_ids(self) -> set[str]:
-        """Ids of all documents and databases that occur."""
+        """Ids of all documents and databases in the evidence."""
         return self.evidence.doc_ids | {hit.doc_id for hit in self.proofs}
 
     def only_readable(self, documents: ReadableDocuments) -> "Collected":
-        """Return the part that the asker may read now.
+        """Return the part that the user may currently read.
 
-        Findings are left out as soon as anything is: each may repeat any document.
+        If any part is unreadable, all findings are removed, since each may repeat any document.
         """
         evidence = self.evidence.only_readable(documents)
         proofs = tuple(filter(documents.admits, self.proofs))
@@ -89,10 +89,10 @@ class Collected(Model):
 async def collect(
     journal: Journal, delegation_step: int, evidence: Evidence, services: SubagentServices
 ) -> Collected:
-    """Merge what the children of a step have found into the evidence, and give their slots back.
+    """Merge the results of a step's sub-agents into the evidence, and release their slots.
 
     Args:
-        evidence: the main agent's own.
+        evidence: the main agent's own evidence.
     """
     delegation = await find_delegation(journal, delegation_step)
     if delegation is None:
@@ -123,10 +123,10 @@ async def collect(
 
 
 def call_result(collected: Collected, shown: Collection[str]) -> str:
-    """What the model reads as the result of `delegate`: findings, and passages that it was not shown yet.
+    """Return the result of `delegate` for the model: findings, and passages that it has not seen yet.
 
     Args:
-        shown: ids of the blocks that it was shown.
+        shown: ids of the blocks that the model has already seen.
     """
     fresh = [hit for hit in collected.evidence.hits if hit.block_id not in shown]
     records = {record.doc_id: record for record in collected.evidence.records}
@@ -136,7 +136,7 @@ def call_result(collected: Collected, shown: Collection[str]) -> str:
 
 
 def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
-    """Never less than the main agent found by itself."""
+    """Return the evidence limits, at least the size of the main agent's own evidence."""
     settings = services.settings
     return Bounds(
         passages=max(2 * settings.answering.answer_blocks, len(own.hits)),
@@ -156,7 +156,9 @@ def _warnings(
 def merge_evidence(
     own: Evidence, states: Sequence[SubagentState], targets: Sequence[str], bounds: Bounds
 ) -> Evidence:
-    """What the answer is written from. A listing, which has no passages, stays what it is."""
+    """Merge the evidence of the main agent and its sub-agents. A listing without
+    passages is left unchanged.
+    """
     if own.records and not own.hits:
         return own
     proved = in_turns(by_document(_proved(states)))
@@ -165,10 +167,10 @@ def merge_evidence(
     of_targets = [[hit for hit in candidates if hit.doc_id == target] for target in targets]
     first = in_turns(of_one[:_FEWEST_OF_EACH] for of_one in of_targets)
     kept = _within(in_turns([[*first, *candidates]]), bounds)
-    # The prompt is read from its beginning: there stand the proofs, whatever had to be chosen for balance.
+    # Proofs come first in the prompt, regardless of the passages added for balance.
     ordered = [hit for hit in candidates if hit.block_id in kept]
     occurring = {hit.doc_id for hit in ordered}
-    # What is known of a document proves a finding without a passage.
+    # A finding may be proved by metadata alone, so keep these records.
     occurring |= {proof.doc_id for state in states for found in state.findings for proof in found.proofs}
     records = {record.doc_id: record for state in states for record in state.records}
     records |= {record.doc_id: record for record in own.records}
@@ -181,12 +183,12 @@ def merge_evidence(
 
 
 def tokens_of(hits: Iterable[Hit]) -> int:
-    """About how many tokens the text of some passages has."""
+    """Estimate the tokens of passages' text."""
     return int(sum(len(hit.content or hit.image_caption or "") for hit in hits) / CHARS_PER_TOKEN)
 
 
 def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
-    """The passages that hold a proof of a finding, in the order of the findings."""
+    """Yield the passages that prove findings, in the order of the findings."""
     known = {hit.block_id: hit for state in states for hit in state.hits}
     for state in states:
         for finding in state.findings:
@@ -196,7 +198,7 @@ def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
 
 
 def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
-    """Ids of as many as fit; one that is too long for what is left makes room for shorter ones behind it."""
+    """Return the ids of the hits that fit. A hit that is too long is skipped in favour of shorter ones."""
     chosen: set[str] = set()
     tokens = 0
     for hit in hits:
@@ -208,7 +210,9 @@ def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
 
 
 def findings_xml(states: Sequence[SubagentState]) -> str:
-    """`<findings>` with statements, proved ones first, and what stayed open; empty when there are none."""
+    """Render `<findings>` with statements, proved ones first, and open points; empty if there are no
+    findings.
+    """
     findings = [finding for state in states for finding in state.findings if finding.kind != "web"]
     findings.sort(key=lambda finding: not finding.proofs)
     parts = list(_fitting(map(_finding, findings[:_MOST_FINDINGS])))
@@ -220,7 +224,7 @@ def findings_xml(states: Sequence[SubagentState]) -> str:
 
 
 def web_section(states: Sequence[SubagentState], words: SubagentWords) -> str:
-    """Markdown of what the web says; empty when nothing was found there that has a page to show."""
+    """Return Markdown with the statements found on the web; empty if none has a usable link."""
     findings = [finding for state in states for finding in state.findings if finding.kind == "web"]
     lines = [line for finding in findings[:_MOST_WEB] if (line := _web_line(finding, words))]
     if not lines:
@@ -265,7 +269,7 @@ def _web_line(finding: Finding, words: SubagentWords) -> str:
 
 
 def _link(proof: FoundProof) -> tuple[str, str] | None:
-    """The host with a link to the page; None for an address that nobody should be led to."""
+    """Return the host and a Markdown link to the page; None for an unsafe URL."""
     try:
         parts = urlsplit(proof.url)
         host = parts.hostname or ""

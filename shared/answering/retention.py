@@ -1,6 +1,6 @@
-"""Retention: old runs lose their journal and files, and interrupted erasures continue.
+"""Retention: old runs lose their journal and files, and interrupted erasures are resumed.
 
-A run's answer and record stay as long as its thread, so a thread can be read however old it is.
+A run's answer and record are kept as long as its thread, so old threads remain readable.
 """
 
 from datetime import datetime, timedelta
@@ -19,13 +19,13 @@ from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 
-MOST_AT_ONCE = 1000  # per call: some minutes at most; the next call continues
+MOST_AT_ONCE = 1000  # per call, which takes a few minutes at most; the next call continues
 
 
 async def purge_old_runs(now: datetime, services: AnsweringServices, forget: StopRun) -> int:
-    """Take away what only a run in progress, or its readers, need. Returns how many runs it was done for.
+    """Delete the journals and files of old runs, and return the number of purged runs.
 
-    `forget` removes what the orchestrator keeps of the run, or of one of its sub-agents.
+    `forget` deletes the orchestrator's state of a run or of one of its sub-agents.
     """
     limit = now - timedelta(days=services.settings.conversations.run_retention_days)
     purged = 0
@@ -38,7 +38,7 @@ async def purge_old_runs(now: datetime, services: AnsweringServices, forget: Sto
 
 
 async def resume_erasures(threads: ThreadStore, queues: TaskQueues) -> int:
-    """Ask again for every erasure that has not come to its end. Returns how many."""
+    """Enqueue every unfinished erasure again, and return their number."""
     resumed = 0
     async for thread in threads.unerased():
         await ask_to_erase(thread, queues)
@@ -55,9 +55,9 @@ async def _purge(
         run_log.delete(record.run_id),
         RunFiles(blobs, record.run_id).erase(),
     )
-    # Read again: it may have been rated since the first of all these were listed.
+    # Read the record again, because feedback may have been added since it was listed.
     record = await runs.get(record.run_id) or record
     try:
         await runs.replace(record.model_copy(update={"has_log": False}))
     except NotFoundError:
-        return  # its thread was deleted meanwhile
+        return  # the thread was deleted in the meantime

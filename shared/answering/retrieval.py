@@ -1,4 +1,4 @@
-"""Finds what a question is answered from: documents it names, passages, pictures on their pages."""
+"""Gathering of evidence: named documents, passages, and figures on their pages."""
 
 import asyncio
 import re
@@ -28,26 +28,24 @@ from shared.runs.plan import QuestionPlan
 from shared.tools.searches import caller_limits
 
 _MAX_REFERENCES = 6
-_FEWEST_OF_EACH = 3  # blocks of each document of a comparison
-WEAK_SCORE = 0.5  # below it a search within the documents named found nothing to the point; unmeasured
-CLEARLY_BETTER = 0.15  # high_score_spread_clarity of contracts.md, section 4
-_LEAST_PAGE_TOKENS = 100  # documents whose pages alone say that they are too long are not read
+_FEWEST_OF_EACH = 3  # blocks per document in a comparison
+WEAK_SCORE = 0.5  # below this, a search within the named documents found nothing relevant; unmeasured
+CLEARLY_BETTER = 0.15  # high_score_spread_clarity, see docs/internals/delegation.md
+_LEAST_PAGE_TOKENS = 100  # per page; documents whose page count is too high are not read
 _SHARE_FOR_A_FACT = 0.25
-_HEADINGS = 6  # among the best blocks, which others then stand for; three were seen
-_FIGURE_PAGES = 8  # the best ones: an answer cites three or four; unmeasured
+_HEADINGS = 6  # extra blocks to replace headings among the best ones; three were observed
+_FIGURE_PAGES = 8  # best pages; an answer cites three or four; unmeasured
 _MAX_FIGURES = 4  # unmeasured
-_NEAR_BEST = (
-    0.5  # of the best block's score: captions of other pictures on the page lie far below; unmeasured
-)
-_DESCRIBING_S = 2.0  # one search by ids: it takes 10 ms
+_NEAR_BEST = 0.5  # of the best block's score; unrelated figures on the page score far less; unmeasured
+_DESCRIBING_S = 2.0  # one search by ids, which takes 10 ms
 
 
 async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> StoredPlan:
-    """The plan with the documents that its references mean, or with options to choose among."""
+    """Return the plan with the documents that its references mean, or with options if they are ambiguous."""
     plan = stored.plan
     before = documents_before(request, plan)
     if before:
-        # Looked up again: rights may have changed since that answer, and the caller's limits hold for each.
+        # Look up again: permissions may have changed since that answer, and the caller's limits apply.
         known = await documents.get_many(before[:MAX_NAMED])
         within = tuple(doc_id for doc_id in before if doc_id in known and _is_within(request, known[doc_id]))
         return stored.model_copy(update={"doc_ids": within})
@@ -60,7 +58,7 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
         before_that.doc_ids if before_that else (),
         may_ask=not request.doc_ids,
     )
-    # A person who chose the documents means these, whatever the question calls them.
+    # If the caller chose documents, the question means these, whatever it calls them.
     missing = () if request.doc_ids else missing_documents(found)
     return stored.model_copy(
         update={
@@ -73,7 +71,7 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
 
 
 class QuestionSearch:
-    """The search for a question about content. It begins with the question as asked, beside the plan."""
+    """The search for a content question. It starts with the original wording while the plan is being made."""
 
     def __init__(
         self,
@@ -91,26 +89,27 @@ class QuestionSearch:
         self._records: dict[str, DocumentRecord] = {}
         self._unique_names: set[str] = set()
         self._first_look = asyncio.create_task(blocks.rank_each([request.question], self._filters))
-        # A plan that rewrites the question has no use for it, not even for its failure.
+        # If the plan rewrites the question, this result is unused; suppress the warning about its exception.
         self._first_look.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def stop(self) -> None:
-        """No search is needed any more."""
+        """Cancel the initial search."""
         self._first_look.cancel()
 
     async def evidence(self, stored: StoredPlan, settings: AnsweringSettings) -> Evidence:
-        """The best blocks by all phrasings of the plan; within the documents that it names, if they fit.
+        """Return the best blocks for all phrasings of the plan, from the named documents if they are
+        relevant.
 
-        Documents that the plan names, or the caller chose, are found whole if they are short enough; so are
-        versions of one document: which is in force stands at the beginning of one of them.
+        Documents that the plan names or the caller chose are included whole if they are short enough. The
+        same applies to versions of one document, since the beginning of one states which version is in force.
         """
         found = await self._best(stored, settings.answer_blocks)
         named = stored.doc_ids if found.narrowed else self._request.doc_ids
         about = named or _versions(found)
         max_tokens = settings.whole_documents_tokens
         if stored.plan.intent == "fact_lookup" or not named:
-            # A fact is at one place, which the search finds: there a document should take no more room than
-            # the passages would.
+            # A fact has one location, which the search finds. A whole document should then take no more room
+            # than the passages would.
             max_tokens = int(max_tokens * _SHARE_FOR_A_FACT)
         rest = await self._rest_of(about, found, max_tokens)
         if rest is None:
@@ -118,7 +117,7 @@ class QuestionSearch:
         return found.model_copy(update={"hits": (*found.hits, *rest), "whole": tuple(dict.fromkeys(about))})
 
     async def _rest_of(self, doc_ids: Sequence[str], found: Evidence, max_tokens: int) -> list[Hit] | None:
-        """What the evidence lacks of these documents, in reading order; None if they don't fit whole."""
+        """Return the documents' missing blocks in reading order; None if the documents don't fit whole."""
         if not 0 < len(doc_ids) <= MAX_NAMED or self._blocks.missed:
             return None
         pages = {record.doc_id: record.page_count or 1 for record in found.records}
@@ -147,10 +146,10 @@ class QuestionSearch:
         hits = await self._best_of_each(within, top_k)
         empty = self._without_text(stored.doc_ids, within)
         if len(empty) == len(set(stored.doc_ids)):
-            # Passages of other documents, which may share a word of the name, would only mislead.
+            # Passages of other documents with similar names would only mislead.
             return Evidence(narrowed=True, unreadable=empty, warnings=self._warnings)
         if not stored.is_choice and _is_weak(stored.plan, hits):
-            # The documents that the question seems to name may be the wrong ones.
+            # The question may not mean the documents that it seems to name.
             elsewhere = await self._evidence(await self._anywhere(stored.plan), top_k)
             if elsewhere.hits and _top(elsewhere.hits) >= _top(hits) + CLEARLY_BETTER:
                 return elsewhere
@@ -160,7 +159,7 @@ class QuestionSearch:
     def _without_text(
         self, doc_ids: Sequence[str], within: Sequence[Sequence[Ranking]]
     ) -> tuple[DocumentRecord, ...]:
-        """Return those documents in which a search within them found nothing at all: they have no block."""
+        """Return the documents without any blocks: a search within them found nothing at all."""
         if self._blocks.missed:
             return ()
         empty = [
@@ -181,7 +180,7 @@ class QuestionSearch:
         return [*known, *others]
 
     async def _within(self, stored: StoredPlan) -> Sequence[Sequence[Ranking]]:
-        """Rankings within each of the named documents."""
+        """Return rankings within each of the named documents."""
         return await run_together(
             *(
                 self._blocks.rank_each(phrasings(stored.plan), {**self._filters, "doc_id": (doc_id,)})
@@ -190,23 +189,24 @@ class QuestionSearch:
         )
 
     async def _best_of_each(self, within: Sequence[Sequence[Ranking]], top_k: int) -> list[Hit]:
-        """As many blocks of each named document as fit, so that no side of a comparison is missing."""
+        """Return the best blocks of each named document, so that no side of a comparison is missing."""
         share = max(_FEWEST_OF_EACH, -(-top_k // len(within)))
         found = await run_together(*(self._telling(rankings, share) for rankings in within))
         return [hit for hits in found for hit in hits]
 
     async def _telling(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
-        """The best blocks; those of headings alone say where to look, which nobody needs who has the text."""
+        """Return the best blocks with text. Headings alone only point to other blocks."""
         hits = await self._blocks.merge(rankings, top_k + _HEADINGS)
         await self._describe({hit.doc_id: hit.filename for hit in hits})
         titles = {doc_id: record.title for doc_id, record in self._records.items()}
         return [hit for hit in hits if not hit.is_heading(titles.get(hit.doc_id, ""))][:top_k]
 
     async def _describe(self, filenames: Mapping[str, str]) -> None:
-        """Get records of documents, and which names are unique: an answer can do without them.
+        """Look up document records and unique file names. A timeout is ignored, because answers work without
+        them.
 
         Args:
-            filenames: by document; empty where it is not known yet.
+            filenames: file names by document; empty if not yet known.
         """
         unknown = {doc_id: name for doc_id, name in filenames.items() if doc_id not in self._records}
         if not unknown:
@@ -244,12 +244,14 @@ class QuestionSearch:
 
 
 def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
-    """What to search for, the question itself first."""
+    """Return the search queries, starting with the question itself."""
     return tuple(dict.fromkeys((plan.standalone_question, *plan.search_queries)))
 
 
 def _versions(found: Evidence) -> tuple[str, ...]:
-    """The best block's document and others of its title, apart from numbers; none if there is no other."""
+    """Return the best block's document and others with the same title apart from numbers; none if it is
+    unique.
+    """
     titles = {
         record.doc_id: " ".join(re.findall(r"[^\W\d_]+", record.title.casefold())) for record in found.records
     }
@@ -260,7 +262,7 @@ def _versions(found: Evidence) -> tuple[str, ...]:
 
 
 def _is_weak(plan: QuestionPlan, hits: Sequence[Hit]) -> bool:
-    # A summary or a comparison is of the documents named, however little they resemble the question's words.
+    # Summaries and comparisons use the named documents, however different their wording is.
     return not hits or (plan.query_type == "CONTENT_SEARCH" and _top(hits) < WEAK_SCORE)
 
 
@@ -269,7 +271,7 @@ def _top(hits: Sequence[Hit]) -> float:
 
 
 def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit, ...]:
-    """The best pictures on the pages of the best blocks, of all that was ranked.
+    """Return the best ranked figures on the pages of the best blocks.
 
     A document without pages counts as one page.
     """
@@ -290,7 +292,7 @@ def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit
 async def _named(
     request: RunRequest, plan: QuestionPlan, documents: DocumentSearch
 ) -> dict[str, list[DocumentRecord]]:
-    """The references of the plan, each with the documents that it may mean."""
+    """Return the plan's references, each with the documents that it may mean."""
     references = tuple(
         dict.fromkeys(name for reference in plan.document_references if (name := reference.strip()))
     )[:_MAX_REFERENCES]

@@ -1,8 +1,8 @@
-"""Begins an orchestration again that its host lost; a run that cannot begin again is closed.
+"""Restarts an orchestration that its host lost, or closes a run that can't be restarted.
 
-The first to notice does it: a reader, a status request, a timer. The steps of a run that were done
-give their stored results, and what was sent of the one that was lost is withdrawn by its next attempt. Time
-begins again with the run; tokens and cost do not.
+The first reader, status request or timer that notices the loss does this. Completed steps return their stored
+results, and the next attempt at the lost step withdraws its events. The run's time starts anew, but tokens
+and cost don't.
 """
 
 from datetime import UTC, datetime
@@ -26,20 +26,20 @@ Fate = Literal["goes_on", "closed"]
 
 
 async def revive_run(run_id: str, instances: Instances, services: AnsweringServices) -> Fate:
-    """See that a run without its last event continues, or gets it.
+    """Ensure that a run without its last event continues or is closed.
 
     Raises:
-        GroundworkError: storage failed; what was begun is done again by the next who looks.
-        Exception: whatever the client raises.
+        GroundworkError: storage failed. The next caller repeats the work.
+        Exception: any exception of the client.
     """
     try:
         state = await instances.state(run_id)
-    except Exception:  # noqa: BLE001  # the client raises nothing more precise; nobody can tell now
+    except Exception:  # noqa: BLE001  # the client raises nothing more specific, and the state is unknown
         return "goes_on"
     record = await services.runs.get(run_id)
     if is_at_work(state) or record is None or record.finished_at is not None:
         return "goes_on"
-    # A run that asked its owner something may have waited for days.
+    # A run that asked for clarification may have waited for days.
     asked_at = None if record.ask_step else record.created_at
     now = datetime.now(UTC)
     verdict = await services.runs.claim_revival(run_id, asked_at, now) if state == "Failed" else "give_up"
@@ -52,11 +52,11 @@ async def revive_run(run_id: str, instances: Instances, services: AnsweringServi
 
 
 async def revive_instance(instance_id: str, instances: Instances, runs: RunStore) -> Fate:
-    """Begin any other orchestration again, if it failed and may begin again, however long it has worked.
+    """Restart any other failed orchestration if allowed, however long it has run.
 
     Raises:
         GroundworkError: storage failed.
-        Exception: whatever the client raises.
+        Exception: any exception of the client.
     """
     state = await instances.state(instance_id)
     if is_at_work(state):
@@ -74,7 +74,7 @@ async def _restart(
     record: RunRecord, now: datetime, instances: Instances, services: AnsweringServices
 ) -> None:
     run_id = record.run_id
-    # A run that begins again starts its sub-agents again: two executions of one must not both write.
+    # A restarted run starts its sub-agents again, and two executions of one must not both write.
     for child_id in await child_ids(services.run_log, services.blobs, run_id):
         await instances.stop(child_id)
     if not await _say_resumed(run_id, now, services.run_log):
@@ -83,19 +83,19 @@ async def _restart(
     get_logger().warning("run.restarted", run_id=run_id)
     _, reply = await clarification_of(run_id, record.ask_step, services.run_log)
     if reply is not None:
-        await instances.tell(run_id, event_name(record.ask_step))  # the event went with the history
+        await instances.tell(run_id, event_name(record.ask_step))  # the event was lost with the history
 
 
 async def _say_resumed(run_id: str, now: datetime, run_log: RunLog) -> bool:
-    """Tell the run's readers; False when it has ended meanwhile."""
+    """Append a `resumed` event; return False if the run has ended meanwhile."""
     while True:
         try:
             written = await run_log.read(run_id)
             if is_closed(written):
                 return False
             await run_log.append(run_id, [ResumedStatus(at=now)], at_offset=written.next_offset)
-        except ConflictError:  # an attempt that outlived its orchestration still writes
+        except ConflictError:  # an attempt that outlived its orchestration is still writing
             continue
-        except NotFoundError:  # it is being erased
+        except NotFoundError:  # the run is being erased
             return False
         return True

@@ -1,7 +1,7 @@
 """Ending a run: commit its answer, report its failure, or cancel it.
 
-The answer and the record are stored before the last event is sent. Once a terminal event stands in the log
-nothing follows it: the log decides how a run ended, and the record is made to agree with it.
+The answer and the record are stored before the last event is sent. No event follows a terminal event, so the
+log decides how a run ended, and the record is updated to match it.
 """
 
 from collections.abc import Coroutine, Sequence
@@ -27,7 +27,7 @@ from shared.runs.plan import TodoItem
 from shared.runs.run_files import RunFiles, answer_path, committed_answer
 from shared.runs.run_store import RunStore
 
-_CANCELLING_STEP = 9998  # beyond any run's steps
+_CANCELLING_STEP = 9998  # higher than any run's steps
 _MESSAGE = "The run was cancelled by its owner."
 _HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")
 
@@ -35,7 +35,7 @@ _HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")
 async def commit_step(context: StepContext, action: CommitAnswer) -> RunClosed:
     """Store the answer, then send COMPLETE."""
     turn = await context.journal.get(action.answer_step, Turn, "turn")
-    event_log = context.begin()  # two attempts at once store the same; one of them sends COMPLETE
+    event_log = context.begin()  # concurrent attempts store the same; only one sends COMPLETE
     answer = turn.answer.model_copy(update={"tokens": context.tokens})
     await commit_answer(answer, action, context, event_log)
     return RunClosed()
@@ -50,7 +50,7 @@ async def report_step(context: StepContext, action: ReportFailure) -> RunClosed:
 async def commit_answer(
     answer: RunAnswer, action: CommitAnswer, context: StepContext, event_log: EventLog
 ) -> None:
-    """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
+    """Store the answer and the run's record, then send COMPLETE. Idempotent."""
     services = context.services
     content = answer.model_dump_json().encode()
     request, (record, _) = await run_together(
@@ -64,7 +64,7 @@ async def commit_answer(
         ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(action.todo)}
         record = record.model_copy(update=ended)
         await _commit_record(record, answer, services.blobs, services.runs, services.threads)
-    # COMPLETE is sent last: by then the answer can be read everywhere. Remembering comes later anyway.
+    # Send COMPLETE only when the answer is readable everywhere. The other writes may finish later.
     complete = event_log.write(_complete(answer, request.thread_id, action.todo))
     background_writes: list[Coroutine[None, None, None]] = [context.shown.record_end(answer)]
     if record is not None:
@@ -85,7 +85,7 @@ async def report_failure(
     services: AnsweringServices,
     event_log: EventLog,
 ) -> None:
-    """Store the failure, then send ERROR; an answer that was committed already is sent instead."""
+    """Store the failure, then send ERROR. If an answer was already committed, send COMPLETE instead."""
     record = await services.runs.get(run_id)
     if record is not None and record.status == "completed":
         answer = await committed_answer(run_id, services.blobs)
@@ -114,17 +114,17 @@ async def report_failure(
 
 
 async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
-    """End a run, unless it has ended; doing it twice changes nothing. The caller ends the orchestration.
+    """Cancel a run unless it has ended, and return its record. Idempotent. The caller ends the orchestration.
 
     Raises:
-        ConflictError: it has ended otherwise.
+        ConflictError: the run has already ended in another way.
     """
     try:
         event_log = await open_event_log(services.run_log, run_id, _CANCELLING_STEP)
         await event_log.write(ErrorEvent(type=RunCancelledError.code, message=_MESSAGE))
     except (RunClosedError, StaleAttemptError):
-        pass  # it ended, or somebody else is cancelling it: what the log says counts
-    except NotFoundError:  # the log is kept no more
+        pass  # the run ended or is being cancelled elsewhere; the log decides
+    except NotFoundError:  # the log was purged
         ended = await services.runs.get(run_id)
         if ended is not None and ended.status == "cancelled":
             return ended
@@ -141,7 +141,7 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
 
 
 async def keep_cancelled(run_id: str, services: AnsweringServices) -> RunRecord | None:
-    """Make record and thread say what the log says, if that is that the run was cancelled; else None."""
+    """Update record and thread if the log says that the run was cancelled; otherwise return None."""
     last = next(filter(is_terminal, events_of(await services.run_log.read(run_id))), None)
     if not isinstance(last, ErrorEvent) or last.type != RunCancelledError.code:
         return None
@@ -149,7 +149,7 @@ async def keep_cancelled(run_id: str, services: AnsweringServices) -> RunRecord 
     if record is None:
         return None
     if record.status == "cancelled":
-        await show_run(record, services.threads)  # an earlier attempt may have died before this
+        await show_run(record, services.threads)  # an earlier attempt may have failed before this call
         return record
     ended = record.model_copy(
         update={
@@ -169,10 +169,10 @@ async def _commit_record(
     """Store the end in the thread and in the run's record.
 
     Raises:
-        RunClosedError: the thread went meanwhile; nothing of the answer stays.
+        RunClosedError: the thread was deleted meanwhile, so the answer was deleted as well.
     """
     try:
-        # The thread first: when the run shows as completed, a follow-up finds the answer in the thread.
+        # The thread first, so that a follow-up to a completed run always finds the answer in the thread.
         await close_turn(record, answer, threads)
         await runs.replace(record)
     except (RunClosedError, NotFoundError):
@@ -180,7 +180,7 @@ async def _commit_record(
 
 
 async def _withdrawn(run_id: str, blobs: BlobStore) -> RunClosedError:
-    """Take an answer away that was stored when its thread was gone already."""
+    """Delete an answer whose thread no longer exists, and return the error to raise."""
     await blobs.delete(RUN_LOG, answer_path(run_id))
     return RunClosedError("The run's thread was cleared or deleted.")
 

@@ -1,4 +1,4 @@
-"""Runs from the outside: begin one, look at one, close one whose orchestration died."""
+"""Operations on runs for API handlers: begin, view, and close a run whose orchestration died."""
 
 import asyncio
 import uuid
@@ -31,9 +31,9 @@ from shared.runs.run_files import RunFiles, committed_answer
 from shared.runs.run_store import RunStore
 
 Admit = Callable[[], Awaitable[None]]
-"""Lets a question in, or raises."""
+"""Admits a question, or raises."""
 
-_CLOSING_STEP = 9999  # beyond any run's steps, so that its events sort last
+_CLOSING_STEP = 9999  # higher than any run's steps, so that its events sort last
 
 
 async def begin_run(
@@ -47,17 +47,17 @@ async def begin_run(
     origin: str = "",
     channel: Channel = "chat",
 ) -> RunRequest:
-    """Store a question and its first event; the caller then starts the orchestration.
+    """Store a question and its first event. The caller then starts the orchestration.
 
-    Without a thread id a thread begins with it, else it is added to the user's thread of that id.
+    The question is added to the thread with the given id; without an id it starts a new thread.
 
     Args:
-        arrived_at: when the question came, with zone: from then on its time counts. None = now.
-        run_id: of a run that may have been begun already, in part or whole: then what is not there yet is
-            made. None = a new one.
-        origin: where the question comes from, for the audit trail.
-        channel: by which an agent is asked.
-        admit: awaited beside what nobody can see yet, and before what can be seen; raises to refuse.
+        arrived_at: when the question arrived, with zone; the run's time starts then. None = now.
+        run_id: id of a run that may have been begun already; only missing parts are then created. None = a
+            new run.
+        origin: the client's IP address, or the channel, for the audit trail.
+        channel: the channel through which an agent is asked.
+        admit: awaited concurrently with invisible writes and before visible ones; raises to refuse.
 
     Raises:
         PayloadTooLargeError: the question is longer than `max_question_chars`.
@@ -93,7 +93,7 @@ async def begin_run(
         keeping = RunFiles(services.blobs, request.run_id).keep_request(request)
         request, _ = await run_together(keeping, _create(request, turn.number, services.runs))
         return request
-    # The record comes last: a run that can be looked up has its log, in which it can be closed.
+    # The record comes last, so that every run with a record has a log and can be closed.
     await _create(request, turn.number, services.runs)
     return request
 
@@ -101,9 +101,10 @@ async def begin_run(
 async def renew_run(
     run_id: str, user: UserContext, arrived_at: datetime, services: AnsweringServices
 ) -> None:
-    """Let a run that was stored but never started count as asked now, by the person who asks for it again.
+    """Treat a stored run that never started as asked now, with the current user's permissions.
 
-    The same key may come a day later: by then its time would be over, and its asker may have other rights.
+    The same idempotency key may be used a day later, when the run's time would be over and permissions may
+    have changed.
     """
     files = RunFiles(services.blobs, run_id)
     request = await files.request()
@@ -112,12 +113,12 @@ async def renew_run(
 
 
 def thread_of_run(run_id: str, owner_id: str, key: str) -> str:
-    """Return the id of the thread that a run begins: the same when the request is repeated."""
+    """Return the id of the thread that a run starts, the same for a repeated request."""
     return owned_id(owner_id, key, digest("thread", run_id))
 
 
 def begun_log(request: RunRequest, settings: Settings) -> LogSlice:
-    """How the log of a run begins that `begin_run` has just begun: its reader need not ask for that."""
+    """Return the log of a run that `begin_run` has just begun, so that readers needn't fetch it."""
     line = _accepted(request, settings).to_line()
     return LogSlice(lines=(line,), next_offset=len(line.encode()) + 1)
 
@@ -125,10 +126,9 @@ def begun_log(request: RunRequest, settings: Settings) -> LogSlice:
 async def view_run(
     record: RunRecord, services: AnsweringServices, reader: UserContext | None = None
 ) -> RunView:
-    """The run with its todo list, what it asks, and its answer once that is committed.
+    """Return the run with its todo list, pending clarification, sub-agents in progress and committed answer.
 
-    The answer's figures get signed addresses for `reader`, and none without one; sub-agents are shown while
-    they work, too.
+    The URLs of the answer's figures are signed for `reader`, or not signed without one.
     """
     answer: RunAnswer | None = None
     journal = Journal(services.run_log, services.blobs, record.run_id)
@@ -156,7 +156,7 @@ async def view_run(
 
 
 async def close_dead_run(run_id: str, reason: str, services: AnsweringServices) -> None:
-    """End a run whose orchestration ended without a word: its readers must not wait for ever."""
+    """End a run whose orchestration ended without a last event, so that its readers don't wait forever."""
     action = ReportFailure(
         step=_CLOSING_STEP,
         error_type="InternalError",
@@ -167,15 +167,15 @@ async def close_dead_run(run_id: str, reason: str, services: AnsweringServices) 
         event_log = await open_event_log(services.run_log, run_id, _CLOSING_STEP)
         await report_failure(run_id, action, services, event_log)
     except (RunClosedError, StaleAttemptError, NotFoundError):
-        return  # another reader, or the run itself, was quicker; or its thread was deleted, and its log went
+        return  # closed by another reader or the run itself, or deleted with its thread
 
 
 async def _open(
     request: RunRequest, services: AnsweringServices, admit: Admit | None, *, is_new: bool
 ) -> OpenedTurn:
-    """Add the question to its thread while the log is begun: neither waits for the other.
+    """Add the question to its thread while creating the log.
 
-    In a new thread nothing was said before, so the request is whole, and is stored at the same time.
+    The request of a new thread needs no earlier turns, so it is stored at the same time.
     """
     files = RunFiles(services.blobs, request.run_id)
     writes: list[Coroutine[None, None, object]] = [_first_event(request, services)]
@@ -191,7 +191,7 @@ async def _open(
         open_when_admitted(), run_together(*writes), return_exceptions=True
     )
     if isinstance(opened, BaseException):
-        # Then no repeat of it can have come further; after other errors it may, and needs them.
+        # After these errors, no repeated request can have got further; after others it may need these files.
         if isinstance(opened, NotFoundError | TooManyRequestsError):
             await run_together(services.run_log.delete(request.run_id), files.erase())
         raise opened
@@ -212,7 +212,7 @@ async def _create(request: RunRequest, turn: int, runs: RunStore) -> None:
     try:
         await runs.create(record)
     except ConflictError:
-        return  # an earlier attempt, or one at the same time, came so far: ids are given out once
+        return  # already created by an earlier or concurrent attempt, since ids are unique
 
 
 async def _first_event(request: RunRequest, services: AnsweringServices) -> None:
@@ -220,7 +220,7 @@ async def _first_event(request: RunRequest, services: AnsweringServices) -> None
     try:
         await services.run_log.append(request.run_id, [_accepted(request, services.settings)], at_offset=0)
     except ConflictError:
-        return  # it is there already: nobody else begins this run's log
+        return  # already written by another attempt at this request
 
 
 def _accepted(request: RunRequest, settings: Settings) -> RunEvent:
@@ -236,6 +236,6 @@ def _accepted(request: RunRequest, settings: Settings) -> RunEvent:
 async def _sub_agents(
     record: RunRecord, journal: Journal, services: AnsweringServices, reader: UserContext | None
 ) -> tuple[SubagentView, ...]:
-    """Return the run's sub-agents as its journal shows them now."""
+    """Return the current state of the run's sub-agents."""
     views = await live_views(record, journal)
     return await refresh_views(views, reader, services) if reader else without_unreadable(views, ())

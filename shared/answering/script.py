@@ -1,8 +1,8 @@
 """The script that every agent runs: steps, clarifications and sub-agents in order. Pure.
 
-`run_agent` yields commands and decides from their results only. A driver can therefore run it again over the
-results that it has recorded: Durable Functions does so with an orchestration's history, the inline driver
-with the results of a run that waits for an answer.
+`run_agent` yields commands and decides from their results only, so a driver can replay it from recorded
+results. Durable Functions replays an orchestration's history, and the inline driver replays the results of a
+run that waits for a reply.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -35,26 +35,26 @@ from shared.runs.plan import QueryType, TodoItem, closed, evidence_found, starte
 
 Phase = Literal["prepare", "await", "take", "turn", "delegate", "commit", "fail", "end"]
 
-MAX_TRIES = 2  # of one step: a service that failed twice within its own retries will fail again
+MAX_TRIES = 2  # per step; a service that failed twice despite its own retries will fail again
 
-# Of storing the end, or a person's choice: the work is done, a storage that is away for minutes comes back.
+# For storing the end or a user's choice: the work is done, and storage recovers within minutes.
 MAX_PATIENT_TRIES = 8
 _PATIENT: frozenset[Phase] = frozenset({"take", "commit", "fail"})
 _FIRST_DELAY_S = 2.0
 _LONGEST_DELAY_S = 60.0
 
-# Seconds that a further try of a step must have, with all that follows it; else the run continues without.
+# Minimum seconds left for a retry of a step and everything after it; otherwise the run continues without.
 _NEEDED_S: dict[str, float] = {"prepare": 8.0, "turn": 3.0}
 _NEEDED_OTHERWISE_S = 2.0
 
 
 @dataclass(frozen=True)
 class Step:
-    """Perform a step after a pause. Its result is what the step returns.
+    """A step to perform after a delay. Its result is the step's return value.
 
     Attributes:
         tokens: used by the run so far.
-        before: the latest instant at which the step may begin; after it the result is None.
+        before: latest time at which the step may begin; after it the result is None.
     """
 
     action: StepAction | TurnInput
@@ -65,10 +65,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Reply:
-    """Wait for the person's answer. The result is `AnswerArrived` or `AnswerTimedOut` in a `StepResult`.
+    """A wait for the user's reply. The result is `AnswerArrived` or `AnswerTimedOut` in a `StepResult`.
 
     Attributes:
-        ask_step: the step that asked; names the external event.
+        ask_step: the step that asked; part of the external event's name.
     """
 
     ask_step: int
@@ -77,10 +77,10 @@ class Reply:
 
 @dataclass(frozen=True)
 class Children:
-    """Run sub-agents concurrently. The result is `SubagentsEnded` in a `StepResult`.
+    """Sub-agents to run concurrently. The result is `SubagentsEnded` in a `StepResult`.
 
     Attributes:
-        until: an instant with zone; children that have not ended by then are terminated.
+        until: time with zone at which unfinished sub-agents are terminated.
     """
 
     starts: tuple[SubagentStart, ...]
@@ -92,7 +92,7 @@ Command = Step | Reply | Children
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The end of a run."""
+    """Outcome of a run."""
 
     outcome: Literal["completed", "failed"]
     abstained: bool
@@ -106,7 +106,7 @@ Results = tuple[StepResult, ...]
 
 
 class Agent(Protocol[EndT_co]):
-    """The part of the script in which agents differ: which steps they take, and how often they try them.
+    """The part of the script that differs between agents: their steps and retries.
 
     Steps return an observation, with `is_last` once no turn follows.
     """
@@ -114,20 +114,20 @@ class Agent(Protocol[EndT_co]):
     step: int
 
     def first_step(self) -> Script[Any]:
-        """Take the first step."""
+        """Perform the first step."""
 
     def next_step(self, seen: Any) -> Script[Any]:
-        """Take the step that follows an observation."""
+        """Perform the step that follows an observation."""
 
     def note(self, observation: Observation) -> None:
-        """Note the reply to a clarification, or the ends of sub-agents."""
+        """Record the reply to a clarification, or the ends of sub-agents."""
 
     def close(self, seen: Any) -> Script[EndT_co]:
-        """Take the closing steps after the last turn."""
+        """Perform the closing steps after the last turn."""
 
 
 def run_agent(agent: Agent[End]) -> Script[End]:
-    """Run an agent to its end: a person's question, an agent file, or a sub-agent's task."""
+    """Run an agent to its end: a user's question, an agent file, or a sub-agent's task."""
     seen = yield from agent.first_step()
     while not seen.is_last:
         if isinstance(seen, UserAsked | LooksFurther) and seen.answer_timeout_s is not None:
@@ -154,10 +154,10 @@ def next_command(results: Results) -> Command | RunEnd:
 
 
 def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
-    """Return the seconds after which a failed step is tried again; None if it is not.
+    """Return the seconds until a failed step is retried, or None for no retry.
 
     Args:
-        tries: that failed before this one.
+        tries: number of failed attempts before this one.
     """
     if not failed.retryable:
         return None
@@ -174,11 +174,10 @@ class MainAgent:
     """The agent that answers a question: prepare, turns, commit.
 
     Attributes:
-        step: the next step's number, counted from 1. Waits and sub-agents take a number, too.
-        tokens: used by all models of the run so far, those of sub-agents included.
-        turns: steps of the turns so far that look further.
-        looks: searches so far, the first included. The model's gaps are searched for while there are fewer
-            than the settings allow.
+        step: the next step's number, counted from 1. Waits and sub-agents also take a number.
+        tokens: used by all models of the run so far, including sub-agents.
+        turns: steps of the turns so far that requested more evidence.
+        looks: number of searches so far. The gaps named by the model are searched up to a configured limit.
         delegation_step: the step that chose sub-agents before the first turn; 0 if none did.
     """
 
@@ -203,9 +202,9 @@ class MainAgent:
         return (yield from self._perform("prepare", lambda tries: Prepare(step=self.step, tries=tries)))
 
     def next_step(self, seen: Observation) -> Script[Observation]:
-        """Search with the person's choice, or take a turn."""
+        """Search with the user's choice, or take a turn."""
         if isinstance(seen, UserAsked):
-            ask_step = self.step - 2  # the wait took the number between
+            ask_step = self.step - 2  # the wait took the number in between
 
             def take_answer(tries: int) -> TakeAnswer:
                 return TakeAnswer(step=self.step, tries=tries, ask_step=ask_step, timed_out=self._timed_out)
@@ -214,7 +213,7 @@ class MainAgent:
         return (yield from self._perform("turn", self._turn))
 
     def note(self, observation: Observation) -> None:
-        """Note the reply to a clarification, or the ends of sub-agents."""
+        """Record the reply to a clarification, or the ends of sub-agents."""
         if isinstance(observation, SubagentsEnded):
             self.tokens += _tokens_of_children(self._children, observation.ends)
         self._timed_out = isinstance(observation, AnswerTimedOut)
@@ -245,7 +244,7 @@ class MainAgent:
                     hints=hints,
                 )
 
-            # If that fails, too, readers learn of it when the run is found without an end.
+            # If this also fails, readers are informed when the run is found without a last event.
             seen = yield from self._perform("fail", report)
         if isinstance(seen, RunClosed):
             self.todo = closed(self.todo, succeeded=failure is None and not self._abstained)
@@ -266,10 +265,10 @@ class MainAgent:
         )
 
     def _perform(self, phase: Phase, action: Callable[[int], StepAction]) -> Script[Observation]:
-        """Perform a step, again if that may help.
+        """Perform a step, with retries if they may help.
 
         Args:
-            action: makes the step's action from the number of tries that failed.
+            action: creates the step's action from the number of failed attempts.
         """
         self.phase = phase
         tries, delay_s = 0, 0.0
@@ -282,7 +281,7 @@ class MainAgent:
                 tries, delay_s = tries + 1, retry_s
                 self._set_todo(tried_again(self.todo))
             elif isinstance(seen, DelegationDeferred):
-                # Not a failure: tries are counted on, and the policy ends it as time runs out.
+                # Not a failure: attempts aren't reset, and the policy stops deferring when time runs out.
                 delay_s = seen.delay_s
                 self._set_todo(self.todo)
             else:
@@ -316,12 +315,12 @@ class MainAgent:
         self._set_todo(todo, is_sent=isinstance(seen, Prepared | UserAsked))
 
     def _set_todo(self, todo: tuple[TodoItem, ...], *, is_sent: bool = False) -> None:
-        """Change the todo list. The next turn sends it, unless the step's own events did."""
+        """Change the todo list. The next turn sends it unless the step's own events did."""
         self._is_todo_sent = is_sent or todo == self.todo
         self.todo = todo
 
 
 def _tokens_of_children(children: Sequence[SubagentStart], ends: Sequence[SubagentEnd]) -> int:
-    """Return the tokens used by sub-agents. One that reported nothing may have used its whole budget."""
+    """Return the tokens used by sub-agents. One without a report may have used its whole budget."""
     reported = {end.child_id: end.tokens for end in ends if end.tokens is not None}
     return sum(reported.get(child.child_id, child.max_tokens) for child in children)

@@ -1,4 +1,6 @@
-"""The clients and stores that `shared.answering` uses, a part of `shared.wiring.Services`."""
+"""Protocols of the clients and stores that `shared.answering` uses, implemented by
+`shared.wiring.Services`.
+"""
 
 from collections.abc import Mapping
 from typing import Protocol, Self
@@ -31,7 +33,7 @@ class SubagentServices(ToolServices, Protocol):
 
 
 class AnsweringServices(QualityServices, SubagentServices, Protocol):
-    """What answering needs of the outside world."""
+    """The external services that answering uses."""
 
     user_limits: UserLimitStore
     audit: AuditTrail
@@ -45,4 +47,4 @@ class AnsweringServices(QualityServices, SubagentServices, Protocol):
         settings: Settings | None = None,
         own_tools: Mapping[str, Tool] | None = None,
     ) -> Self:
-        """The same with other parts."""
+        """Return a copy with the given parts replaced."""

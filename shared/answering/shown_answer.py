@@ -1,4 +1,4 @@
-"""The answer as readers have it, according to the events of a run. Pure."""
+"""The answer that readers have received, derived from a run's events. Pure."""
 
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ RecordDocuments = Callable[[Iterable[str]], Awaitable[None]]
 
 
 def correction(events: Sequence[RunEvent], answer: RunAnswer, step: int) -> list[RunEvent]:
-    """Return the events after which readers have an answer's text; none if they have it.
+    """Return the events that give readers an answer's text; none if they already have it.
 
     Args:
         events: the journal so far.
@@ -32,12 +32,12 @@ def correction(events: Sequence[RunEvent], answer: RunAnswer, step: int) -> list
 
 
 def shown_text(events: Iterable[RunEvent]) -> str:
-    """The answer's text as a reader has it who drops what was withdrawn."""
+    """Return the answer's text as received by readers, without withdrawn parts."""
     return "".join(text for _, text in sorted(_texts(events).items()))
 
 
 def _texts(events: Iterable[RunEvent]) -> dict[int, str]:
-    """The text that each step shows."""
+    """Return the text shown by each step."""
     texts: dict[int, str] = {}
     for event in events:
         if isinstance(event, TokenEvent):
@@ -48,7 +48,7 @@ def _texts(events: Iterable[RunEvent]) -> dict[int, str]:
 
 
 def shown_citations(events: Iterable[RunEvent]) -> list[Citation]:
-    """The citations of all steps, as a reader has them who drops what was withdrawn."""
+    """Return the citations of all steps as received by readers, without withdrawn ones."""
     shown: dict[int, list[Citation]] = {}
     for event in events:
         if isinstance(event, CitationEvent):

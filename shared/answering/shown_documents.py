@@ -19,7 +19,7 @@ from shared.runs.run_files import RunFiles
 
 
 class ShownDocuments:
-    """Documents that a run has shown so far, as one attempt at a step knows them.
+    """Documents that a run has shown so far, from the viewpoint of one attempt at a step.
 
     A document that an earlier step cited isn't recorded again.
     """
@@ -30,18 +30,18 @@ class ShownDocuments:
         self._recorded: set[str] = set()
 
     def add_recorded(self, events: Iterable[RunEvent]) -> None:
-        """Take the citations in the run's log as recorded."""
+        """Treat the citations in the run's log as recorded."""
         self._recorded.update(
             event.doc_id for event in events if isinstance(event, CitationEvent) and event.doc_id
         )
 
     async def record(self, doc_ids: Iterable[str]) -> None:
-        """Record documents that are about to be shown. A trail that fails raises an alert, and no error."""
+        """Record documents that are about to be shown. A failure raises an alert, but no error."""
         if new := {doc_id for doc_id in doc_ids if doc_id} - self._recorded:
             await self._write(sorted(new))
 
     async def record_end(self, answer: RunAnswer) -> None:
-        """Record what an answer shows beyond its citations, or that it cites nothing."""
+        """Record documents that an answer shows beyond its citations, or that it cites none."""
         new = set(documents_of(answer)) - self._recorded
         if new or not self._recorded:
             await self._write(sorted(new))
@@ -70,8 +70,8 @@ async def record_unanswered(record: RunRecord, action: AuditAction, services: An
         has_text = any(isinstance(event, TokenEvent) for event in journal.events)
         doc_ids = await _read_documents(journal) if has_text else ()
     except GroundworkError:
-        return  # the run was erased meanwhile, and its documents with it
-    at = record.finished_at or request.created_at  # the same for every repetition, which adds no entry
+        return  # the run was erased in the meantime
+    at = record.finished_at or request.created_at  # identical for every repetition, so that it adds no entry
     await record_act(services.audit, _entry(request, action, doc_ids, at))
 
 

@@ -1,7 +1,7 @@
-"""One attempt at one step of a run: its services, the run's journal, its time.
+"""One attempt at one step of a run: its services, the run's journal and its time.
 
-Values that a step keeps are written with its next events, in one append. The first value kept counts, so an
-attempt works on with what an earlier one has kept.
+Values that a step stores are appended together with its next events. The first stored value counts, so an
+attempt continues with the values of an earlier one.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ Observed = TypeVar("Observed", bound=Observation)
 
 
 class StepContext:
-    """What every step uses.
+    """Shared context of all steps.
 
     Attributes:
         tokens: used by the run before this step.
@@ -59,26 +59,26 @@ class StepContext:
 
     @property
     def remaining_s(self) -> float | None:
-        """Seconds left of the run's time; None if the step failed before it was known."""
+        """Seconds left of the run's time; None if the step failed before it was determined."""
         return self._time.left.remaining_s if self._time else None
 
     @property
     def is_repeated(self) -> bool:
-        """Whether there was an earlier attempt at this step."""
+        """Whether the journal contains an earlier attempt at this step."""
         return any(event.step == self.action.step for event in self.journal.events)
 
     async def request(self) -> RunRequest:
-        """Return the question."""
+        """Return the run's request."""
         return await self.journal.files.request()
 
     def time_of(self, request: RunRequest, stored: StoredPlan | None = None) -> StepTime:
-        """Return the run's time. A wait for a person and losses in a crash don't count."""
+        """Return the run's time, without waits for the user and time lost in crashes."""
         time = StepTime(self.services.settings, request, stored)
         self._time = time.without_losses(self.journal.events, self.action.step)
         return self._time
 
     async def read_journal(self) -> None:
-        """Read the journal as it is when the attempt begins.
+        """Read the journal at the beginning of the attempt.
 
         Raises:
             NotFoundError: the run was erased.
@@ -92,7 +92,7 @@ class StepContext:
             )
 
     async def open(self, *then: RunEvent) -> EventLog:
-        """Begin this attempt in the journal, with its first events and the values kept so far.
+        """Begin this attempt in the journal, with its first events and all staged values.
 
         Raises:
             RunClosedError: the run has ended.
@@ -102,13 +102,15 @@ class StepContext:
         return event_log
 
     def begin(self, *then: RunEvent) -> EventLog:
-        """Begin this attempt like `open`, with the mark in the same append as its next events.
+        """Begin this attempt like `open`, but append the mark together with its next events.
 
         Raises:
             RunClosedError: the run has ended.
         """
         first: Sequence[RunEvent] = then
-        if self.action.todo and not isinstance(self.action, CommitAnswer):  # COMPLETE carries that one
+        if self.action.todo and not isinstance(
+            self.action, CommitAnswer
+        ):  # COMPLETE contains the final todo list
             first = (TodoListStatus(state="progress", todo=self.action.todo), *then)
         self._event_log = staged_event_log(
             self.services.run_log,
@@ -120,11 +122,11 @@ class StepContext:
         return self._event_log
 
     async def opened(self) -> EventLog:
-        """Return this attempt's writer. Its mark is written first, if it isn't yet."""
+        """Return this attempt's event log, after beginning the attempt if necessary."""
         return self._event_log or await self.open()
 
     async def keep(self, value: Stored, part: str, of: int | None = None) -> Stored:
-        """Keep a value with the step's next events; return the one that counts, the first.
+        """Stage a value for the step's next append unless one is stored; return the value that counts.
 
         Args:
             of: the step whose result it is part of; None = this one.
@@ -140,14 +142,14 @@ class StepContext:
         return value
 
     async def reserve(self, tokens: int) -> None:
-        """Record the tokens that the calls of this attempt may have used."""
+        """Record the tokens that this attempt's model calls may have used."""
         line = ReservedLine(tokens=tokens)
         if self._event_log is None:
             raise AssertionError("a model is called before the attempt has begun")
         await self._event_log.write(line)
 
     async def complete(self, observed: Observed, *events: RunEvent) -> Observed:
-        """Complete the step, in one append with its last events and all values kept; return its result.
+        """Append the step's last events, staged values and completion atomically; return its result.
 
         Raises:
             StaleAttemptError: another attempt has taken over.
@@ -159,7 +161,7 @@ class StepContext:
         return observed
 
     async def show(self, answer: RunAnswer) -> None:
-        """Have readers get exactly an answer's text with the next events, if they have anything else."""
+        """Stage events that give readers exactly this answer's text, unless they already have it."""
         event_log = await self.opened()
         known = [*self.journal.events, *event_log.written, *event_log.staged]
         if events := correction(known, answer, self.action.step):
@@ -167,8 +169,8 @@ class StepContext:
             event_log.stage(*events)
 
     async def discard(self, error_type: str) -> None:
-        """Have readers drop what this step sent."""
+        """Tell readers to drop this step's tokens and citations."""
         if self._event_log is not None:
-            # When the log itself is out of reach, the next attempt's `restarted` says the same.
+            # If the log is unavailable, the next attempt's `restarted` has the same effect.
             with suppress(GroundworkError):
                 await self._event_log.write(DiscardedStatus(error_type=error_type))

@@ -1,7 +1,7 @@
-"""The steps of a run: the actions that the script decides on, and the observations that they return.
+"""The steps of a run: actions that the script decides on, and the observations that they return.
 
-Both cross durable boundaries, so they hold counts and step numbers, never content: that is in the run's
-journal, where steps keep it under their numbers.
+Both cross durable boundaries, so they contain only counts and step numbers. The contents are stored in the
+run's journal under these numbers.
 """
 
 from datetime import datetime
@@ -16,12 +16,12 @@ from shared.runs.plan import QueryIntent, QueryType, TodoItem
 
 
 class StepFields(Model):
-    """The fields of every step.
+    """Common fields of all steps.
 
     Attributes:
         step: its number, counted from 1.
         todo: the todo list to send when the step begins; empty if readers have it.
-        tries: failed tries of the step before this one.
+        tries: number of failed attempts at the step before this one.
     """
 
     step: int
@@ -30,13 +30,13 @@ class StepFields(Model):
 
 
 class Prepare(StepFields):
-    """Plan the question and search for it; ask back if a document that it names is ambiguous."""
+    """Plan the question and search for it; ask for clarification if a named document is ambiguous."""
 
     kind: Literal["prepare"] = "prepare"
 
 
 class TakeAnswer(StepFields):
-    """Go on with what the person chose, or with all options when no answer came, and search for it."""
+    """Search with the user's choice, or with all options after a timeout."""
 
     kind: Literal["take_answer"] = "take_answer"
     ask_step: int
@@ -44,14 +44,14 @@ class TakeAnswer(StepFields):
 
 
 class TakeTurn(StepFields):
-    """Make the tool calls of the turn before, then let the model take its next turn.
+    """Make the previous turn's tool calls, then let the model take its next turn.
 
     Attributes:
-        prepared_step: the step whose plan and evidence it works from.
-        earlier: steps of the turns before, in order.
-        delegation_step: the step that chose sub-agents, whose findings it works from; 0 = none did.
+        prepared_step: the step whose plan and evidence are used.
+        earlier: steps of the previous turns, in order.
+        delegation_step: the step that chose the sub-agents whose findings are used; 0 = none.
         may_call: whether the model may call tools. False = it must answer.
-        may_look: whether gaps that it names are searched for.
+        may_look: whether to search for gaps that the model names.
     """
 
     kind: Literal["turn"] = "turn"
@@ -63,10 +63,10 @@ class TakeTurn(StepFields):
 
 
 class CommitAnswer(StepFields):
-    """Store the answer and tell the reader that it is complete.
+    """Store the answer and send COMPLETE.
 
     Attributes:
-        todo: the list as it stands at the end.
+        todo: the final todo list.
     """
 
     kind: Literal["commit_answer"] = "commit_answer"
@@ -74,7 +74,7 @@ class CommitAnswer(StepFields):
 
 
 class ReportFailure(StepFields):
-    """Store the failure and tell the reader."""
+    """Store the failure and send ERROR."""
 
     kind: Literal["report_failure"] = "report_failure"
     error_type: str
@@ -85,11 +85,11 @@ class ReportFailure(StepFields):
 StepAction = Annotated[
     Prepare | TakeAnswer | TakeTurn | CommitAnswer | ReportFailure, Field(discriminator="kind")
 ]
-"""What an activity performs."""
+"""Any action that the activity can perform."""
 
 
 class StepObservation(Model):
-    """What a step returns.
+    """Base of all results of steps.
 
     Attributes:
         is_last: whether no turn follows, so that the run can be closed.
@@ -99,12 +99,13 @@ class StepObservation(Model):
 
 
 class Prepared(StepObservation):
-    """The question is planned, and searched for.
+    """The plan and the first search are complete.
 
     Attributes:
-        found_count: passages, or documents of a listing.
-        max_looks: searches in all, that one included: the others are for gaps that the model names.
-        max_turns: of the model.
+        found_count: number of passages, or of documents in a listing.
+        max_looks: maximum number of searches including the first; the others are for gaps that the model
+            names.
+        max_turns: maximum number of model turns.
     """
 
     kind: Literal["prepared"] = "prepared"
@@ -117,10 +118,10 @@ class Prepared(StepObservation):
 
 
 class UserAsked(StepObservation):
-    """The question back is shown; the plan stands.
+    """The plan is complete, and the user has been asked for clarification.
 
     Attributes:
-        answer_timeout_s: how long its answer is waited for.
+        answer_timeout_s: how long to wait for the reply.
     """
 
     kind: Literal["user_asked"] = "user_asked"
@@ -131,23 +132,23 @@ class UserAsked(StepObservation):
 
 
 class AnswerArrived(StepObservation):
-    """The person answered; the answer is in the journal."""
+    """The user replied; the reply is in the journal."""
 
     kind: Literal["answer_arrived"] = "answer_arrived"
 
 
 class AnswerTimedOut(StepObservation):
-    """Nobody answered in time."""
+    """The user did not reply in time."""
 
     kind: Literal["answer_timed_out"] = "answer_timed_out"
 
 
 class LooksFurther(StepObservation):
-    """The model called tools, or named gaps: another turn follows.
+    """The model called tools or named gaps, so another turn follows.
 
     Attributes:
-        gaps: gaps that are searched for.
-        answer_timeout_s: the person was asked, and so long their answer is waited for; None = nobody was.
+        gaps: number of gaps to search for.
+        answer_timeout_s: how long to wait for the user's reply; None = the user was not asked.
     """
 
     kind: Literal["looks_further"] = "looks_further"
@@ -157,10 +158,11 @@ class LooksFurther(StepObservation):
 
 
 class SubagentsChosen(StepObservation):
-    """Sub-agents are to work on the question before the model's next turn; their tasks are stored.
+    """Sub-agents must run before the model's next turn; their tasks are stored.
 
     Attributes:
-        by_model: a call of the model chose them, and ended its turn; else the policy did before the first.
+        by_model: whether a model's call chose them and ended its turn; otherwise the policy did, before the
+            first turn.
     """
 
     kind: Literal["subagents_chosen"] = "subagents_chosen"
@@ -170,14 +172,14 @@ class SubagentsChosen(StepObservation):
 
 
 class DelegationDeferred(StepObservation):
-    """Too many sub-agents are waiting: the decision is repeated after `delay_s` seconds."""
+    """Too many sub-agents are waiting, so the decision is repeated after `delay_s` seconds."""
 
     kind: Literal["delegation_deferred"] = "delegation_deferred"
     delay_s: float
 
 
 class SubagentsEnded(StepObservation):
-    """No sub-agent is running any more; `ends` are in the order of the children."""
+    """All sub-agents have ended; `ends` are in the order of the children."""
 
     kind: Literal["subagents_ended"] = "subagents_ended"
     ends: tuple[SubagentEnd, ...]
@@ -187,7 +189,7 @@ class AnswerWritten(StepObservation):
     """The answer is stored under its step.
 
     Attributes:
-        abstained: the documents do not hold the answer.
+        abstained: whether the documents don't contain the answer.
     """
 
     is_last = True
@@ -196,17 +198,17 @@ class AnswerWritten(StepObservation):
 
 
 class RunClosed(StepObservation):
-    """The run has its last event: this step sent it, or another party did."""
+    """The run has its last event, sent by this step or by another writer."""
 
     is_last = True
     kind: Literal["run_closed"] = "run_closed"
 
 
 class StepFailed(StepObservation):
-    """The step failed as can be expected of what it uses.
+    """The step failed with an expected error.
 
     Attributes:
-        remaining_s: of the run's time; None = it was not looked up.
+        remaining_s: seconds left of the run's time; None = unknown.
     """
 
     is_last = True
@@ -236,7 +238,7 @@ Observation = Annotated[
 
 
 class StepInput(Model):
-    """Input of the one activity that performs steps. `tokens`: used by the run before it."""
+    """Input of the activity that performs steps. `tokens` were used by the run before this step."""
 
     run_id: str
     action: StepAction
@@ -244,19 +246,22 @@ class StepInput(Model):
 
 
 class StepResult(Model):
-    """Its output: an observation, never an exception for what can be expected; `tokens`: of this step."""
+    """Output of the activity that performs steps: an observation, also for expected errors.
+
+    `tokens` were used by this step.
+    """
 
     observation: Observation
     tokens: int = 0
 
 
 def step_failed(failed: GroundworkError, remaining_s: float | None) -> StepFailed:
-    """Return an error as an observation."""
+    """Convert an error to an observation."""
     return StepFailed(
         error_type=failed.code,
         message=failed.detail,
         hints=failed.hints,
-        # What took too long once would take its whole time again.
+        # A retry would probably use up its whole timeout again.
         retryable=failed.retryable and not isinstance(failed, CallTimeoutError),
         retry_after_s=failed.retry_after_s,
         remaining_s=None if remaining_s is None else round(remaining_s, 1),

@@ -1,4 +1,4 @@
-"""The part of the script in which sub-agents differ: turns, retries and the smaller profile. Pure."""
+"""The sub-agents' part of the script: turns, retries and the smaller profile. Pure."""
 
 from datetime import timedelta
 
@@ -9,14 +9,14 @@ from shared.runs.models import ChildStatus
 
 
 class SubAgent:
-    """A sub-agent: turns until its report is written or its limits end it.
+    """A sub-agent, which takes turns until its report is written or a limit ends it.
 
-    A failed turn is repeated after a pause, then a smaller profile reports from what was found. No turn
-    begins after the deadline.
+    A failed turn is retried after a delay, then a smaller profile reports from the evidence found so far. No
+    turn begins after the deadline.
     """
 
     def __init__(self, start: SubagentStart) -> None:
-        self.step = 1  # the turn's number
+        self.step = 1  # number of the turn
         self._start = start
         self._result = TurnResult(status="go_on")
 
@@ -32,15 +32,15 @@ class SubAgent:
         return (yield from self._turn())
 
     def note(self, observation: Observation) -> None:
-        """Do nothing: a sub-agent neither asks the person nor has sub-agents."""
+        """Do nothing: a sub-agent neither asks the user nor has sub-agents."""
 
     def close(self, seen: SubagentEnd) -> Script[SubagentEnd]:
-        """Return the end. The report is stored by its turn."""
+        """Return the end. The turn has already stored the report."""
         yield from ()
         return seen
 
     def _turn(self) -> Script[TurnResult | SubagentEnd]:
-        """Take a turn, again or with a smaller profile if it fails."""
+        """Take a turn, with retries and a smaller profile if it fails."""
         start, place, attempt = self._start, 0, 0
         closing = self.step >= start.max_turns
         while True:
@@ -68,7 +68,7 @@ class SubAgent:
                 place += 1
             elif not result.retryable or closing:
                 return self._end(self._status_of_findings())
-            # There is no more searching from here on: the next attempt reports from what was found.
+            # From now on, attempts no longer search, but report from the evidence found so far.
             attempt, closing = max(attempt, start.retry_count) + 1, True
 
     def _status_of_findings(self) -> ChildStatus:
@@ -86,7 +86,7 @@ class SubAgent:
 
 
 def _added(before: TurnResult, result: TurnResult) -> TurnResult:
-    """Return a turn's result with the totals so far. A turn that crashed doesn't know them."""
+    """Return a turn's result with the totals so far, which a crashed turn doesn't know."""
     known_tokens = (tokens for tokens in (before.tokens, result.tokens) if tokens is not None)
     return result.model_copy(
         update={

@@ -1,7 +1,7 @@
-"""The context of one turn of a sub-agent: its task, state, remaining budget, and lines in the journal.
+"""The context of a sub-agent's turn: its task, state, remaining budget and journal lines.
 
-Events show readers tools, turns and counts, never what was read or found. An event that can't be written is
-lost, and costs no turn. A run that has ended, or continued, ends the sub-agent.
+Events show tools, turns and counts to readers, but no document contents. An event that can't be written is
+dropped without failing the turn. A run that has ended or continued ends the sub-agent.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,9 +41,9 @@ from shared.tools.models import WebHit
 from shared.tools.outside import WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import bound_tool
 
-_MAX_ARGUMENT_CHARS = 200  # of what a model wrote: readers see what it is after, not more
+_MAX_ARGUMENT_CHARS = 200  # of a model's arguments, enough for readers to see the purpose of a call
 Phase = Literal["started", "turn", "artifact", "failed", "ended"]
-_MAX_HITS = 80  # more than any token budget lets a model read; keeps the state small
+_MAX_HITS = 80  # more than fits into any token budget; keeps the state small
 
 
 def _shown(value: Any) -> Any:
@@ -56,11 +56,11 @@ def _shown(value: Any) -> Any:
 
 @dataclass
 class TurnContext:
-    """One turn's work.
+    """One turn in progress.
 
     Attributes:
-        state: as an earlier turn left it, or initial; replaced as the turn works, and kept by `keep`.
-        lost_s: by which the deadline is later, because a worker died.
+        state: the previous turn's state, updated as the turn proceeds, and stored by `keep`.
+        lost_s: seconds by which the deadline is postponed, because a worker died.
     """
 
     services: SubagentServices
@@ -74,7 +74,7 @@ class TurnContext:
 
     @property
     def prices(self) -> Prices:
-        """Of the models, as the settings have them."""
+        """Configured prices of the models."""
         models = self.services.settings.models
         return Prices(
             models.input_usd_per_million_tokens,
@@ -84,17 +84,17 @@ class TurnContext:
 
     @property
     def profile(self) -> Profile:
-        """The one in force: the task's, or a smaller one that took over."""
+        """The current profile: the task's, or a smaller one that took over."""
         return PROFILES[self.turn.profile]
 
     @property
     def system(self) -> str:
-        """The profile's prompt."""
+        """The profile's system prompt."""
         return render(load("answering", self.profile.name), {"rules": load("answering", "report_rules")})
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """What it may call: of the task's scope what is the profile's, and works."""
+        """Names of the available tools that both the task and the profile allow."""
         allowed = [scope for scope in self.profile.tools if scope in self.task.tools]
         works = [scope for scope in allowed if scope != "web_search" or self.services.web_search]
         is_read = FetchPage.name in self.services.settings.answering.enabled_tools
@@ -102,7 +102,7 @@ class TurnContext:
         return tuple(name for scope in works for name in SCOPES[scope] if name not in off)
 
     def bind(self, name: str, found: Found) -> Tool:
-        """The tool for the user of the run, within the limits of the task: none is an argument."""
+        """Return the tool bound to the run's user and the task's limits, which no argument can change."""
         outside = self._outside(name)
         return bound_tool(name, self.services, self.request.user, self.filters(), found, outside=outside)
 
@@ -113,7 +113,7 @@ class TurnContext:
         return outside_of(
             self.services.settings,
             own_words=[self.request.question, *(turn.question for turn in self.request.conversation.turns)],
-            # A model that had read documents may have written the task.
+            # The task may have been written by a model that had read documents.
             shown=[self.task.question, *(f"{hit.content} {hit.image_caption or ''}" for hit in hits)],
             found=[page.url for page in self.state.pages],
             documents={hit.doc_id: known.get(hit.doc_id) for hit in hits},
@@ -121,22 +121,22 @@ class TurnContext:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the deadline; below 0 behind it."""
+        """Seconds until the deadline; negative after it."""
         return (self.task.deadline - datetime.now(UTC)).total_seconds() + self.lost_s
 
     @property
     def spent(self) -> Spent:
-        """What was used so far."""
+        """Usage so far."""
         return Spent(self.state.tokens, self.state.cost_usd)
 
     @property
     def records(self) -> dict[str, DocumentRecord]:
-        """Documents known so far."""
+        """Documents known so far, by id."""
         return {record.doc_id: record for record in self.state.records}
 
     @property
     def targets(self) -> list[tuple[str, str]]:
-        """(doc_id, file name) of the documents that the task is about and the asker may read."""
+        """(doc_id, file name) of the documents that the task is about and the user may read."""
         known = self.records
         return [(doc_id, known[doc_id].filename) for doc_id in self.task.doc_ids if doc_id in known]
 
@@ -148,12 +148,14 @@ class TurnContext:
         *,
         then: Literal["work", "report"] = "work",
     ) -> str:
-        """The task with what is shown for it, as the model reads it."""
+        """Return the user message with the task and the given evidence."""
         question, known = self.task.question, self.records
         return task_message(question, self.targets, hits, known, pages, listed=listed, then=then)
 
     def filters(self) -> Filters:
-        """The limits of every search: the task's project, and its documents that the caller chose."""
+        """Return the limits of every search: the project, and the task's documents within the caller's
+        choice.
+        """
         chosen = self.request.doc_ids
         within = tuple(doc_id for doc_id in self.task.doc_ids if not chosen or doc_id in chosen)
         filters: Filters = {}
@@ -164,16 +166,16 @@ class TurnContext:
         return filters
 
     def book(self, usage: ModelUsage) -> None:
-        """Count one call of the model."""
+        """Add the usage of a model call."""
         spent = self.spent.plus(usage, self.prices)
         self.change(tokens=spent.tokens, cost_usd=spent.cost_usd)
 
     def warn(self, *codes: WarningCode) -> None:
-        """Note what did not go as it should, each once."""
+        """Add warnings, without duplicates."""
         self.change(warnings=tuple(dict.fromkeys((*self.state.warnings, *codes))))
 
     def add(self, hits: Iterable[Hit], records: Iterable[DocumentRecord]) -> None:
-        """Note what was found."""
+        """Add search results to the state."""
         found = {hit.block_id: hit for hit in (*self.state.hits, *hits)}
         known = {record.doc_id: record for record in (*self.state.records, *records)}
         self.change(hits=tuple(found.values())[:_MAX_HITS], records=tuple(known.values())[:_MAX_HITS])
@@ -197,7 +199,7 @@ class TurnContext:
             self._event_log = await open_child_log(self.services.run_log, turn.run_id, place, first, known)
 
     def note_losses(self) -> None:
-        """Move the deadline by the time that was lost with a worker."""
+        """Postpone the deadline by the time lost with a worker."""
         turn = self.turn
         begins = self._phase("turn").model_copy(
             update={"step": turn.step, "child": turn.index, "at": datetime.now(UTC)}
@@ -206,7 +208,7 @@ class TurnContext:
         self.lost_s = min(lost, CRASH_GRACE).total_seconds()
 
     async def keep(self) -> None:
-        """Keep the state as it is.
+        """Store the current state.
 
         Raises:
             RunClosedError: the run has ended or continued, or was erased.
@@ -215,7 +217,7 @@ class TurnContext:
         await self._write(self.state, STATE)
 
     async def keep_findings(self, usage: ModelUsage) -> None:
-        """Keep the findings so far, with the cost of the call that reports them, and say so to readers."""
+        """Store the findings so far with the cost of the reporting call, and send an event to readers."""
         spent = self.spent.plus(usage, self.prices)
         findings = ReportedFindings(
             findings=self.state.findings,
@@ -227,7 +229,7 @@ class TurnContext:
             await self._write(findings, FINDINGS, self._phase("artifact"))
 
     async def complete(self, result: TurnResult, *events: RunEvent) -> None:
-        """Complete this try of the turn, in one append with its state and last events.
+        """Append the state, the last events and the completion of this attempt atomically.
 
         Raises:
             RunClosedError: the run has ended or continued, or was erased.
@@ -244,7 +246,7 @@ class TurnContext:
             await self._event_log.write(line, *events)
 
     def end(self, phase: Phase, *, error_type: str | None = None, status: str | None = None) -> RunEvent:
-        """Return the `status` that ends a turn."""
+        """Return the status event that ends a turn."""
         return self._phase(phase).model_copy(update={"error_type": error_type, "status": status})
 
     def _phase(self, phase: Phase) -> SubagentStatus:
@@ -260,12 +262,12 @@ class TurnContext:
         )
 
     async def tell_call(self, tool: str, arguments: dict[str, Any]) -> None:
-        """A tool is called."""
+        """Send an event about the start of a tool call."""
         shown = {name: _shown(value) for name, value in arguments.items()}
         await self._tell(ToolStartedEvent(tool=tool, arguments=shown))
 
     async def tell_use(self, use: ToolUse) -> None:
-        """A tool has answered, or was refused."""
+        """Send an event about a tool's result or its rejection."""
         await self._tell(
             ToolResultEvent(
                 tool=use.tool,
@@ -276,7 +278,7 @@ class TurnContext:
         )
 
     async def _tell(self, event: RunEvent) -> None:
-        """Write an event; a failure of the storage loses it.
+        """Append an event. A storage failure drops it.
 
         Raises:
             RunClosedError: the run has ended or continued, or was erased.
@@ -298,7 +300,7 @@ class TurnContext:
 
 @contextmanager
 def _unless_erased() -> Iterator[None]:
-    """Treat the missing journal of an erased run as one that has ended."""
+    """Convert the error for an erased run's missing journal to `RunClosedError`."""
     try:
         yield
     except NotFoundError:

@@ -30,11 +30,11 @@ TurnStatus = Literal["go_on", "done", "partial", "failed"]
 
 
 class SubagentPlace(Model):
-    """Which sub-agent of which run.
+    """Identity of a sub-agent within its run.
 
     Attributes:
-        child_id: of its orchestration, such as "RUN:s007c0": made from run, step and index, never by chance.
-        step, index: the step that decided it, and its place among those of the step.
+        child_id: its orchestration's id, such as "RUN:s007c0", derived from run, step and index.
+        step, index: the step that decided to start it, and its position among that step's sub-agents.
     """
 
     child_id: str
@@ -44,21 +44,20 @@ class SubagentPlace(Model):
 
     @property
     def place(self) -> dict[str, str | int]:
-        """These fields alone, for another model of the same sub-agent."""
+        """These fields, for another model of the same sub-agent."""
         return {name: getattr(self, name) for name in SubagentPlace.model_fields}
 
 
 class SubagentTask(SubagentPlace):
-    """What one sub-agent is to do: all that it learns of the conversation. Kept with its delegation.
+    """Task of one sub-agent, with all that it knows about the conversation. Stored with its delegation.
 
     Attributes:
         question: the task in words.
-        phrasings: more words to search for.
-        known_blocks: passages that were found for the question, the best first; read again with the rights
-            of the asker.
-        doc_ids: documents to work on; empty = those that its searches find.
-        tools: all that it may use.
-        deadline: an instant with zone: no call continues after it.
+        phrasings: additional search queries.
+        known_blocks: ids of passages already found, best first; read again with the user's permissions.
+        doc_ids: documents to work on; empty = not limited.
+        tools: all tools that it may use.
+        deadline: time with zone after which no call continues.
     """
 
     profile: ProfileName
@@ -73,11 +72,11 @@ class SubagentTask(SubagentPlace):
 
 
 class Delegation(Model):
-    """A decision to delegate, with its tasks. The deciding step keeps it with its completion.
+    """A decision to delegate, with its tasks. The deciding step stores it with its completion.
 
     Attributes:
-        asker: as whom its sub-agents search, if the run has waited; None = the person who asked.
-        language: of the answer, ISO 639-1.
+        asker: user whose permissions apply if the run has waited; None = the request's user.
+        language: the answer's language, ISO 639-1.
     """
 
     step: Count
@@ -92,8 +91,8 @@ class SubagentStart(SubagentPlace):
     """Input of the child orchestration `run_sub_agent`, whose instance id is `child_id`.
 
     Attributes:
-        retry_count, retry_backoff_ms: of a turn that failed, before the profile is reduced.
-        profiles: the one to begin with, then the smaller ones, in order.
+        retry_count, retry_backoff_ms: retries of a failed turn before a smaller profile takes over.
+        profiles: the profile to begin with, then its successive replacements.
     """
 
     deadline: datetime
@@ -108,9 +107,9 @@ class TurnInput(SubagentPlace):
     """Input of the activity `take_sub_agent_turn`.
 
     Attributes:
-        turn: counted from 1; a turn that was ended already is not taken again.
-        attempt: at this turn, counted from 0.
-        closing: no further turn follows: the report is due.
+        turn: counted from 1; a completed turn is not taken again.
+        attempt: number of the attempt at this turn, counted from 0.
+        closing: whether the report is due, because no further turn follows.
     """
 
     turn: Count
@@ -120,19 +119,19 @@ class TurnInput(SubagentPlace):
 
 
 class TurnResult(Model):
-    """What a turn brought: output of the activity `take_sub_agent_turn`.
+    """Output of the activity `take_sub_agent_turn`.
 
     Attributes:
-        status: `go_on` = another turn is wanted; `done`, `partial` = the report stands; `failed` = this turn
-            brought nothing, and the one before it still holds.
-        retryable: whether the same turn may go better if it is taken again.
+        status: `go_on` = another turn follows; `done`, `partial` = the report is stored; `failed` = this turn
+            had no result, and the previous state remains valid.
+        retryable: whether a retry of the same turn may succeed.
         tokens: used by the sub-agent so far; None if the turn ended before it could count them.
         cost_usd: spent by the sub-agent so far.
-        findings: statements that it has brought so far.
-        lost_s: by which its deadline is later, as its worker died; at most `budget.CRASH_GRACE`.
+        findings: number of findings so far.
+        lost_s: seconds lost when a worker died, which postpone the deadline; at most `budget.CRASH_GRACE`.
     """
 
-    is_last: ClassVar[bool] = False  # the script ends a sub-agent by `SubagentEnd`
+    is_last: ClassVar[bool] = False  # only `SubagentEnd` ends a sub-agent
     status: TurnStatus
     retryable: bool = False
     warnings: tuple[WarningCode, ...] = ()
@@ -147,7 +146,7 @@ CRASHED = TurnResult(status="failed", retryable=True, warnings=("CRASHED",))
 
 
 class SubagentEnd(Model):
-    """The end of a sub-agent: output of `run_sub_agent`, or made by its parent if the child gave none.
+    """The end of a sub-agent: output of `run_sub_agent`, or created by the parent if the child returned none.
 
     Attributes:
         tokens: used by the sub-agent; None if unknown, because it was late or its worker died.
@@ -162,12 +161,12 @@ class SubagentEnd(Model):
 
 
 class Finding(Model):
-    """One statement that a sub-agent hands back.
+    """One statement in a sub-agent's result.
 
     Attributes:
-        kind: which part of the report it is from.
-        dimension: of a comparison; else the heading, or empty.
-        proofs: verified ones only: ids of blocks with what they say verbatim.
+        kind: the part of the report that it comes from.
+        dimension: dimension of a comparison; otherwise the heading, or empty.
+        proofs: verified quotations only.
     """
 
     kind: Literal["section", "claim", "similarity", "difference", "conflict", "web"]
@@ -178,7 +177,7 @@ class Finding(Model):
 
 
 class FoundProof(Model):
-    """A quotation that stands verbatim in a block, or on a page of the web (`url`)."""
+    """A verbatim quotation from a block, or from a web page (`url`)."""
 
     quote: str
     doc_id: str = ""
@@ -191,7 +190,7 @@ class ReportedFindings(Model):
     """The part of a sub-agent's state that changes while its report is streamed.
 
     Attributes:
-        tokens, cost_usd: used by the sub-agent so far, the report included.
+        tokens, cost_usd: used by the sub-agent so far, including the report.
     """
 
     findings: tuple[Finding, ...]
@@ -201,19 +200,21 @@ class ReportedFindings(Model):
 
 
 class SubagentState(Model):
-    """What a sub-agent has said and found so far. Its turns keep it in the journal; the last one counts.
+    """State of a sub-agent. Its turns store it in the journal; the last one counts.
 
     Attributes:
-        turns_ended: completed turns whose result is in it.
+        turns_ended: number of completed turns included in this state.
         started_at, ended_at: None = not yet.
-        hits, records: passages that it found, with the asker's rights, and their documents.
-        uncertainty: what it could not settle, in sentences.
-        is_opened: its first passages were looked for; `opening_count` hits are in the task's message.
-        is_covered: they are all that its documents hold: nothing more can be found.
-        messages: calls of tools and their results, in order, behind the system prompt and the task.
-        planned: calls of the newest turn, which the next one makes; `made`: signatures of those made.
-        listed: documents of which tools told what is known of them.
-        pages: of the web, in the order found.
+        hits, records: passages found with the user's permissions, and their documents.
+        uncertainty: open questions, one sentence each.
+        is_opened: whether the initial search is done; its first `opening_count` hits are in the task's
+            message.
+        is_covered: whether `hits` contains all of its documents, so that further searches are useless.
+        messages: tool calls and their results, in order, after the system prompt and the task.
+        planned: calls of the newest turn, to be made by the next one.
+        made: signatures of all calls made.
+        listed: documents whose metadata was returned by tools.
+        pages: web pages, in the order found.
     """
 
     child_id: str

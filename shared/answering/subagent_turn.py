@@ -1,9 +1,9 @@
-"""One turn of a sub-agent: make the calls of the turn before, then let the model call tools, or report.
+"""One turn of a sub-agent: make the previous turn's calls, then let the model call tools or report.
 
 It ends before the deadline, whatever the model does. A turn whose completion is in the journal is not taken
-again. Of two attempts at once the later one counts, and the other one returns its result. A run that has
-ended or continued ends its sub-agents at their next turn, or at their next event. Expected failures are
-results; only defects are raised.
+again. Of two concurrent attempts the later one counts, and the other one returns its result. A run that has
+ended or continued ends its sub-agents at their next turn or event. Expected failures are results; only
+defects are raised.
 """
 
 import asyncio
@@ -50,20 +50,22 @@ from shared.tools.models import WebHit
 from shared.tools.registry import TOOLS
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
 
-MAX_CALLS = 3  # of one turn: what the prompt says
-_MAX_ARGUMENT_CHARS = 2_000  # longer ones are no search; they would be read again in every turn
-_LEAST_CHARS = 400  # of a result, as the model reads it
-_PASSING = frozenset({"NetworkError", "RateLimitError"})  # what may go better in a moment
-_MAX_SAID_CHARS = 600  # of what a model says beside its calls
-_STORE_S = MARGIN_S / 2  # of the margin; the rest is for the parent to hear of the end
-_BOOK_S = 0.1  # a turn that was over at once waits so long for the note that it began
+MAX_CALLS = 3  # per turn, as stated in the prompt
+_MAX_ARGUMENT_CHARS = (
+    2_000  # longer arguments aren't search queries, and every later turn would read them again
+)
+_LEAST_CHARS = 400  # minimum length of a rendered result
+_PASSING = frozenset({"NetworkError", "RateLimitError"})  # errors for which a retry may succeed
+_MAX_SAID_CHARS = 600  # of the text that accompanies a model's calls
+_STORE_S = MARGIN_S / 2  # share of the margin; the rest is for notifying the parent
+_BOOK_S = 0.1  # how long a very short turn waits until its start is recorded
 _OTHER_POLL_S = 0.2
 _STOPPED = TurnResult(status="partial")
-"""The run has ended, or the time is over: nobody waits for this sub-agent any more."""
+"""The run has ended, or the time is up, so the result is no longer needed."""
 
 
 class SearchFailedError(DependencyError):
-    """A search of a sub-agent failed, and may go better in a moment."""
+    """A sub-agent's search failed, and a retry may succeed."""
 
     def __init__(self, failed: GroundworkError | None = None) -> None:
         super().__init__(failed.detail if failed else "A search of a sub-agent failed.")
@@ -73,10 +75,10 @@ class SearchFailedError(DependencyError):
 
 
 async def make_calls(context: TurnContext) -> None:
-    """Make the calls of the turn before; what they bring becomes part of the conversation.
+    """Make the previous turn's calls, and add their results to the conversation.
 
     Raises:
-        SearchFailedError: one failed. A first attempt leaves all of them to be made again.
+        SearchFailedError: a call failed. After a first attempt, all of them are made again.
     """
     planned = context.state.planned
     limit_s = tool_limit_s(context.remaining_s, context.services.settings.answering.retrieval_timeout_s)
@@ -117,7 +119,7 @@ def _use(context: TurnContext, called: Called) -> ToolUse:
 
 
 async def _note(context: TurnContext, called: Sequence[Called], limit_s: float) -> None:
-    """What calls brought becomes their results, as the model reads them, and part of the state."""
+    """Render the results of calls for the model, and add them to the state."""
     documents = DocumentSearch(
         SecuredIndex(context.services.documents_index, context.request.user, context.services.documents)
     )
@@ -133,7 +135,7 @@ async def _note(context: TurnContext, called: Sequence[Called], limit_s: float) 
             text = web_results(fitting_pages([*read, *found.pages], max_chars // CHARS_PER_TOKEN))
         described_now = [records[hit.doc_id] for hit in fresh if hit.doc_id in records]
         context.add(fresh, (*described_now, *found.records))
-        # A page that was read takes the place of what a search showed of it.
+        # A fetched page replaces its search result.
         pages = {page.url: page for page in (*found.pages, *context.state.pages, *read)}
         listed = (*context.state.listed, *(record.doc_id for record in found.records))
         context.change(pages=tuple(pages.values()), listed=tuple(dict.fromkeys(listed)))
@@ -144,10 +146,10 @@ async def _note(context: TurnContext, called: Sequence[Called], limit_s: float) 
 
 
 async def look_further(context: TurnContext) -> bool:
-    """Ask the model what else to look for; False when the report is due instead.
+    """Ask the model for further calls; return False if the report is due instead.
 
     Raises:
-        DependencyError: the model could not be asked.
+        DependencyError: the model call failed.
     """
     left = min(MAX_CALLS, context.services.settings.subagents.child_max_tool_calls - len(context.state.made))
     turn = await _ask(context) if left > 0 else None
@@ -165,7 +167,7 @@ async def look_further(context: TurnContext) -> bool:
 
 
 async def _ask(context: TurnContext) -> ModelTurn | None:
-    """The model's turn; None when there is no room for one, or it brought nothing that could be read."""
+    """Return the model's turn; None if the budget doesn't allow one, or its output was unusable."""
     messages = _messages(context)
     tools = [context.bind(name, Found()).definition for name in context.tools]
     prompt_tokens = tokens_of([*map(_text_of, messages), *(tool.model_dump_json() for tool in tools)])
@@ -177,7 +179,7 @@ async def _ask(context: TurnContext) -> ModelTurn | None:
     try:
         turn = await context.services.chat_model.converse(messages, tools, limits)
     except (CallTimeoutError, ModelFixableError):
-        # It was paid for, as far as anybody knows; there is still the report.
+        # Assume that the call was billed. The report is still possible.
         context.book(ModelUsage(input_tokens=prompt_tokens, output_tokens=0))
         context.warn("MODEL_FAILED")
         return None
@@ -188,8 +190,7 @@ async def _ask(context: TurnContext) -> ModelTurn | None:
 
 
 async def _tell_refused(context: TurnContext, item: PlannedCall) -> None:
-    """A refused call is seen by readers, too, unless it is for a tool that there is not: a name that a model
-    made up is shown to nobody."""
+    """Show a refused call to readers, unless the model invented the tool's name."""
     if item.refused is None or item.call.name not in TOOLS:
         return
     use = _use(context, Called(item, item.refused.result))
@@ -216,7 +217,7 @@ def _result_room(context: TurnContext) -> int:
 
 
 async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
-    """Take a turn, or return the result of one that is complete."""
+    """Take a turn, or return the result of a completed one."""
     journal = Journal(services.run_log, services.blobs, turn.run_id)
     try:
         await journal.read()
@@ -250,7 +251,7 @@ def _not_begun(turn: TurnInput, failed: GroundworkError) -> TurnResult:
 
 
 async def _turn_context(turn: TurnInput, services: SubagentServices, journal: Journal) -> TurnContext:
-    """Return what the turn works with.
+    """Return the context of a turn.
 
     Raises:
         NotFoundError: the run was erased, or has no such task.
@@ -265,7 +266,7 @@ async def _turn_context(turn: TurnInput, services: SubagentServices, journal: Jo
     state = state or SubagentState(child_id=turn.child_id, profile=turn.profile)
     if request.agent is not None and request.agent.model:
         services = services.using(chat_model=services.chat_model_named(request.agent.model))
-    # The task's own budget limits its calls; the meter only charges them to the person who asked.
+    # The task's own budget limits the calls; the meter only charges them to the user.
     charge = charge_to(request.user.user_id, services.user_limits)
     metered = MeteredChatModel(services.chat_model, TokenMeter(), charge=charge)
     services = services.using(chat_model=metered)
@@ -275,7 +276,7 @@ async def _turn_context(turn: TurnInput, services: SubagentServices, journal: Jo
 
 
 async def _taken(context: TurnContext, *, is_first: bool) -> TurnResult:
-    """Make one attempt at one turn, and complete it."""
+    """Make one attempt at the turn, and complete it."""
     warned = _note_attempt(context)
     try:
         await context.open(*(("started", "turn") if is_first else ("turn",)))
@@ -299,7 +300,7 @@ async def _taken(context: TurnContext, *, is_first: bool) -> TurnResult:
     state = context.state
     result = TurnResult(
         status=status,
-        # What took too long once would take its whole time again.
+        # A retry would probably use up its whole timeout again.
         retryable=error is not None and error.retryable and not isinstance(error, CallTimeoutError),
         warnings=tuple(code for code in state.warnings if code not in warned),
         tokens=state.tokens,
@@ -311,7 +312,7 @@ async def _taken(context: TurnContext, *, is_first: bool) -> TurnResult:
 
 
 def _note_attempt(context: TurnContext) -> tuple[WarningCode, ...]:
-    """Begin the attempt in the state; the warnings of earlier ones."""
+    """Record the attempt in the state; return the warnings of earlier attempts."""
     turn, state = context.turn, context.state
     warned = state.warnings
     results = turn_results(context.journal, turn.step, turn.index)
@@ -319,7 +320,7 @@ def _note_attempt(context: TurnContext) -> tuple[WarningCode, ...]:
     if turn.attempt and (before is None or before.status != "failed"):
         context.warn("CRASHED")
     elif turn.attempt and before and turn.profile == state.profile and not turn.closing:
-        # What a repetition mends is not worth a word; if it does not, this is said again.
+        # Drop the failed attempt's warnings; if the retry fails as well, it adds them again.
         warned = tuple(code for code in state.warnings if code not in before.warnings)
         context.change(warnings=warned)
     if turn.profile != context.task.profile:
@@ -369,21 +370,21 @@ async def _stored(context: TurnContext, result: TurnResult, error: GroundworkErr
     except (TimeoutError, GroundworkError) as failed:
         if isinstance(failed, RunClosedError | StaleAttemptError):
             raise
-        # The findings kept so far count; the next turn needs what this one found.
+        # The stored findings count, but the next turn needs the state of this one.
         if not is_over:
             return result.model_copy(update={"status": "failed", "retryable": True})
     return result
 
 
 async def _result_of_other(context: TurnContext) -> TurnResult:
-    """Wait for the completion of the attempt that took over, within this turn's time; return its result."""
+    """Wait within this turn's time for the attempt that took over, and return its result."""
     journal = context.journal
     while context.remaining_s > _STORE_S:
         await asyncio.sleep(_OTHER_POLL_S)
         try:
             await journal.read()
         except NotFoundError:
-            return _STOPPED  # the run was erased
+            return _STOPPED  # erased run
         except GroundworkError:
             continue
         known = completed_turn(journal, context.turn)

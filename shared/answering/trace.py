@@ -1,7 +1,7 @@
-"""The spans of a run and of its sub-agents, recorded when the run has ended, from what is stored of them.
+"""The spans of a run and its sub-agents, recorded from stored data after the run has ended.
 
-Their ids were known from the beginning, so their parts may have been recorded long before. Never raises: a
-trace is not worth an answer.
+Span ids are known from the beginning, so child spans may have been recorded long before. Never raises, since
+tracing must not fail a run.
 """
 
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ async def record_end(run_id: str, link: TraceLink, services: SubagentServices, r
     """Record the spans of a run that has ended.
 
     Args:
-        link: its orchestration's place in a trace.
+        link: the orchestration's position in a trace.
     """
     if not tracing.is_on():
         return

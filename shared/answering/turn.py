@@ -1,7 +1,7 @@
-"""One turn of the model: make the calls of the turn before, let the model speak, prove what it quotes.
+"""One turn of the model: make the previous turn's calls, let the model write, check its quotations.
 
-The model answers, which is streamed as it is written, or calls tools, or names gaps in what it was shown.
-Calls and gaps are looked into by the next turn; the answer continues from where it stopped.
+The model streams an answer, calls tools, or names gaps in its evidence. The next turn makes the calls and
+searches for the gaps; the answer then continues from where it stopped.
 """
 
 import asyncio
@@ -63,10 +63,10 @@ from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
 from shared.tools.workspace_tools import reads_files
 
-MAX_CALLS = 6  # of one turn; unmeasured
-_MAX_TOOL_CALLS = 16  # of one answer, as of a sub-agent (contracts.md, section 4)
+MAX_CALLS = 6  # per turn; unmeasured
+_MAX_TOOL_CALLS = 16  # per answer, as for a sub-agent (docs/internals/delegation.md)
 _MAX_THOUGHT_CHARS = 500
-_SHARED_NAMES_S = 1.0  # one search by names, for documents that the first search did not find: 10 ms
+_SHARED_NAMES_S = 1.0  # one search by names, for documents missing from the first search: 10 ms
 
 
 class TurnAttempt:
@@ -86,13 +86,13 @@ class TurnAttempt:
         self._may_look = action.may_look and self._may_call and SemanticSearch.name in question.tools
 
     async def take(self, first: Sequence[RunEvent], advice: str) -> Turn:
-        """Make the earlier calls, let the model speak, keep its turn.
+        """Make the earlier calls, let the model write, and store its turn.
 
-        The end of the text, and the turn, are written with the step's completion. A turn with a call that the
-        script carries out is kept at once, so that the call is carried out once.
+        The end of the text and the turn are appended with the step's completion. A turn with a call that the
+        script performs is stored immediately, so that the call is performed only once.
 
         Args:
-            advice: of the delegation policy before the first turn.
+            advice: advice of the delegation policy before the first turn.
         """
         turns = self._before.turns
         self._advice = turns[0].advice if turns else advice
@@ -119,7 +119,7 @@ class TurnAttempt:
         return turn
 
     async def _look_up(self, event_log: EventLog) -> None:
-        """Make the calls of the turns that have no results yet: those of the last one."""
+        """Make the last turn's calls, unless their results are already stored."""
         before = self._before
         waiting = list(zip(self._action.earlier, before.turns, strict=True))[len(before.results) :]
         for step, turn in waiting:
@@ -135,7 +135,9 @@ class TurnAttempt:
             before.results.append(await self._context.keep(found, "results", of=step))
 
     def _outside(self) -> Outside:
-        """How the calls of this turn may use the web: nothing of what the model has read may get there."""
+        """Return the restrictions on web calls, which prevent disclosure of anything
+        that the model has read.
+        """
         question, before = self._question, self._before
         request, evidence = question.request, question.shown
         calls = [item for turn in before.turns for item in turn.calls]
@@ -149,7 +151,7 @@ class TurnAttempt:
         ]
         known = {record.doc_id: record for record in evidence.records}
         queried = (doc_id for found in before.results for doc_id in found.table_doc_ids)
-        # Files of the workspace hold what earlier runs read, in documents that nobody knows any more.
+        # Workspace files may contain text that earlier runs read from unknown documents.
         files = [item.call.name for item in calls if reads_files(item)]
         read = [*(hit.doc_id for hit in evidence.blocks), *queried, *known, *files]
         return outside_of(
@@ -165,7 +167,9 @@ class TurnAttempt:
         )
 
     async def _held_results(self, step: int, turn: Turn, event_log: EventLog) -> dict[str, HeldResult]:
-        """What became of the call that the loop carried out after a turn, or that waited for consent."""
+        """Return the result of the call that the script performed after a turn, or that
+        waited for consent.
+        """
         if turn.asks_consent:
             return self._results_of_consent(turn)
         if (held := held_call(turn)) is None:
@@ -192,7 +196,7 @@ class TurnAttempt:
         return {call_id: result}
 
     def _results_of_consent(self, turn: Turn) -> dict[str, HeldResult]:
-        """The results of calls to the web that are not made now; none of those that the person allowed."""
+        """Return results for the web calls that are not made now: all if consent was denied."""
         granted = bool(self._before.web_allowed)
         held = held_call(turn)
         waiting = [held[0]] if granted and held else [] if granted else filter(uses_web, turn.calls)
@@ -200,7 +204,7 @@ class TurnAttempt:
         return {call.call.call_id: HeldResult(text=text) for call in waiting}
 
     async def _shared_names(self) -> Collection[str]:
-        """Return the names of shown files that other documents have, too; all of them if that is unknown."""
+        """Return file names in the evidence that other documents share; all names if the lookup fails."""
         names = {hit.filename for hit in (*self._question.shown.blocks, *self._question.collected.proofs)}
         names -= set(self._question.collected.evidence.unique_names)
         documents = self._context.searches.documents(self._question.request)
@@ -254,15 +258,15 @@ class TurnAttempt:
         )
 
     async def _speak(self, writer: AnswerWriter) -> Turn:
-        """The model's turn. Without anything to write from no model is asked: it could say nothing.
+        """Return the model's turn. The model is not called if there is nothing to answer from.
 
         Raises:
-            ModelFailedError: the model failed, was late, or said nothing.
+            ModelFailedError: the model failed, was late, or wrote nothing.
         """
         turns, results = self._before.turns, self._before.results
-        # A search that failed proves nothing, so the model words that gap again.
+        # A failed search proves nothing, so the model must describe that gap again.
         nothing_new = bool(turns) and not (turns[-1].calls or results[-1].hits or results[-1].not_searched)
-        # An agent may have other tools than documents, and instructions for that case; so may the web help.
+        # An agent's instructions and tools, or the web, may help without documents.
         may_help = self._question.request.agent or set(WEB_TOOLS) & set(self._question.tools)
         if nothing_new:
             writer.rules = replace(writer.rules, may_look=False)
@@ -296,7 +300,9 @@ class TurnAttempt:
         return await self._finished(writer, turn, said)
 
     async def _read(self, writer: AnswerWriter) -> tuple[ModelTurn, str, int]:
-        """Return the turn, its text, and how many characters of its answer the writer was fed."""
+        """Return the turn, its text, and the number of characters of its answer already
+        passed to the writer.
+        """
         settings = self._services.settings.answering
         messages = await self._messages()
         limits = CallLimits(
@@ -323,7 +329,7 @@ class TurnAttempt:
         except ModelFailedError:
             _, answer = split_turn(said, is_answer=not self._may_call, at_end=True)
             text = answer if answer is not None else split_turn(said, is_answer=True, at_end=True)[1]
-            await writer.feed((text or "")[fed_chars:])  # complete sentences of it are shown
+            await writer.feed((text or "")[fed_chars:])  # show its complete sentences
             raise
         return turn, said, fed_chars
 
@@ -337,7 +343,7 @@ class TurnAttempt:
         return Turn(said=said, answer=answer, is_last=True)
 
     async def _messages(self) -> list[Message]:
-        """All that the model reads: the question with what was found, then its turns and their results."""
+        """Return the complete prompt: question and evidence, then the earlier turns with their results."""
         question, settings = self._question, self._services.settings.answering
         evidence = question.collected.evidence
         rules, asked = first_messages(
@@ -354,7 +360,7 @@ class TurnAttempt:
             calls = tuple(item.call for item in turn.calls)
             messages += [Message(role="assistant", text=turn.said, tool_calls=calls), *found.messages]
             if viewed := await self._pictures(found.figures):
-                # Results of tools hold no pictures in the protocol: they follow as a message of the user.
+                # The protocol allows no pictures in tool results, so they follow in a user message.
                 messages.append(Message(role="user", text="The pictures asked for:", pictures=viewed))
         return messages
 
@@ -406,10 +412,11 @@ class TurnAttempt:
         return (self._question.words.gap_not_searched,) if has_failed else ()
 
     async def _without_model(self, writer: AnswerWriter, failed: GroundworkError) -> Turn:
-        """What stands when the model failed: its whole sentences if they prove something, else quotations.
+        """Return an answer despite the model's failure: its complete sentences if proved, otherwise
+        quotations.
 
         Raises:
-            GroundworkError: it may do better when it is asked again.
+            GroundworkError: the step should be retried instead.
         """
         observed = step_failed(failed, self._time.left.remaining_s)
         if retry_delay_s("turn", self._action.tries, observed) is not None:
@@ -418,9 +425,9 @@ class TurnAttempt:
         question, words, evidence = self._question, self._question.words, self._question.shown
         before = self._before.turns[-1] if self._before.turns else None
         if question.request.agent and not (evidence.blocks or evidence.records or writer.draft.text):
-            raise failed  # there is nothing to quote, and documents may have nothing to do with it
+            raise failed  # nothing to quote, and the agent may not be about documents
         if before and before.gaps and writer.draft.text == before.answer.text:
-            for gap in before.gaps:  # what was found for them was not read
+            for gap in before.gaps:  # the model has not read the evidence found for them
                 writer.show_gap(gap)
             return Turn(said="", answer=self._answer(writer), is_last=True)
         is_late = isinstance(failed, CallTimeoutError | BudgetExceededError)
@@ -450,7 +457,9 @@ class TurnAttempt:
         return Turn(said="", answer=answer.model_copy(update=told), is_last=True)
 
     async def _keep_facts(self, event_log: EventLog) -> None:
-        """Those of the first turn that wrote something hold for the answer."""
+        """Store the metrics of the answer. The time of the first token comes from the first turn that wrote
+        text.
+        """
         for step in self._action.earlier:
             facts = await self._context.journal.find(step, WritingFacts, "facts")
             if facts is not None and facts.first_token_ms is not None:
@@ -464,7 +473,7 @@ class TurnAttempt:
 
 
 def _thought(evidence: Evidence) -> ThoughtEvent:
-    """What the answer is about to be written from."""
+    """Return an event that describes the evidence for the answer."""
     if evidence.hits:
         passages, documents = len(evidence.hits), len({hit.doc_id for hit in evidence.hits})
         return ThoughtEvent(

@@ -1,4 +1,4 @@
-"""The pieces of a model's turn, cut where the turn is too long and ended where it is late."""
+"""The pieces of a model's turn, cut off if the turn is too long and ended if it is late."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -11,7 +11,7 @@ from shared.runs.metering import MOST_CHARS_PER_TOKEN
 
 
 class ModelFailedError(Exception):
-    """It is the model that failed, not the storage that the answer is written to."""
+    """Failure of the model, as opposed to the storage that the answer is written to."""
 
     def __init__(self, failed: GroundworkError) -> None:
         super().__init__(failed.detail)
@@ -26,7 +26,7 @@ async def turn_pieces(
     *,
     may_call: bool,
 ) -> AsyncGenerator[str | ModelTurn]:
-    """Pieces of text, then the whole turn; one that is too long or late is cut.
+    """Yield pieces of text, then the whole turn. A turn that is too long is cut.
 
     Raises:
         ModelFailedError: the model failed, or was late.
@@ -48,14 +48,14 @@ async def turn_pieces(
 async def _next(pieces: AsyncGenerator[str | ModelTurn, None], until: float) -> str | ModelTurn | None:
     late = CallTimeoutError("The model did not finish its answer in time.", "Ask again, or ask for less.")
     try:
-        # A model that never lets us wait would never be late for `asyncio.timeout_at` alone.
+        # `asyncio.timeout_at` alone never fires for a model that never suspends.
         if asyncio.get_running_loop().time() >= until:
             raise ModelFailedError(late)
         async with asyncio.timeout_at(until):
             return await anext(pieces, None)
     except TimeoutError as passed:
         raise ModelFailedError(late) from passed
-    except (DefectError, RunClosedError, StaleAttemptError):  # the last two: of the token reservation
+    except (DefectError, RunClosedError, StaleAttemptError):  # the last two come from the token reservation
         raise
     except GroundworkError as failed:
         raise ModelFailedError(failed) from failed

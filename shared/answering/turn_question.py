@@ -1,7 +1,7 @@
-"""What a turn begins with: the question with what was found for it, and the turns before it.
+"""Input of a turn: the question with its evidence, and the turns before it.
 
-A call that the loop carries out, a question to the person or work for sub-agents, ends its turn. The next
-turn begins with its result. One is carried out per turn.
+Some calls are performed by the script and end their turn: a question to the user, or a delegation. The next
+turn begins with the result. Only one such call is performed per turn.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ HeldArguments = AskUserParameters | DelegateParameters
 
 
 async def collected_once(context: StepContext, step: int, evidence: Evidence) -> Collected:
-    """Return the results of a step's sub-agents, the same for all turns. They are collected once."""
+    """Return the results of a step's sub-agents, collected only once and shared by all turns."""
     kept = await context.journal.find(step, Collected, "collected")
     if kept is not None:
         return kept
@@ -47,12 +47,12 @@ class Before:
     """The turns before this one.
 
     Attributes:
-        results: what their calls brought; of the last one maybe nothing yet.
-        asking_step: of the turn that asked the person what they mean; 0 = none did.
-        choice: what they answered.
-        consent_step: of the turn that asked whether the web may be used; 0 = none did.
-        web_allowed: their answer; None = they were not asked, or have not answered.
-        collected: what the sub-agents of a turn brought, by the turn's position in `turns`.
+        results: results of their calls; may be missing for the last turn.
+        asking_step: step of the turn that asked for clarification; 0 = none did.
+        choice: the user's reply.
+        consent_step: step of the turn that asked for consent to use the web; 0 = none did.
+        web_allowed: the user's decision; None = not asked, or no reply yet.
+        collected: results of each turn's sub-agents, by the turn's position in `turns`.
     """
 
     turns: list[Turn]
@@ -84,7 +84,7 @@ class Before:
         )
 
     def withdraw_unreadable(self, documents: ReadableDocuments) -> None:
-        """Replace the results of turns that found anything that the asker can't read any more."""
+        """Withdraw the results of turns that contain anything the user can no longer read."""
         for position, found in enumerate(self.results):
             collected = self.collected.get(position)
             brought = collected is None or collected.only_readable(documents) is collected
@@ -93,11 +93,11 @@ class Before:
 
     @property
     def asked_steps(self) -> tuple[int, ...]:
-        """Steps of the turns that asked the person anything, in order."""
+        """Steps of the turns that asked the user, in order."""
         return tuple(sorted(step for step in (self.asking_step, self.consent_step) if step))
 
     def note_answer(self, step: int, choice: Choice) -> None:
-        """Note what the person answered to the question of a step."""
+        """Record the user's reply to the question of a step."""
         if step == self.consent_step:
             self.web_allowed = is_granted(choice)
         else:
@@ -106,12 +106,12 @@ class Before:
 
 @dataclass
 class TurnQuestion:
-    """What is answered, and from what.
+    """The question to answer and its evidence.
 
     Attributes:
-        collected: what was found before the first turn, by sub-agents, too.
-        tools: names of those that the model may call.
-        web_consent: whether the web may be used; None = the person has to be asked first.
+        collected: evidence found before the first turn, including that of sub-agents.
+        tools: names of the tools that the model may call.
+        web_consent: whether the web may be used; None = the user has to be asked first.
     """
 
     request: RunRequest
@@ -122,7 +122,9 @@ class TurnQuestion:
     web_consent: bool | None = None
 
     def join(self, more: Collected) -> None:
-        """Sub-agents that a turn set to work count with those before the first; the first prompt stays."""
+        """Add the results of sub-agents started by a turn. The evidence in the first
+        prompt stays unchanged.
+        """
         own = self.collected
         joined = {
             "proofs": (*own.proofs, *more.proofs),
@@ -134,12 +136,12 @@ class TurnQuestion:
 
     @property
     def text(self) -> str:
-        """In words that stand alone."""
+        """The question as a self-contained text."""
         return self.stored.plan.standalone_question or self.request.question
 
     @property
     def shown(self) -> Evidence:
-        """What the model was shown, as far as it was looked up, each block once."""
+        """The evidence that the model has seen, without duplicate blocks."""
         own, results = self.collected.evidence, self.before.results
         hits = {hit.block_id: hit for found in results for hit in found.hits}
         hits = {hit.block_id: hit for hit in own.hits} | hits
@@ -149,24 +151,25 @@ class TurnQuestion:
 
     @property
     def words(self) -> Messages:
-        """Our own, in the answer's language."""
+        """Our message texts in the answer's language."""
         words = messages_in(self.stored.plan.language)
         return words.without_search if self.collected.evidence.unfinished and self.is_empty else words
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there is no evidence at all."""
         evidence = self.collected.evidence
         return not (evidence.blocks or evidence.records or evidence.tables or self.collected.findings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What did not go as it should, in words, each once."""
+        """Warnings in words, without duplicates."""
         told = (*self.stored.warnings, *self.collected.evidence.warnings, *self.collected.warnings)
         return tuple(dict.fromkeys(told))
 
     async def join_earlier(self, context: StepContext) -> None:
-        """Add the evidence of earlier turns' sub-agents; leave out what the asker can't read any more.
+        """Add the evidence of earlier turns' sub-agents, and remove everything that the user can no longer
+        read.
 
         Raises:
             DependencyError: the table storage failed.
@@ -184,10 +187,10 @@ class TurnQuestion:
 
 
 def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[PlannedCall, ...]:
-    """The calls of a turn, those refused for which the loop would have to stop again.
+    """Return the calls of a turn, with all but the first of those that the script performs refused.
 
     Args:
-        may_ask: False once the person was asked: an answer asks back once.
+        may_ask: False once the user was asked, because each answer may ask only once.
     """
     held = [call for call in planned if _arguments(call) is not None]
     first = next((call for call in held if may_ask or call.call.name != AskUser.name), None)
@@ -197,35 +200,35 @@ def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[Pla
 def awaiting_consent(
     calls: Sequence[PlannedCall], consent: bool | None
 ) -> tuple[tuple[PlannedCall, ...], bool]:
-    """Return the calls of a turn, and whether they wait until the person has allowed the web."""
+    """Return the calls of a turn, and whether they must wait for the user's consent to use the web."""
     return await_consent(calls, [call for call in calls if _arguments(call) is not None], consent)
 
 
 def held_call(turn: Turn) -> tuple[PlannedCall, HeldArguments] | None:
-    """The call that the loop carries out before the next turn, with its arguments."""
+    """Return the call that the script performs before the next turn, with its arguments."""
     return next(((call, said) for call in turn.calls if (said := _arguments(call)) is not None), None)
 
 
 def question_of(turn: Turn) -> AskUserParameters | None:
-    """What a turn asks the person; None if it asks nothing."""
+    """Return the turn's question to the user; None if there is none."""
     held = held_call(turn)
     return held[1] if held and isinstance(held[1], AskUserParameters) else None
 
 
 def delegation_of(turn: Turn) -> DelegateParameters | None:
-    """What a turn hands to sub-agents; None if it hands on nothing."""
+    """Return the turn's delegation to sub-agents; None if there is none."""
     held = held_call(turn)
     return held[1] if held and isinstance(held[1], DelegateParameters) else None
 
 
 def options_of_question(asked: AskUserParameters) -> tuple[ClarificationOption, ...]:
-    """The answers that a model offers, numbered from 1."""
+    """Return the answers suggested by the model, numbered from 1."""
     options = dict.fromkeys(filter(None, map(readable_line, asked.options)))
     return tuple(ClarificationOption(number=n, title=option) for n, option in enumerate(options, start=1))
 
 
 def answer_result(asked: AskUserParameters, choice: Choice) -> HeldResult:
-    """The result of `ask_user`: the person's words, and the options that they mean."""
+    """Return the result of `ask_user`: the user's reply and the chosen options."""
     chosen = [option.title for option in options_of_question(asked) if option.number in choice.numbers]
     answered = {"success": True, "answer": choice.said, "chosen": chosen}
     silent = {"success": True, "answer": None, "note": _NOBODY_ANSWERED}
@@ -233,7 +236,9 @@ def answer_result(asked: AskUserParameters, choice: Choice) -> HeldResult:
 
 
 def _arguments(planned: PlannedCall) -> HeldArguments | None:
-    """Those of a call that the loop carries out. One whose arguments are wrong is answered as any other."""
+    """Return the arguments of a call that the script performs. Invalid ones are handled like those of other
+    calls.
+    """
     kind = _HELD.get(planned.call.name)
     if kind is None or planned.arguments is None:
         return None

@@ -1,7 +1,7 @@
-"""One turn as a step of the loop: what comes before the model speaks, and what its turn leads to.
+"""A turn as a step of the script, with the delegation before it and the action that follows.
 
 Before the first turn the delegation policy decides whether sub-agents work on the question. A turn may end
-with a question to the person, or with work for sub-agents: both are stored before the loop continues.
+with a question to the user or a delegation. Both are stored before the script continues.
 """
 
 from shared.answering.children import DELEGATION
@@ -64,11 +64,13 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
         if (chosen := await _waits_for(context, decided)) is not None:
             return await context.complete(chosen, decided.event)
         first.append(decided.event)
-        advice = "" if found.is_whole else decided.advice  # a sub-agent would read the same once more
+        advice = (
+            "" if found.is_whole else decided.advice
+        )  # a sub-agent would only read the same documents again
     taken = taken or await _allowed_delegation(context, action, before)
     if taken is None:
         taken = await TurnAttempt(context, action, question, time).take(first, advice)
-    else:  # an earlier attempt let the model speak, and its text was withdrawn with it
+    else:  # an earlier attempt stored this turn, but its text was withdrawn
         await context.open()
         await context.show(taken.answer)
     events: list[RunEvent] = []
@@ -86,10 +88,10 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
 
 
 async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent]) -> TurnQuestion:
-    """Return the question with all evidence that the asker may read now.
+    """Return the question with all evidence that the user may currently read.
 
     Args:
-        first: gets the events of a reply that arrived since the turn before.
+        first: receives the events of a reply that arrived since the last turn.
     """
     preparation = await context.journal.get(action.prepared_step, Preparation, "preparation")
     before = await Before.read(context, action)
@@ -110,7 +112,9 @@ async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent
 async def _resumed(
     context: StepContext, action: TakeTurn, before: Before, stored: StoredPlan, first: list[RunEvent]
 ) -> StoredPlan:
-    """The plan with the rights of the person who answered; `first` gets what readers learn of that."""
+    """Return the plan with the permissions of the user who replied, and append the
+    reply's events to `first`.
+    """
     request = await context.request()
     for step in before.asked_steps:
         is_answered_now = step == action.earlier[-1]
@@ -128,15 +132,15 @@ async def _resumed(
 
 
 def web_consent_of(context: StepContext, request: RunRequest, before: Before) -> bool | None:
-    """Return whether the web may be used; None if the person has to be asked first."""
+    """Return whether the web may be used; None if the user has to be asked first."""
     preset = context.services.settings.answering.web_consent
     return consent_of(preset, request.conversation.web_allowed, before.web_allowed)
 
 
 async def _allowed_delegation(context: StepContext, action: TakeTurn, before: Before) -> Turn | None:
-    """Repeat the delegation of the turn before, if it waited for the person to allow the web, and they did.
+    """Repeat the previous turn's delegation if it waited for consent to use the web, which is now granted.
 
-    The repeated call is this step's turn: no model is asked.
+    The repeated call becomes this step's turn, without a model call.
     """
     if not action.earlier or before.consent_step != action.earlier[-1] or not before.web_allowed:
         return None
@@ -151,7 +155,7 @@ async def _allowed_delegation(context: StepContext, action: TakeTurn, before: Be
 
 
 def _clarification(context: StepContext, turn: Turn) -> Clarification | None:
-    """Return the question that a turn puts to the person, or None if it puts none."""
+    """Return the turn's question to the user, or None if there is none."""
     asked = question_of(turn)
     if asked is None and not turn.asks_consent:
         return None
@@ -165,7 +169,7 @@ def _clarification(context: StepContext, turn: Turn) -> Clarification | None:
 async def _delegation(
     context: StepContext, question: TurnQuestion, time: StepTime, call: DelegateParameters | None = None
 ) -> DelegationOutcome:
-    """What the policy decides on the question, or on a call of the model."""
+    """Return the policy's decision on the question, or on a call of the model."""
     asked = DelegationRequest(
         question.request,
         question.stored,
@@ -182,9 +186,9 @@ async def _delegation(
 async def _waits_for(
     context: StepContext, decided: DelegationOutcome, *, by_model: bool = False
 ) -> SubagentsChosen | DelegationDeferred | None:
-    """Return what comes before the model's next turn, or None if nothing does. A delegation is kept."""
+    """Return the observation that precedes the model's next turn, or None. A delegation is stored."""
     if decided.delegation is not None and decided.until is not None:
-        await context.opened()  # a value kept before the mark would outlive this attempt
+        await context.opened()  # a value stored before the mark would outlive this attempt
         await context.keep(decided.delegation, DELEGATION)
         return SubagentsChosen(children=decided.starts, until=decided.until, by_model=by_model)
     return None if decided.defer_s is None else DelegationDeferred(delay_s=decided.defer_s)

@@ -1,6 +1,6 @@
-"""Sub-agents as people see them: made from tasks and states, live and afterwards; never a transcript.
+"""Sub-agents as shown to users, during the run and after it, without their transcripts.
 
-Our own sentences are in the answer's language: English, or German.
+Our own sentences are in the answer's language: English or German.
 """
 
 from collections.abc import Mapping
@@ -16,21 +16,21 @@ from shared.evidence.reader_text import readable_line
 from shared.runs.journal import Journal
 from shared.runs.models import ChildStatus, ProfileName, RunRecord, SubagentView
 
-_MOST_UNCERTAIN = 8  # sentences, each no longer than these: a glance, no report
+_MOST_UNCERTAIN = 8  # sentences of at most _MOST_CHARS; a short overview, not a report
 _MOST_CHARS = 300
 
 
 @dataclass(frozen=True)
 class SubagentWords:
-    """Our sentences about sub-agents in one language; `{}` is filled in.
+    """Our sentences about sub-agents in one language.
 
     Attributes:
-        badges: what each kind is called.
-        warnings: what each code means, a sentence each.
-        ended: how one ended that did not come to its end.
-        used, unused: what became of what it had found until then.
-        fallbacks: how the answer came about when no sub-agent brought anything.
-        one_source: behind a statement that only one site makes.
+        badges: display names of the profiles.
+        warnings: a sentence for each code.
+        ended: sentences about sub-agents that didn't finish.
+        used, unused: whether its partial results were used.
+        fallbacks: how the answer was written if no sub-agent returned a result.
+        one_source: note after a statement that only one site makes.
     """
 
     badges: Mapping[ProfileName, str]
@@ -115,22 +115,21 @@ GERMAN = SubagentWords(
 )
 
 
-# Of these words, only the heading and the mark stand in the text of an answer.
+# Only the heading and the note are part of an answer's text.
 OTHER_LANGUAGE = replace(ENGLISH, web_heading="Web:", one_source="1")
 
 
 def subagent_words(language: str) -> SubagentWords:
-    """Return our sentences in a language by its ISO 639-1 code; English for any but German."""
+    """Return our sentences for an ISO 639-1 code: German, or English for any other language."""
     if is_german(language):
         return GERMAN
     return ENGLISH if messages_in(language) is messages.ENGLISH else OTHER_LANGUAGE
 
 
 def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) -> str:
-    """One sub-agent's warning for the answer: `Comparator: It failed. What it …`; empty = all is well.
+    """Return a sub-agent's warning for the answer, such as `Comparator: It failed. What it …`; empty if none.
 
-    Statements that were left out for lack of proof are no loss to the reader of an answer, nor is a crash
-    from which it recovered.
+    Missing proofs don't matter to the answer's reader, nor does a crash from which the sub-agent recovered.
     """
     unsaid = {"PROOF_MISSING", "CRASHED"} if status == "done" else {"PROOF_MISSING"}
     told = [words.warnings[code] for code in state.warnings if code not in unsaid]
@@ -144,7 +143,7 @@ def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) 
 
 
 async def live_views(record: RunRecord, journal: Journal) -> tuple[SubagentView, ...]:
-    """Return all sub-agents of a run as its journal shows them, also after its end."""
+    """Return all sub-agents of a run from its journal, during the run or after its end."""
     now = datetime.now(UTC)
     status_of = live_status if record.finished_at is None else final_status
     delegations = await delegations_of(journal)
@@ -154,7 +153,7 @@ async def live_views(record: RunRecord, journal: Journal) -> tuple[SubagentView,
 
 
 def view_of(delegation: Delegation, child: Child, status: ChildStatus) -> SubagentView:
-    """One sub-agent, with the status that its parent gives it."""
+    """Return a sub-agent's view with the status that its parent assigned."""
     state, words = child.state, subagent_words(delegation.language)
     read_from = (*(hit.doc_id for hit in state.hits), *child.task.doc_ids)
     return SubagentView(
@@ -179,25 +178,27 @@ def view_of(delegation: Delegation, child: Child, status: ChildStatus) -> Subage
 
 
 def live_status(child: Child, now: datetime) -> ChildStatus:
-    """What a look from outside tells, while nobody has collected: who says nothing after its time is late."""
+    """Return the status before collection. A sub-agent still running after its deadline is `late`."""
     is_late = child.state.status == "running" and now >= child.task.deadline
     return "late" if is_late else child.state.status
 
 
 def final_status(child: Child, now: datetime) -> ChildStatus:
-    """How a child has ended that is over: late, if its time was up before it said so; else it broke off."""
+    """Return the status after the end: `late` if the time ran out, `failed` if it
+    stopped without a result.
+    """
     status = live_status(child, now)
     return "failed" if status == "running" else status
 
 
 def _warnings(state: SubagentState, status: ChildStatus, words: SubagentWords) -> tuple[str, ...]:
     told = [words.warnings[code] for code in state.warnings]
-    # Who was ended by its parent, or broke off, could say nothing of it.
+    # A sub-agent that crashed or was terminated couldn't report it.
     is_silent = status in ("late", "failed") and state.status == "running"
     return (words.ended[status], *told) if is_silent else tuple(told)
 
 
 def _sentence(text: str) -> str:
-    """A model's words, safe to show in one line."""
+    """Return a model's text truncated and safe to show on one line."""
     line = " ".join(text.split())
     return readable_line(line if len(line) <= _MOST_CHARS else line[:_MOST_CHARS].rstrip() + "…")

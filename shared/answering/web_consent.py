@@ -1,8 +1,8 @@
-"""Consent to the use of the web: the person is asked once in a thread, before anything is sent there. Pure.
+"""Consent to use the web. The user is asked once per thread, before anything is sent. Pure.
 
-Every run reads documents in its first search, and what a model then sends to the web may hold parts of them
-in an encoding that no filter knows. So the person sees the first text that would be sent, and decides for the
-thread. WEB_CONSENT presets the answer.
+Every run reads documents in its first search, and a model may then send parts of them to the web in an
+encoding that no filter recognises. So the user sees the first text that would be sent, and decides for the
+thread. WEB_CONSENT presets the decision.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,21 +17,21 @@ from shared.tools.tool_calls import PlannedCall, RefusedCall
 
 WebConsent = Literal["ask", "allow", "deny"]
 
-# The argument that holds what is sent. Of a sub-agent it is the task: its own queries come later.
+# The argument whose value is sent. For a sub-agent it is the task, since its queries come later.
 _SENT: Mapping[str, str] = {"web_search": "query", "web_fetch": "url", Delegate.name: "task"}
 
-# Whole answers that grant it. Words are not interpreted any further: "don't use the web" has words of a yes.
+# Replies that grant consent, compared as a whole: "don't use the web" also contains words of a yes.
 _GRANTS = frozenset({"1", "yes", "y", "yes please", "ok", "okay", "allow", "ja", "ja bitte", "erlauben"})
 _YES, _NO = "Yes, use the web in this conversation", "No, answer without the web"
 _YES_GERMAN, _NO_GERMAN = "Ja, das Web in dieser Unterhaltung nutzen", "Nein, ohne das Web antworten"
 
 
 def consent_of(preset: WebConsent, of_thread: bool | None, of_run: bool | None) -> bool | None:
-    """Return whether the web may be used; None if the person has to be asked.
+    """Return whether the web may be used; None if the user has to be asked.
 
     Args:
-        of_thread: the person's answer to an earlier question of the thread; None = they were not asked.
-        of_run: their answer in this run.
+        of_thread: the user's decision earlier in the thread; None = not asked.
+        of_run: the user's decision in this run.
     """
     if preset != "ask":
         return preset == "allow"
@@ -39,7 +39,7 @@ def consent_of(preset: WebConsent, of_thread: bool | None, of_run: bool | None) 
 
 
 def uses_web(planned: PlannedCall) -> bool:
-    """Return whether a call would send something to the web."""
+    """Return whether a call would send data to the web."""
     arguments = planned.arguments
     if arguments is None:
         return False
@@ -50,11 +50,11 @@ def uses_web(planned: PlannedCall) -> bool:
 def await_consent(
     calls: Sequence[PlannedCall], held: Collection[PlannedCall], consent: bool | None
 ) -> tuple[tuple[PlannedCall, ...], bool]:
-    """Return the calls of a turn, and whether the person is asked before they are made.
+    """Return the calls of a turn, and whether the user must be asked before they are made.
 
     Args:
-        held: calls that the loop carries out itself. A turn can wait for one thing only: if it waits for one
-            of these, its calls to the web are refused until the next turn.
+        held: calls that the script performs. A turn can wait for only one thing: if it waits for one of
+            these, its web calls are refused until the next turn.
     """
     if consent is not None or not any(map(uses_web, calls)):
         return tuple(calls), False
@@ -66,7 +66,7 @@ def await_consent(
 def consent_question(
     calls: Sequence[PlannedCall], language: str
 ) -> tuple[str, tuple[ClarificationOption, ...]]:
-    """Return the question to the person, with the text that would be sent, and its options."""
+    """Return the question to the user, including the text that would be sent, and its options."""
     sent = [
         one_line(str((call.arguments or {}).get(_SENT[call.call.name], "")))
         for call in calls
@@ -85,14 +85,14 @@ def consent_question(
 
 
 def is_granted(choice: Choice) -> bool:
-    """Return whether an answer allows the web. What is not plainly a yes is a no."""
+    """Return whether a reply allows the web. Anything but a clear yes is a no."""
     text = " ".join(choice.said.casefold().replace(",", " ").split()).rstrip(".!")
     titles = {" ".join(title.casefold().replace(",", " ").split()) for title in (_YES, _YES_GERMAN)}
     return text in _GRANTS or text in titles
 
 
 def consent_result(*, granted: bool) -> dict[str, Any]:
-    """Return the result of a call that waited for consent and is not made, or not yet."""
+    """Return the result of a call that waited for consent and is not made now."""
     if granted:
         return {"success": True, "note": "The person allowed the web. The sub-agent has been started."}
     return {
