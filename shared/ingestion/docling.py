@@ -334,8 +334,8 @@ def _check(status: int, headers: Mapping[str, str]) -> None:
         return
     if status == 404:
         raise ConfigurationError(
-            "DOCLING_ENDPOINT is not the address of docling-serve.",
-            "Check it; docling-serve must be version 1.",
+            "DOCLING_ENDPOINT is not the URL of docling-serve.",
+            "Check the setting; docling-serve must be version 1.",
         )
     if status in (400, 413, 415, 422):
         raise cannot_read(SERVICE, f"HTTP {status}")

@@ -410,8 +410,8 @@ def _read_status(status: int, _message: str) -> GroundworkError | None:
         return cannot_read(SERVICE, f"HTTP {status}")
     if status == 404:
         return ConfigurationError(
-            "DOCUMENT_INTELLIGENCE_ENDPOINT is not the address of a Document Intelligence resource.",
-            "Check it; the resource must offer version 2024-11-30.",
+            "DOCUMENT_INTELLIGENCE_ENDPOINT is not the URL of a Document Intelligence resource.",
+            "Check the setting; the resource must support version 2024-11-30.",
         )
     return None
 

@@ -163,7 +163,7 @@ async def _render(
     used = Usage(page_images=1)
     await admit(user, services.settings, services.user_limits, calls=0, needs=DRAWING, used=used)
     if not _places.acquire(blocking=False):
-        raise DependencyError("Too many pages are being drawn.", "Try again in a moment.", retry_after_s=2)
+        raise DependencyError("Too many pages are being rendered.", "Try again in a moment.", retry_after_s=2)
     try:
         async with pool.turn(user.user_id, _MAX_WAITING * RENDER_TIMEOUT_S) as run:
             sheet, picture = await _drawn(state, page_number, blobs, run)

@@ -178,7 +178,7 @@ class _Worker:
             return WorkerReply(ok=False, reason=reason, hint="Split the file.", failure="too_large")
         return WorkerReply(
             ok=False,
-            reason="The file crashed the parser: it is damaged or malicious.",
+            reason="The file crashed the parser and may be damaged or malicious.",
             hint="Check that it opens in a viewer; export it again.",
         )
 

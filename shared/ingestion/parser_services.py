@@ -66,7 +66,7 @@ async def read_answer(parts: AsyncIterator[bytes], dependency: Dependency) -> by
         BadDocumentError: it is larger than MAX_ANSWER_BYTES.
     """
     too_large = BadDocumentError(
-        f"The answer of {dependency.name} has more than {MAX_ANSWER_BYTES // 1_000_000} MB.",
+        f"The response of {dependency.name} exceeds {MAX_ANSWER_BYTES // 1_000_000} MB.",
         "Split the file.",
         failure="too_large",
     )

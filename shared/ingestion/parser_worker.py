@@ -158,7 +158,7 @@ def _reply(job: Job, memory_bytes: int) -> WorkerReply:
         return WorkerReply(ok=False, reason=reason, hint="Split the file.", failure="too_large")
     except GroundworkError as error:
         return WorkerReply(ok=False, reason=error.detail, hint=" ".join(error.hints), failure=error.failure)
-    except Exception as error:  # noqa: BLE001 - a parser met an unexpected file: say so to its owner
+    except Exception as error:  # noqa: BLE001 - report unexpected files to their owner
         reason = f"The file's structure is not understood ({type(error).__name__})."
         return WorkerReply(ok=False, reason=reason, hint="Export the file again.")
     return WorkerReply(ok=True)
@@ -200,8 +200,8 @@ def parse_file(job: ParseJob) -> ParsedFile:
     elements = document.elements
     if len(elements) > MAX_PIECES:
         raise BadDocumentError(
-            f"The document has {len(elements):,} paragraphs, tables and figures; at most {MAX_PIECES:,} are "
-            "read.",
+            f"The document has {len(elements):,} paragraphs, tables and figures; the limit is "
+            f"{MAX_PIECES:,}.",
             "Split the file.",
             failure="too_large",
         )
@@ -247,7 +247,7 @@ def _chunks(elements: Sequence[Element], job: ParseJob, count_tokens: TokenCount
     chunks = chunk_elements(elements, job.max_tokens, count_tokens)
     if len(chunks) > job.max_blocks:
         raise BadDocumentError(
-            f"The document makes {len(chunks):,} blocks; at most {job.max_blocks:,} are indexed.",
+            f"The document has {len(chunks):,} blocks; the limit is {job.max_blocks:,}.",
             "Split the file, or remove tables that don't need to be searched.",
             failure="too_large",
         )

@@ -98,7 +98,7 @@ def test_memory_stays_bounded_however_long_a_text_is(tmp_path: Path, size_bytes:
     reply = WorkerReply.model_validate_json(answer)
     assert peak_mb is None or peak_mb < MOST_MEMORY_MB
     if size_bytes > MAX_TEXT_BYTES:
-        assert reply.reason == "The file holds 500 MB of text; at most 20 MB are read."
+        assert reply.reason == "The file contains 500 MB of text; the limit is 20 MB."
         assert reply.hint
     else:
         assert reply.ok, reply.reason

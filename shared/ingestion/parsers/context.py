@@ -269,7 +269,7 @@ def _scaled_down(picture: Image.Image) -> Image.Image:
 def _too_large() -> BadDocumentError:
     millions = _MAX_DECODED_BYTES // 1_000_000
     return BadDocumentError(
-        f"The image has more than {millions // 4} million pixels in colour, or {millions} million in grey.",
-        "Scale it down and drop it again.",
+        f"The image has more than {millions // 4} million colour or {millions} million grey pixels.",
+        "Scale it down and upload it again.",
         failure="image_too_large",
     )

@@ -228,11 +228,11 @@ def _is_sure(line: Sequence[_Word]) -> bool:
 
 
 _REASONS: dict[Problem, str] = {
-    "off": "Text recognition is switched off (OCR_TIMEOUT_S=0).",
-    "missing": "Text recognition is not installed: set the app up with a Python that tesserocr has a wheel "
-    "for, or use TEXT_RECOGNITION=document_intelligence.",
+    "off": "Text recognition is disabled (OCR_TIMEOUT_S=0).",
+    "missing": "Text recognition is not installed: install the app with a Python version for which tesserocr "
+    "has a wheel, or use TEXT_RECOGNITION=document_intelligence.",
     "time": "Text recognition ran out of time: split the file, or raise OCR_TIMEOUT_S.",
-    "memory": "Recognising the text takes more memory than a parser has: scan at 300 dpi or less, or split "
+    "memory": "Text recognition needs more memory than a parser may use: scan at 300 dpi or less, or split "
     "the file.",
     "failed": "Text recognition failed: scan the pages again, or save them as PNG.",
 }

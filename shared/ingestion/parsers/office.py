@@ -135,13 +135,13 @@ def _check_sizes(entries: list[ZipInfo], packed_bytes: int) -> None:
     unpacked_bytes = sum(entry.file_size for entry in entries)
     if any(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise BadDocumentError(
-            "The file is encrypted.", "Remove the password and drop it again.", failure="encrypted"
+            "The file is encrypted.", "Remove the password and upload it again.", failure="encrypted"
         )
     is_bomb = unpacked_bytes > _RATIO_COUNTS_FROM_BYTES and unpacked_bytes > MAX_RATIO * packed_bytes
     if len(entries) > MAX_ENTRIES or unpacked_bytes > MAX_UNPACKED_BYTES or is_bomb:
         raise BadDocumentError(
-            f"The file unpacks to {unpacked_bytes >> 20} MiB in {len(entries)} parts: more than a document "
-            f"of {packed_bytes >> 10} KiB should (a decompression bomb?).",
+            f"The file unpacks to {unpacked_bytes >> 20} MiB in {len(entries)} parts, too much for a "
+            f"document of {packed_bytes >> 10} KiB (possible decompression bomb).",
             "Split the file, or export its content in another format.",
             failure="too_large",
         )
@@ -171,7 +171,7 @@ def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
         return found
     others = (known.name for known in (WORD, POWERPOINT, EXCEL) if known.variant.search(types))
     raise BadDocumentError(
-        f"The suffix says {kind.name}, the content is {next(others, 'another kind of ZIP archive')}.",
+        f"The suffix says {kind.name}, but the content is {next(others, 'another kind of ZIP archive')}.",
         "Give the file the suffix of its format, or export it again.",
         failure="wrong_suffix",
     )

@@ -99,7 +99,7 @@ def open_pdf(path: Path) -> Any:
         if code in (_PASSWORD, _SECURITY):
             raise BadDocumentError(
                 "The PDF is encrypted and needs a password.",
-                "Remove the password and drop it again.",
+                "Remove the password and upload it again.",
                 failure="encrypted",
             ) from None
         raise BadDocumentError(

@@ -90,7 +90,7 @@ class Repeats:
         self._chars += (len(text) + _CELL_CHARS) * (times - 1)
         if self._chars > _MAX_REPEATED_CHARS:
             raise BadDocumentError(
-                "The merged cells of its tables are too large.",
+                "The merged cells in its tables repeat too much text.",
                 "Undo merged cells, or split the file.",
                 failure="too_large",
             )

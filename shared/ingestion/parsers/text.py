@@ -72,8 +72,8 @@ def read_text(path: Path, declared: str | None = None) -> str:
     size_bytes = path.stat().st_size
     if size_bytes > MAX_TEXT_BYTES:
         raise BadDocumentError(
-            f"The file holds {size_bytes // 1_000_000:,} MB of text; at most "
-            f"{MAX_TEXT_BYTES // 1_000_000} MB are read.",
+            f"The file contains {size_bytes // 1_000_000:,} MB of text; the limit is "
+            f"{MAX_TEXT_BYTES // 1_000_000} MB.",
             "Split the file.",
             failure="too_large",
         )

@@ -51,8 +51,8 @@ def parse_transcript(path: Path, _context: ParseContext | None = None) -> Parsed
     cues = list(_without_repeats(_cues(read_text(path).split("\n"), malformed)))
     if not cues and malformed:
         raise BadDocumentError(
-            f"No cue of the transcript can be read; the first malformed one is at line {malformed[0]}.",
-            "Export it again as WebVTT or SubRip: times like 00:01:02.000 --> 00:01:04.000.",
+            f"The transcript has no readable cue; the first malformed one is on line {malformed[0]}.",
+            "Export it again as WebVTT or SubRip, with times such as 00:01:02.000 --> 00:01:04.000.",
             failure="no_cues",
         )
     warnings: tuple[str, ...] = ()

@@ -62,7 +62,7 @@ def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | 
             kept = tables.reading(rows, sheet.title, number) if tables else rows
             elements.extend(sheet_elements(kept, number))
         except PART_ERRORS:
-            notes.append(f"Sheet {sheet.title!r} could not be read to its end.")
+            notes.append(f"Sheet {sheet.title!r} could not be read completely.")
         if len(elements) > sheet_start:
             heading = Element(kind="heading", text=sheet.title, page_number=number, level=1)
             elements.insert(sheet_start, heading)
@@ -95,7 +95,8 @@ class _Places:
             self._count += 1 + len(row)
             if self._count > _MAX_PLACES:
                 raise BadDocumentError(
-                    f"Up to sheet {sheet.title!r} the cells are spread over {_MAX_PLACES:,} places.",
+                    f"By sheet {sheet.title!r}, the cells are spread over more than {_MAX_PLACES:,} "
+                    "positions.",
                     "Delete cells far to the right or far below, or split the file.",
                     failure="too_large",
                 )
