@@ -63,7 +63,7 @@ class SessionHistory:
         self._sessions: OrderedDict[str, Conversation] = OrderedDict()
 
     def of(self, session_id: str | None) -> Conversation:
-        """Return the conversation so far; a new session has an empty one."""
+        """Return the conversation; a new session has an empty one."""
         return self._sessions.get(session_id or "", Conversation())
 
     def remember(self, session_id: str, question: str, answer: RunAnswer) -> None:
@@ -217,7 +217,7 @@ class WaitingRun(Model):
 
     Attributes:
         journal: the lines of its journal.
-        results: results of its commands so far; the script continues after them.
+        results: results of the commands that were executed; the script continues after them.
         ask_step: the step that asked the question.
     """
 
@@ -283,7 +283,7 @@ async def _events(
     services: AnsweringServices, run_id: str, results: Results, session: "_Session"
 ) -> AsyncGenerator[RunEvent]:
     log = services.run_log
-    assert isinstance(log, MemoryRunLog)  # noqa: S101  # made by the caller above
+    assert isinstance(log, MemoryRunLog)  # noqa: S101  # created by _answer_message
     position = (await log.read(run_id)).next_offset
 
     async def run_and_keep() -> bool:
@@ -313,12 +313,12 @@ async def _forget(run_id: str, blobs: BlobStore) -> None:
 
 
 def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
-    asked = waiting.asked
+    clarification = waiting.asked
     return AskUserEvent(
         step=waiting.ask_step,
-        question=f"{unknown.detail} {asked.question}",
-        options=asked.options,
-        expires_at=asked.expires_at,
+        question=f"{unknown.detail} {clarification.question}",
+        options=clarification.options,
+        expires_at=clarification.expires_at,
     )
 
 
@@ -334,24 +334,24 @@ class _Session:
 
     async def waiting(self) -> WaitingRun | None:
         """Return the run that waits for an answer. A run whose question has expired is deleted."""
-        kept = await find_model(self._blobs, WORK, self._path, WaitingRun)
-        if kept is None or kept.asked.expires_at > datetime.now(UTC):
-            return kept
-        await _forget(kept.run_id, self._blobs)
+        stored = await find_model(self._blobs, WORK, self._path, WaitingRun)
+        if stored is None or stored.asked.expires_at > datetime.now(UTC):
+            return stored
+        await _forget(stored.run_id, self._blobs)
         await self.forget()
         return None
 
     async def keep(self, run_id: str, results: Results, log: MemoryRunLog) -> None:
         command = next_command(results)
         assert isinstance(command, Reply)  # noqa: S101  # the caller has checked that the run waits
-        asked, _ = await clarification_of(run_id, command.ask_step, log)
-        assert asked is not None  # noqa: S101  # by the step that the run waits after
+        clarification, _ = await clarification_of(run_id, command.ask_step, log)
+        assert clarification is not None  # noqa: S101  # stored by the step that asked
         waiting = WaitingRun(
             run_id=run_id,
             journal=(await log.read(run_id)).lines,
             results=results,
             ask_step=command.ask_step,
-            asked=asked,
+            asked=clarification,
         )
         await write_model(self._blobs, WORK, self._path, waiting)
 

@@ -36,8 +36,8 @@ def agents_of(settings: Settings) -> Mapping[str, AgentDefinition]:
 
 def agents_for(user: UserContext, settings: Settings, channel: Channel) -> list[AgentDefinition]:
     """Return the agents available to the user over a channel (`chat`, `mcp` or `openai`)."""
-    found = agents_of(settings).values()
-    return [agent for agent in found if agent.is_open_to(user) and getattr(agent.expose, channel)]
+    agents = agents_of(settings).values()
+    return [agent for agent in agents if agent.is_open_to(user) and getattr(agent.expose, channel)]
 
 
 def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel) -> AgentDefinition:
@@ -48,8 +48,8 @@ def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel
     """
     agents = {agent.name: agent for agent in agents_for(user, settings, channel)}
     if name not in agents:
-        known = f"Agents: {', '.join(agents)}." if agents else "No agents are available; ask without one."
-        raise NotFoundError(f"There is no agent {name[:64]!r}.", known)
+        hint = f"Agents: {', '.join(agents)}." if agents else "No agents are available; ask without one."
+        raise NotFoundError(f"There is no agent {name[:64]!r}.", hint)
     return agents[name]
 
 
@@ -59,14 +59,14 @@ def asked_agent(text: str, user: UserContext, settings: Settings) -> tuple[str |
     """
     name, colon, question = text.partition(":")
     name = name.strip().casefold()
-    named = [agent.name for agent in agents_for(user, settings, "chat") if colon and agent.name == name]
-    return (named[0], question.strip()) if named and question.strip() else (None, text)
+    matches = [agent.name for agent in agents_for(user, settings, "chat") if colon and agent.name == name]
+    return (matches[0], question.strip()) if matches and question.strip() else (None, text)
 
 
 def list_agents(user: UserContext, settings: Settings) -> AgentList:
     """Return the agents available to the user in chats."""
-    kept = set(AgentView.model_fields)
-    views = (one.model_dump(include=kept) for one in agents_for(user, settings, "chat"))
+    fields = set(AgentView.model_fields)
+    views = (agent.model_dump(include=fields) for agent in agents_for(user, settings, "chat"))
     return AgentList(agents=tuple(AgentView.model_validate(view) for view in views))
 
 

@@ -36,9 +36,9 @@ class AnswerRules:
 class AnswerWriter:
     """Writer of one turn's answer.
 
-    `draft.text` equals the concatenated TOKEN events of this turn and the earlier ones. A quotation that no
-    document contains is shown with its number at once; all failed quotations of a turn are repaired together
-    at its end, followed by their citation events.
+    `draft.text` equals the concatenated TOKEN events of all turns. A quotation that no document contains is
+    shown with its number at once. At the end of a turn, its failed quotations are repaired together, and
+    their citation events follow.
 
     Attributes:
         gaps: information that the model couldn't find.
@@ -156,7 +156,7 @@ class AnswerWriter:
                 await self._write_statement(checked)
 
     async def _write_gap(self, gap: Gap) -> None:
-        if any(known.missing == gap.missing for known in self.gaps):
+        if any(earlier.missing == gap.missing for earlier in self.gaps):
             return
         if self.rules.may_look and gap.missing:
             self.gaps.append(gap)

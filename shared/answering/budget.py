@@ -92,12 +92,14 @@ def allowed_work(budget: BudgetAllocation, spent: Spent, prompt_tokens: int, pri
     Args:
         prompt_tokens: size of the turn's prompt; the report's prompt is assumed to have the same size.
     """
-    kept = prompt_tokens + LEAST_RESULT_TOKENS
+    reserved = prompt_tokens + LEAST_RESULT_TOKENS
     after = spent.plus(ModelUsage(input_tokens=prompt_tokens, output_tokens=WORK_TOKENS), prices)
-    report = allowed_output(budget, after, kept, prices, wanted=FAIR_REPORT_TOKENS, least=FAIR_REPORT_TOKENS)
+    report = allowed_output(
+        budget, after, reserved, prices, wanted=FAIR_REPORT_TOKENS, least=FAIR_REPORT_TOKENS
+    )
     if report.limit is not None:
         return report
-    left = budget.max_child_tokens - spent.tokens - prompt_tokens - kept - FAIR_REPORT_TOKENS
+    left = budget.max_child_tokens - spent.tokens - prompt_tokens - reserved - FAIR_REPORT_TOKENS
     wanted = max(min(left, MOST_WORK_TOKENS), WORK_TOKENS)
     return allowed_output(budget, spent, prompt_tokens, prices, wanted=wanted, least=1)
 

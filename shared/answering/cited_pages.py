@@ -35,11 +35,12 @@ async def own_citation(
     if record is None or record.owner_id != user.user_id:
         return None
     try:
-        cited = await _citations(record, services.blobs, services.run_log)
+        citations = await _citations(record, services.blobs, services.run_log)
     except NotFoundError:  # the thread and its answers were deleted
         return None
-    found = next((one for one in cited if one.n == n and one.doc_id == doc_id and one.quote), None)
-    return found if found and await _may_see([found], user, services) else None
+    matches = (item for item in citations if item.n == n and item.doc_id == doc_id and item.quote)
+    citation = next(matches, None)
+    return citation if citation and await _may_see([citation], user, services) else None
 
 
 async def check_readable(record: RunRecord, user: UserContext, services: AnsweringServices) -> None:
@@ -48,8 +49,8 @@ async def check_readable(record: RunRecord, user: UserContext, services: Answeri
     Raises:
         NotFoundError: a table is no longer readable; the message claims that the events have expired.
     """
-    shown = shown_citations(events_of(await services.run_log.read(record.run_id)))
-    if not await _may_see(shown, user, services):
+    citations = shown_citations(events_of(await services.run_log.read(record.run_id)))
+    if not await _may_see(citations, user, services):
         raise NotFoundError("The events of this run are no longer kept.", "Ask again.")
 
 
@@ -57,15 +58,15 @@ async def _may_see(citations: Sequence[Citation], user: UserContext, services: A
     """Return whether the user may read all tables behind the citations. The view checks
     other kinds itself.
     """
-    doc_ids = {doc_id for one in citations if one.kind == "table" for doc_id in one.doc_ids}
+    doc_ids = {doc_id for citation in citations if citation.kind == "table" for doc_id in citation.doc_ids}
     return not doc_ids or doc_ids <= await readable_documents(doc_ids, user, services)
 
 
 async def block_text(block_id: str, user: UserContext, services: AnsweringServices) -> str:
     """Return the text of a block, or an empty string if it no longer exists."""
     index = SecuredIndex(services.content_index, user, services.documents)
-    found = await BlockLookup(index).get_many([block_id])
-    return (found[0].content or found[0].image_caption or "") if found else ""
+    blocks = await BlockLookup(index).get_many([block_id])
+    return (blocks[0].content or blocks[0].image_caption or "") if blocks else ""
 
 
 async def source_rows(
@@ -83,8 +84,11 @@ async def source_rows(
         (table,) = await binding.tables.named([citation.table_id])
         if table.content_hash != citation.content_hash:
             return ()
-        named = (f"{one.name}{RAW}" if one.has_raw else one.name for one in table.table.columns)
-        columns, lines = ", ".join(f'"{name}"' for name in named), ", ".join(map(str, citation.source_rows))
+        column_names = (
+            f"{column.name}{RAW}" if column.has_raw else column.name for column in table.table.columns
+        )
+        columns = ", ".join(f'"{name}"' for name in column_names)
+        lines = ", ".join(map(str, citation.source_rows))
         sql = f'SELECT {columns} FROM "{table.name}" WHERE {ROW} IN ({lines})'  # noqa: S608 - of the catalog
         result = await run_query_of(binding)(sql, [table])
     except GroundworkError as failed:

@@ -60,18 +60,18 @@ def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOpti
     """
     if answer.choice is not None:
         return Choice(said=str(answer.choice), numbers=_known([answer.choice], options))
-    said = answer.text or ""
+    text = answer.text or ""
     if not options:
-        return Choice(said=said, extra_words=said)
+        return Choice(said=text, extra_words=text)
     # `isdigit` accepts "②", but `int` rejects it; normalisation turns it into "2".
-    words = _WORD.findall(normalize("NFKC", said).casefold())
-    telling = [word for word in words if word not in _AROUND] or [
+    words = _WORD.findall(normalize("NFKC", text).casefold())
+    significant = [word for word in words if word not in _AROUND] or [
         word for word in words if word in _NUMBER_WORDS
     ]
-    numbers = _by_place(telling, options) or _by_words(telling, options)
+    numbers = _by_place(significant, options) or _by_words(significant, options)
     if numbers is None:
-        return Choice(said=said, extra_words=said)
-    return Choice(said=said, numbers=numbers)
+        return Choice(said=text, extra_words=text)
+    return Choice(said=text, numbers=numbers)
 
 
 def chosen_doc_ids(choice: Choice, options: Sequence[ClarificationOption]) -> tuple[str, ...]:
@@ -267,7 +267,7 @@ def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOptio
 
 def _differences(candidates: Sequence[DocumentRecord]) -> list[tuple[str, ...]]:
     """Return short values of up to three properties that differ between the documents, for each document."""
-    told = [
+    differing = [
         [one_line(value or "")[:_MAX_DETAIL_CHARS] for value in values]
         for values in (
             [record.printed_date for record in candidates],
@@ -279,7 +279,7 @@ def _differences(candidates: Sequence[DocumentRecord]) -> list[tuple[str, ...]]:
         )
         if len(set(values)) > 1
     ][:_MAX_DETAILS]
-    return [tuple(filter(None, values)) for values in zip(*told, strict=True)] or [()] * len(candidates)
+    return [tuple(filter(None, values)) for values in zip(*differing, strict=True)] or [()] * len(candidates)
 
 
 def question_back(language: str, reference: str, option_count: int) -> str:
@@ -322,13 +322,13 @@ def _told_apart(question: str, fitting: Sequence[DocumentRecord]) -> list[Docume
     distinguishing = naming_words(question) - frozenset.intersection(*words_of_documents)
     numbers = frozenset(word for word in distinguishing if word.isdigit())
     for words in (numbers, distinguishing):
-        told = [
+        matches = [
             (record, words & document_words)
             for record, document_words in zip(fitting, words_of_documents, strict=True)
         ]
-        if any(hits for _, hits in told):
-            most = max(len(hits) for _, hits in told)
-            return [record for record, hits in told if len(hits) == most]
+        if any(hits for _, hits in matches):
+            most = max(len(hits) for _, hits in matches)
+            return [record for record, hits in matches if len(hits) == most]
     return list(fitting)
 
 
@@ -352,16 +352,16 @@ def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:
     words = naming_words(question)
     words_of_documents = [_all_words(record) for record in fitting]
     shared = frozenset.intersection(*words_of_documents)
-    told = [words & (own - shared) for own in words_of_documents]
-    return all(told) and len(set(told)) > 1
+    words_of_each = [words & (own - shared) for own in words_of_documents]
+    return all(words_of_each) and len(set(words_of_each)) > 1
 
 
 def _means_not_one(question: str, reference: str) -> bool:
     """Return whether a word in or right before the reference shows that it doesn't mean a single document."""
-    named = reference.casefold()
-    before, found, _ = question.casefold().partition(named)
-    is_inside = not set(_QUANTIFIERS).isdisjoint(_WORD.findall(named))
-    return is_inside or bool(found and _NOT_ONE.search(before))
+    folded = reference.casefold()
+    before, separator, _ = question.casefold().partition(folded)
+    is_inside = not set(_QUANTIFIERS).isdisjoint(_WORD.findall(folded))
+    return is_inside or bool(separator and _NOT_ONE.search(before))
 
 
 def _all_words(record: DocumentRecord) -> frozenset[str]:

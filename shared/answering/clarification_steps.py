@@ -35,8 +35,8 @@ async def pending_clarification(record: RunRecord, run_log: RunLog) -> Clarifica
     """Return the clarification that a run waits for, or None if it isn't waiting."""
     if record.status != "waiting":
         return None
-    asked, _ = await clarification_of(record.run_id, record.ask_step, run_log)
-    return asked
+    clarification, _ = await clarification_of(record.run_id, record.ask_step, run_log)
+    return clarification
 
 
 async def answer_clarification(
@@ -59,17 +59,17 @@ async def answer_clarification(
         raise ConflictError(
             "The run has no open clarifying question.", "Read its events for its current state."
         )
-    asked, reply = await clarification_of(record.run_id, record.ask_step, services.run_log)
-    if asked is None:
+    clarification, reply = await clarification_of(record.run_id, record.ask_step, services.run_log)
+    if clarification is None:
         raise ConflictError("The run is about to ask its clarifying question.", "Send the answer again.")
-    choice = read_answer(answer, asked.options).model_copy(update={"asker": user})
+    choice = read_answer(answer, clarification.options).model_copy(update={"asker": user})
     if record.status == "waiting":
         slot = slot_of_run(record.run_id, services.settings)
         await admit(user, services.settings, services.user_limits, slot=slot)
     if reply is None and record.status not in _ENDED:
         reply = await _reply(record, choice, services)
-    kept = reply.choice if reply else None
-    if kept is None or (kept.numbers, kept.extra_words) != (choice.numbers, choice.extra_words):
+    stored = reply.choice if reply else None
+    if stored is None or (stored.numbers, stored.extra_words) != (choice.numbers, choice.extra_words):
         raise ConflictError("The clarifying question was already answered, or has expired.", "Ask again.")
     return record.status == "waiting"
 
@@ -142,13 +142,13 @@ async def with_choice(
     """Return the plan with the chosen documents, or with all options if none was chosen."""
     choice, resumed_at = await resume(context, action.ask_step)
     request = await context.request()
-    taken = with_rights(_with_choice(stored, choice), request, choice, resumed_at)
+    resumed = with_rights(_with_choice(stored, choice), request, choice, resumed_at)
     await event_log.write(
         _thought(stored, choice),
         AnsweredStatus.of(choice),
-        *warning_events(taken.warnings[len(stored.warnings) :]),
+        *warning_events(resumed.warnings[len(stored.warnings) :]),
     )
-    return taken
+    return resumed
 
 
 def with_rights(stored: StoredPlan, request: RunRequest, choice: Choice, resumed_at: datetime) -> StoredPlan:
@@ -196,8 +196,8 @@ def _thought(stored: StoredPlan, choice: Choice) -> ThoughtEvent:
     return ThoughtEvent(text=text, code="unanswered", documents=count)
 
 
-async def _set_status(run_id: str, status: RunStatus, asked: int, services: AnsweringServices) -> None:
+async def _set_status(run_id: str, status: RunStatus, ask_step: int, services: AnsweringServices) -> None:
     record = await services.runs.get(run_id)
     if record is not None and record.status in ("running", "waiting"):
-        changed = record.model_copy(update={"status": status, "ask_step": asked})
+        changed = record.model_copy(update={"status": status, "ask_step": ask_step})
         await run_together(services.runs.replace(changed), show_run(changed, services.threads))

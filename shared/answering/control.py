@@ -53,7 +53,7 @@ class Lease(Model):
     """A sub-agent's slot. It is released when the sub-agent is settled, or when it expires.
 
     Attributes:
-        begun: whether the sub-agent is running; before that it waits for its first turn.
+        begun: whether the sub-agent has started; before that it waits for its first turn.
         is_probe: whether it was admitted to a half-open circuit, to test whether sub-agents work again.
     """
 
@@ -85,7 +85,7 @@ class ControlView(Model):
         circuit: `open` = paused; `half_open` = one sub-agent is allowed as a probe.
         circuit_closed: whether sub-agents may be started; also True after the pause until the probe starts.
         outcomes, failures: counts within the window.
-        active, waiting: slots whose sub-agent has begun, and slots whose sub-agent has not.
+        active, waiting: slots of sub-agents that have started, and of sub-agents that have not.
         free: how many more slots may be granted now; at most 1 while the circuit is half-open.
     """
 
@@ -160,7 +160,7 @@ def granted(
 
 
 def begun(state: ControlState, child_id: str) -> ControlState:
-    """Return the state with the sub-agent marked as begun; unchanged if it has no slot."""
+    """Return the state with the sub-agent marked as started; unchanged if it has no slot."""
     leases = tuple(
         lease.model_copy(update={"begun": True}) if lease.child_id == child_id else lease
         for lease in state.leases
@@ -185,9 +185,9 @@ def settled(
 
 def released(state: ControlState, child_ids: Iterable[str]) -> ControlState:
     """Return the state with the slots released and no outcome counted, as for cancelled sub-agents."""
-    gone = set(child_ids)
+    ids = set(child_ids)
     return state.model_copy(
-        update={"leases": tuple(lease for lease in state.leases if lease.child_id not in gone)}
+        update={"leases": tuple(lease for lease in state.leases if lease.child_id not in ids)}
     )
 
 
@@ -283,7 +283,7 @@ async def grant(
 
 
 async def begin(store: ControlStore, child_id: str) -> None:
-    """Record that the sub-agent has begun. Never raises; may run in the background."""
+    """Record that the sub-agent has started. Never raises; may run in the background."""
     await _booked(store, lambda state: begun(state, child_id), "begin")
 
 

@@ -91,21 +91,21 @@ async def decide_delegation(
     """
     run_id = journal.run_id
     try:
-        decided, delegation = await _Decision(delegation_request, journal, services).run()
+        decision, delegation = await _Decision(delegation_request, journal, services).run()
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
         get_logger().warning("delegation.failed", run_id=run_id, error_type=type(failed).__name__)
-        decided, delegation = policy_failed(), None
+        decision, delegation = policy_failed(), None
     settings, step = services.settings, delegation_request.step
-    run_in_background(note_decision(services.subagent_metrics, run_id, step, decided, datetime.now(UTC)))
-    told = decision_event(run_id, decided, settings)
-    get_logger().info(told.event, **told.model_dump(mode="json", exclude=_UNLOGGED))
+    run_in_background(note_decision(services.subagent_metrics, run_id, step, decision, datetime.now(UTC)))
+    event = decision_event(run_id, decision, settings)
+    get_logger().info(event.event, **event.model_dump(mode="json", exclude=_UNLOGGED))
     if delegation is None:
         if delegation_request.call is not None:
-            return DelegationOutcome(told, refusal=_refusal(decided))
-        defer_s = settings.subagents.child_retry_backoff_ms / 1000 if decided.decision == "defer" else None
-        return DelegationOutcome(told, defer_s=defer_s, advice=_advice(decided))
+            return DelegationOutcome(event, refusal=_refusal(decision))
+        defer_s = settings.subagents.child_retry_backoff_ms / 1000 if decision.decision == "defer" else None
+        return DelegationOutcome(event, defer_s=defer_s, advice=_advice(decision))
     return DelegationOutcome(
-        told,
+        event,
         delegation,
         starts_of(delegation.tasks, _installed(services), settings),
         # Sub-agents stop at their deadline, which is extended if their worker crashed.
@@ -118,16 +118,16 @@ def _installed(services: SubagentServices) -> tuple[ProfileName, ...]:
     return tuple(name for name in PROFILES if name != "web_verifier" or services.web_search is not None)
 
 
-def _advice(decided: DelegationPolicyOutput) -> str:
+def _advice(decision: DelegationPolicyOutput) -> str:
     """Return advice if the question needs more reading than a few searches; otherwise an empty string."""
-    reasons = " ".join(REASON_WORDS[code] for code in decided.reason_codes if code in _ADVISED)
-    if decided.decision != "delegate" or not reasons:
+    reasons = " ".join(REASON_WORDS[code] for code in decision.reason_codes if code in _ADVISED)
+    if decision.decision != "delegate" or not reasons:
         return ""
-    return f"{reasons} If a few searches don't settle it, delegate to {decided.selected_profile}."
+    return f"{reasons} If a few searches don't settle it, delegate to {decision.selected_profile}."
 
 
-def _refusal(decided: DelegationPolicyOutput) -> ToolResult:
-    codes = decided.reason_codes
+def _refusal(decision: DelegationPolicyOutput) -> ToolResult:
+    codes = decision.reason_codes
     hints = [_REFUSAL_HINTS[code] for code in codes if code in _REFUSAL_HINTS]
     return {
         "success": False,
@@ -210,13 +210,13 @@ class _Decision:
             tokens=tokens_left(policy_input) - settings.subagents.reserve_tokens,
             cost_usd=cost_left_usd(policy_input, facts),
         )
-        decided = decide(policy_input, facts, settings)
-        return decided, tasks_of(self.asked, decided, room, settings, now)
+        decision = decide(policy_input, facts, settings)
+        return decision, tasks_of(self.asked, decision, room, settings, now)
 
 
-def _ids(asked: DelegationRequest) -> str:
+def _ids(delegation_request: DelegationRequest) -> str:
     """Return the id prefix of the children that a step starts."""
-    return f"{asked.request.run_id}:s{asked.step:03d}c"
+    return f"{delegation_request.request.run_id}:s{delegation_request.step:03d}c"
 
 
 def _deadlines(tasks: Sequence[SubagentTask]) -> dict[str, datetime]:
@@ -279,7 +279,7 @@ def starts_of(
             max_tokens=task.budget.max_child_tokens,
             retry_count=settings.subagents.child_retry_count,
             retry_backoff_ms=settings.subagents.child_retry_backoff_ms,
-            # The task's profile, then the smaller ones whose required tools the task has.
+            # The task's profile, then smaller profiles whose required tools the task has.
             profiles=tuple(
                 profile.name
                 for profile in with_smaller(task.profile)

@@ -71,8 +71,8 @@ async def _result_of(context: StepContext) -> StepResult:
         await context.read_journal()
         if context.journal.is_closed:
             raise RunClosedError("The run has ended.")
-        if (known := _completed(context)) is not None:
-            return known
+        if (result := _completed(context)) is not None:
+            return result
         if context.is_repeated:
             context.meter.used += context.journal.reserved(context.action.step)
         observed = await _perform(context)
@@ -119,8 +119,8 @@ async def _result_of_later_attempt(context: StepContext) -> StepResult:
         await asyncio.sleep(_LATER_ATTEMPT_POLL_S)
         with suppress(GroundworkError):
             await context.journal.read()
-        if (known := _completed(context)) is not None:
-            return known
+        if (result := _completed(context)) is not None:
+            return result
         if context.journal.is_closed:
             return StepResult(observation=RunClosed())
     message = "Another attempt at this step started and did not finish."

@@ -32,10 +32,10 @@ def read_partial(text: str) -> Mapping[str, Any] | None:
     if start < 0:
         return None
     try:
-        said = from_json(text[start:], allow_partial=True)
+        value = from_json(text[start:], allow_partial=True)
     except ValueError:
         return None
-    return said if isinstance(said, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def is_whole(said: Mapping[str, Any] | None, report: type[BaseModel]) -> bool:
@@ -71,10 +71,10 @@ class Material:
     def prove_page(self, url: str, quote: str) -> FoundProof | None:
         """Return the proof of a quotation on the web page `url`."""
         page = next((page for page in self.pages if page.url == url), None)
-        found = self._align(quote, url, page.text) if page is not None else None
-        if page is None or found is None:
+        alignment = self._align(quote, url, page.text) if page is not None else None
+        if page is None or alignment is None:
             return None
-        return FoundProof(quote=found.quote, url=page.url, title=page.title)
+        return FoundProof(quote=alignment.quote, url=page.url, title=page.title)
 
     def filename(self, doc_id: str) -> str:
         """Return the file name of a document; its id if none of its passages was shown."""
@@ -83,12 +83,12 @@ class Material:
     def _find(self, doc_id: str, quote: str) -> FoundProof | None:
         texts = [hit for hit in self.hits if hit.block_type == "text"]
         for hit in sorted(texts, key=lambda hit: hit.doc_id != doc_id):
-            if found := self._align(quote, hit.block_id, hit.content):
-                own = found.quote
-                return FoundProof(quote=own, doc_id=hit.doc_id, block_id=hit.block_id, title=hit.filename)
+            if alignment := self._align(quote, hit.block_id, hit.content):
+                words = alignment.quote
+                return FoundProof(quote=words, doc_id=hit.doc_id, block_id=hit.block_id, title=hit.filename)
         for record in self.records:
-            if record.doc_id == doc_id and (said := prove_metadata(quote, record)):
-                return FoundProof(quote=said, doc_id=doc_id, title=record.filename)
+            if record.doc_id == doc_id and (quotation := prove_metadata(quote, record)):
+                return FoundProof(quote=quotation, doc_id=doc_id, title=record.filename)
         return None
 
     def _align(self, quote: str, key: str, text: str) -> Alignment | None:
@@ -117,10 +117,10 @@ def proved_report(report: type[BaseModel], said: Mapping[str, Any], material: Ma
         if isinstance(item, str):
             uncertainty.append(one_line(item))
             continue
-        found, lost = _READERS[type(item)](name, item, material)
+        finding, lost = _READERS[type(item)](name, item, material)
         dropped += lost
-        if found is not None and found.text:
-            findings.append(found)
+        if finding is not None and finding.text:
+            findings.append(finding)
     return Proved(
         findings=without_repeats(findings),
         uncertainty=tuple(dict.fromkeys(text for text in uncertainty if text))[:_MAX_UNCERTAINTY],
@@ -130,13 +130,13 @@ def proved_report(report: type[BaseModel], said: Mapping[str, Any], material: Ma
 
 def without_repeats(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Remove repeated statements: keep the finding with more proofs, at the position of the first."""
-    kept: dict[tuple[str, str], Finding] = {}
+    unique: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         key = (finding.dimension.casefold(), normalise(finding.text).casefold())
-        known = kept.get(key)
-        if known is None or len(finding.proofs) > len(known.proofs):
-            kept[key] = finding
-    return tuple(kept.values())[:MAX_FINDINGS]
+        earlier = unique.get(key)
+        if earlier is None or len(finding.proofs) > len(earlier.proofs):
+            unique[key] = finding
+    return tuple(unique.values())[:MAX_FINDINGS]
 
 
 def one_line(text: str, most: int = MAX_TEXT_CHARS) -> str:
@@ -145,10 +145,10 @@ def one_line(text: str, most: int = MAX_TEXT_CHARS) -> str:
     return line if len(line) <= most else line[:most].rpartition(" ")[0] + " …"
 
 
-def _items(report: type[BaseModel], said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _items(report: type[BaseModel], values_by_part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the name of each part with each of its items, validated; invalid items are skipped."""
     for name, described in report.model_fields.items():
-        values = said.get(name)
+        values = values_by_part.get(name)
         kind = get_args(described.annotation)[0]
         for value in values if isinstance(values, list) else ():
             try:
@@ -211,16 +211,16 @@ def _kind_of_contrast(part: str, proved_documents: int, sides: int) -> Any:
 
 
 def _web(_: str, item: WebClaim, material: Material) -> Read:
-    found = [material.prove_page(source.url, source.quote) for source in item.sources]
-    proofs = tuple(proof for proof in found if proof is not None)
-    dropped = len(found) - len(proofs)
+    results = [material.prove_page(source.url, source.quote) for source in item.sources]
+    proofs = tuple(proof for proof in results if proof is not None)
+    dropped = len(results) - len(proofs)
     return (Finding(kind="web", text=one_line(item.text), proofs=proofs) if proofs else None), dropped
 
 
-def _proofs(given: Sequence[Proof], material: Material) -> tuple[tuple[FoundProof, ...], int]:
-    found = [material.prove(proof.doc_id, proof.quote) for proof in given]
-    proofs = dict.fromkeys(proof for proof in found if proof is not None)
-    return tuple(proofs), sum(proof is None for proof in found)
+def _proofs(quotations: Sequence[Proof], material: Material) -> tuple[tuple[FoundProof, ...], int]:
+    results = [material.prove(proof.doc_id, proof.quote) for proof in quotations]
+    proofs = dict.fromkeys(proof for proof in results if proof is not None)
+    return tuple(proofs), sum(proof is None for proof in results)
 
 
 _READERS: Mapping[type, Callable[[str, Any, Material], Read]] = {

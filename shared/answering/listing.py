@@ -3,7 +3,7 @@
 Fields with a closed vocabulary (file type, language, dates) are filtered as given. Document types,
 departments,
 authors and tags are free text: a filter selects the existing values that contain its words. If there are
-none, the filter isn't applied and the model is told so, because the documents may use other words.
+none, the filter isn't applied, because the documents may use other words, and the prompt says so.
 """
 
 import re
@@ -31,30 +31,32 @@ async def gather_documents(request: RunRequest, stored: StoredPlan, documents: D
     plan, limits = stored.plan, caller_limits(request)
     if stored.doc_ids and plan.query_type == "METADATA_SEARCH":
         return Evidence(records=tuple((await documents.get_many(stored.doc_ids)).values()))
-    wanted = _by_field(plan.filters)
-    named = sorted(wanted.keys() & _FREE_WORDS)
-    values = (await documents.facets(named, limits, _MAX_VALUES))[0] if named else {}
-    met = {
-        field: conditions_of(field, said, values, ZoneInfo(request.timezone))
-        for field, said in wanted.items()
+    values_by_field = _by_field(plan.filters)
+    free_fields = sorted(values_by_field.keys() & _FREE_WORDS)
+    values = (await documents.facets(free_fields, limits, _MAX_VALUES))[0] if free_fields else {}
+    conditions = {
+        field: conditions_of(field, texts, values, ZoneInfo(request.timezone))
+        for field, texts in values_by_field.items()
     }
-    chosen: Filters = {field: condition for field, condition in met.items() if condition is not None}
-    filters = {**limits, **chosen}
-    known, all_count = await documents.newest(filters, _NEWEST)
+    applied: Filters = {field: condition for field, condition in conditions.items() if condition is not None}
+    filters = {**limits, **applied}
+    newest, all_count = await documents.newest(filters, _NEWEST)
     words = " ".join((plan.standalone_question, *plan.search_queries))
-    found = await documents.find(words, filters, _LISTED)
+    matches = await documents.find(words, filters, _LISTED)
     total: int | None
-    if found and plan.query_type == "METADATA_SEARCH" and not chosen:
-        records, total = tuple(found), None
+    if matches and plan.query_type == "METADATA_SEARCH" and not applied:
+        records, total = tuple(matches), None
     else:
         # The best matches come first. `total` includes the documents that don't fit.
         total = all_count
-        records = tuple({record.doc_id: record for record in [*found, *known]}.values())[:_LISTED]
+        records = tuple({record.doc_id: record for record in [*matches, *newest]}.values())[:_LISTED]
     return Evidence(
         records=records,
         total=total,
-        filters=_in_words({field: said for field, said in wanted.items() if field in chosen}),
-        unmatched=_in_words({field: said for field, said in wanted.items() if field not in chosen}),
+        filters=_in_words({field: texts for field, texts in values_by_field.items() if field in applied}),
+        unmatched=_in_words(
+            {field: texts for field, texts in values_by_field.items() if field not in applied}
+        ),
     )
 
 
@@ -74,26 +76,30 @@ def conditions_of(
         # A printed date is a calendar day without a time zone.
         return _days(said, zone if field == "upload_date" else UTC)
     if field in _FREE_WORDS:
-        known = [str(value.value) for value in values.get(field, ())]
-        return tuple(dict.fromkeys(value for text in said for value in _meant(text, known))) or None
+        existing = [str(value.value) for value in values.get(field, ())]
+        return tuple(dict.fromkeys(value for text in said for value in _meant(text, existing))) or None
     if field == "language":
         return tuple(text.lower().split("-")[0] for text in said)
     return tuple(text.lower().removeprefix(".") for text in said)
 
 
 def _by_field(filters: Sequence[PlanFilter]) -> dict[FilterField, list[str]]:
-    wanted: dict[FilterField, list[str]] = {}
-    for one in filters:
-        said = [value.strip() for value in one.values]
-        if any(said):
-            wanted.setdefault(one.field, []).extend(said if one.field in DATE_FIELDS else filter(None, said))
-    return wanted
+    by_field: dict[FilterField, list[str]] = {}
+    for plan_filter in filters:
+        values = [value.strip() for value in plan_filter.values]
+        if any(values):
+            by_field.setdefault(plan_filter.field, []).extend(
+                values if plan_filter.field in DATE_FIELDS else filter(None, values)
+            )
+    return by_field
 
 
-def _days(said: Sequence[str], zone: tzinfo) -> DateRange | None:
+def _days(texts: Sequence[str], zone: tzinfo) -> DateRange | None:
     """Return the range from the start of the first day to the end of the last day; one day alone is both."""
     try:
-        first, last = (date.fromisoformat(text) if text else None for text in (said[0], said[1 % len(said)]))
+        first, last = (
+            date.fromisoformat(text) if text else None for text in (texts[0], texts[1 % len(texts)])
+        )
     except ValueError:
         return None
     start = datetime.combine(first, time.min, zone).isoformat() if first else None
@@ -101,18 +107,18 @@ def _days(said: Sequence[str], zone: tzinfo) -> DateRange | None:
     return DateRange(start=start, end=end) if start or end else None
 
 
-def _meant(text: str, known: Sequence[str]) -> list[str]:
+def _meant(text: str, existing: Sequence[str]) -> list[str]:
     """Return the existing values that equal the words, contain them, or have them as
     initials, in this order.
     """
     words = naming_words(text)
     if not words:
         return []
-    equal = [value for value in known if naming_words(value) == words]
+    equal = [value for value in existing if naming_words(value) == words]
     return (
         equal
-        or [value for value in known if words <= naming_words(value)]
-        or [value for value in known if _initials(value) == text.casefold()]
+        or [value for value in existing if words <= naming_words(value)]
+        or [value for value in existing if _initials(value) == text.casefold()]
     )
 
 
@@ -121,8 +127,8 @@ def _initials(value: str) -> str:
 
 
 def _in_words(filters: Mapping[FilterField, Sequence[str]]) -> str:
-    said = []
+    parts = []
     for field, values in filters.items():
         between = " to " if field in DATE_FIELDS else ", "
-        said.append(f"{field.replace('_', ' ')}: {between.join(dict.fromkeys(values))}")
-    return "; ".join(said)
+        parts.append(f"{field.replace('_', ' ')}: {between.join(dict.fromkeys(values))}")
+    return "; ".join(parts)

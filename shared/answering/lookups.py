@@ -73,7 +73,7 @@ async def look_up(
     ]
     if started or gaps_started:
         await event_log.write(*started, *gaps_started)
-    called, of_gaps = await run_together(
+    outcomes, gap_hits = await run_together(
         run_together(
             *(
                 carry_out(item, bind, drafting_s if item.call.name == QueryStructuredData.name else limit_s)
@@ -82,36 +82,40 @@ async def look_up(
         ),
         run_together(*(_search(gap, services, question, time, limit_s) for gap in turn.gaps)),
     )
-    told: list[RunEvent] = [one.event for one in called]
-    told += [
+    events: list[RunEvent] = [outcome.event for outcome in outcomes]
+    events += [
         ToolResultEvent(tool="rag_semantic_search", success=hits is not None, result_count=len(hits or ()))
-        for hits in of_gaps
+        for hits in gap_hits
     ]
-    if told:
-        await event_log.write(*told)
-    hits = [hit for one in called for hit in one.found.hits]
-    hits += [hit for found in of_gaps for hit in found or ()]
-    known = {record.doc_id: record for record in shown.records}
-    known |= {record.doc_id: record for of_loop in held.values() for record in of_loop.records}
-    known |= {record.doc_id: record for one in called for record in one.found.records}
-    records = await described(hits, known, StepSearches(services).documents(request))
-    numbered, tables = _numbered(called, sum(len(one.tables) for one in question.before.results))
-    return _results(turn, numbered, held, of_gaps, records, shown=shown).model_copy(update={"tables": tables})
+    if events:
+        await event_log.write(*events)
+    hits = [hit for outcome in outcomes for hit in outcome.found.hits]
+    hits += [hit for found in gap_hits for hit in found or ()]
+    records_by_id = {record.doc_id: record for record in shown.records}
+    records_by_id |= {
+        record.doc_id: record for held_result in held.values() for record in held_result.records
+    }
+    records_by_id |= {record.doc_id: record for outcome in outcomes for record in outcome.found.records}
+    records = await described(hits, records_by_id, StepSearches(services).documents(request))
+    numbered, tables = _numbered(outcomes, sum(len(results.tables) for results in question.before.results))
+    return _results(turn, numbered, held, gap_hits, records, shown=shown).model_copy(
+        update={"tables": tables}
+    )
 
 
-def _numbered(called: Sequence[Called], queried: int) -> tuple[list[Called], tuple[TableResult, ...]]:
+def _numbered(outcomes: Sequence[Called], queried: int) -> tuple[list[Called], tuple[TableResult, ...]]:
     """Assign an id to each query result, by which the model cites it; return the calls and these results.
 
     `queried` is the number of query results that the run has already.
     """
     numbered: list[Called] = []
     tables: list[TableResult] = []
-    for one in called:
-        for noted in one.found.results:
+    for outcome in outcomes:
+        for table in outcome.found.results:
             result_id = f"q{queried + len(tables) + 1}"
-            tables.append(noted.model_copy(update={"result_id": result_id}))
-            one = replace(one, result={"success": True, "result_id": result_id, **one.result})  # noqa: PLW2901
-        numbered.append(one)
+            tables.append(table.model_copy(update={"result_id": result_id}))
+            outcome = replace(outcome, result={"success": True, "result_id": result_id, **outcome.result})  # noqa: PLW2901
+        numbered.append(outcome)
     return numbered, tuple(tables)
 
 
@@ -131,44 +135,46 @@ async def recomputed(
 
 def _results(
     turn: Turn,
-    called: Sequence[Called],
+    outcomes: Sequence[Called],
     held: Mapping[str, HeldResult],
-    of_gaps: Sequence[list[Hit] | None],
+    gap_hits: Sequence[list[Hit] | None],
     records: Mapping[str, DocumentRecord],
     *,
     shown: Evidence,
 ) -> TurnResults:
-    known = {hit.block_id for hit in shown.blocks}
+    shown_ids = {hit.block_id for hit in shown.blocks}
     new: list[Hit] = []
     messages: list[Message] = []
-    for one in called:
-        text, fresh = rendered(one, known, records, _MAX_RESULT_CHARS)
-        fresh += [hit for hit in one.found.figures if hit.block_id not in known]
-        known |= {hit.block_id for hit in fresh}
+    for outcome in outcomes:
+        text, fresh = rendered(outcome, shown_ids, records, _MAX_RESULT_CHARS)
+        fresh += [hit for hit in outcome.found.figures if hit.block_id not in shown_ids]
+        shown_ids |= {hit.block_id for hit in fresh}
         new += fresh
-        messages.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))
-    for call_id, of_loop in held.items():
-        messages.append(Message(role="tool", text=of_loop.text, call_id=call_id))
-        fresh = [hit for hit in of_loop.hits if hit.block_id not in known]
-        known |= {hit.block_id for hit in fresh}
+        messages.append(Message(role="tool", text=text, call_id=outcome.planned.call.call_id))
+    for call_id, held_result in held.items():
+        messages.append(Message(role="tool", text=held_result.text, call_id=call_id))
+        fresh = [hit for hit in held_result.hits if hit.block_id not in shown_ids]
+        shown_ids |= {hit.block_id for hit in fresh}
         new += fresh
-    not_searched = tuple(gap.missing for gap, hits in zip(turn.gaps, of_gaps, strict=True) if hits is None)
+    not_searched = tuple(gap.missing for gap, hits in zip(turn.gaps, gap_hits, strict=True) if hits is None)
     if turn.gaps:
-        of_all = [hit for hits in of_gaps for hit in hits or () if hit.block_id not in known]
-        fresh = within(list({hit.block_id: hit for hit in of_all}.values()), _MAX_RESULT_CHARS)
+        new_hits = [hit for hits in gap_hits for hit in hits or () if hit.block_id not in shown_ids]
+        fresh = within(list({hit.block_id: hit for hit in new_hits}.values()), _MAX_RESULT_CHARS)
         new += fresh
         documents = documents_with_blocks(fresh, records) if fresh else NOTHING_NEW
         parts = [documents, *(element("not_searched", missing) for missing in not_searched)]
         parts += [load("answering", "not_searched")] if not_searched else []
         messages.append(Message(role="user", text="\n".join([*parts, load("answering", "continue")])))
-    named = {hit.doc_id for hit in new}.union(record.doc_id for one in called for record in one.found.records)
+    doc_ids = {hit.doc_id for hit in new}.union(
+        record.doc_id for outcome in outcomes for record in outcome.found.records
+    )
     return TurnResults(
         messages=tuple(messages),
         hits=tuple(new),
-        figures=tuple(hit for one in called for hit in one.found.figures)[:MAX_FIGURES],
-        records=tuple(record for doc_id, record in records.items() if doc_id in named),
-        pages=tuple(page for one in called for page in one.found.snapshots),
-        found_urls=tuple(page.url for one in called for page in one.found.pages),
+        figures=tuple(hit for outcome in outcomes for hit in outcome.found.figures)[:MAX_FIGURES],
+        records=tuple(record for doc_id, record in records.items() if doc_id in doc_ids),
+        pages=tuple(page for outcome in outcomes for page in outcome.found.snapshots),
+        found_urls=tuple(page.url for outcome in outcomes for page in outcome.found.pages),
         not_searched=not_searched,
     )
 

@@ -57,8 +57,8 @@ class ChildRecord(HourRecord):
         at: time of the decision to delegate.
         selected: the profile at the start; `profile` is the profile at the end.
         timed_out: whether its own or its parent's time limit ended it.
-        latency_ms: time from its first turn to its end, or to its deadline. None = it never began.
-        claims, proved: number of its statements, and of those with a verified proof.
+        latency_ms: time from its first turn to its end, or to its deadline. None = it never started.
+        claims, proved: number of all statements, and of statements with a verified proof.
     """
 
     kind: Literal["child"] = "child"
@@ -82,10 +82,10 @@ class ProfileMetrics(Model):
 
     Attributes:
         delegations: decisions that selected the profile.
-        delegate_rate: share of these in all decisions.
+        delegate_rate: delegations as a share of all decisions.
         success_rate: share of children with a complete report, or a report cut short by the budget.
         timeout_rate: share of children that ended by a time limit.
-        latency_p50_ms, latency_p95_ms: percentiles (nearest rank) of the children that began.
+        latency_p50_ms, latency_p95_ms: percentiles (nearest rank) of the children that started.
         citation_coverage: proved statements as a share of all; None = there were no statements.
         fallbacks_reduced_profile: children that ended with a smaller profile.
         fallbacks_main_agent: children without findings, so that the main agent answered without them.
@@ -169,9 +169,9 @@ def _profile(
     )
 
 
-def _share(met: Iterable[bool]) -> float | None:
-    answers = list(met)
-    return sum(answers) / len(answers) if answers else None
+def _share(flags: Iterable[bool]) -> float | None:
+    values = list(flags)
+    return sum(values) / len(values) if values else None
 
 
 class MetricStore(HourRecords[MetricRecord]):
@@ -259,8 +259,8 @@ async def subagent_metrics(
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     # Newest hour first, so that the limit drops the oldest records.
     while hour + _HOUR > since and len(records) < MOST_RECORDS:
-        found = subagent_metrics.between(hour, hour)
-        records += [record async for record in found if since <= record.at <= now]
+        hour_records = subagent_metrics.between(hour, hour)
+        records += [record async for record in hour_records if since <= record.at <= now]
         covered = max(hour, since)
         hour -= _HOUR
     decided = Counter(record.decision for record in records if isinstance(record, DecisionRecord))

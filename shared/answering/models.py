@@ -110,6 +110,6 @@ class TurnResults(Model):
     @property
     def withdrawn(self) -> "TurnResults":
         """The results without their evidence, for a user who may no longer read all of it."""
-        told = "You no longer have access to what was found here."
-        messages = tuple(message.model_copy(update={"text": told}) for message in self.messages)
+        text = "You no longer have access to what was found here."
+        messages = tuple(message.model_copy(update={"text": text}) for message in self.messages)
         return TurnResults(messages=messages, not_searched=self.not_searched)

@@ -28,7 +28,7 @@ from shared.runs.models import ToolUse
 from shared.tools.registry import Binding
 from shared.tools.semantic_search import SemanticSearch
 
-_BLOCKS = 24  # per search: about as many as fit in 8,000 tokens if the report follows at once
+_BLOCKS = 24  # about as many as fit in 8,000 tokens if the report follows at once
 _FEWEST_OF_EACH = 6  # minimum per document, if there are many documents
 _SIZE_MARGIN = 1.25  # sizes are estimated at 3.6 characters per token, prompts at 3
 
@@ -68,7 +68,7 @@ async def _find(context: TurnContext) -> int:
     hits = await _whole(context, binding, list(targets)) if targets else []
     is_covered = bool(hits)
     if not hits and (targets or not context.task.doc_ids):
-        # If none of the task's documents is readable any more, don't search others.
+        # If the user lost access to all documents of the task, don't search others.
         hits = await _nearest(context, binding, list(targets))
     others = await documents.get_many(sorted({hit.doc_id for hit in hits} - targets.keys()))
     context.add(hits, [*targets.values(), *others.values()])
@@ -88,14 +88,14 @@ async def _nearest(context: TurnContext, binding: Binding, targets: Sequence[str
     """Return the passages that best match the question, including passages found earlier."""
     room = _room(context, closing=context.turn.closing)
     queries = list(dict.fromkeys((context.task.question, *context.task.phrasings)))
-    known = await BlockLookup(binding.blocks).get_many(context.task.known_blocks)
+    earlier = await BlockLookup(binding.blocks).get_many(context.task.known_blocks)
     if not targets:
-        return fitting(in_turns([known, await binding.block_search().search(queries, _BLOCKS, {})]), room)
+        return fitting(in_turns([earlier, await binding.block_search().search(queries, _BLOCKS, {})]), room)
     share = max(_FEWEST_OF_EACH, _BLOCKS // len(targets))
-    found = await run_together(
+    searched = await run_together(
         *(binding.block_search().search(queries, share, {"doc_id": doc_id}) for doc_id in targets)
     )
-    nearest = in_turns([*found, *by_document(known)])
+    nearest = in_turns([*searched, *by_document(earlier)])
     if not context.profile.reads_through:
         return fitting(nearest, room)
     near = fitting(nearest, room // 2)
@@ -105,19 +105,25 @@ async def _nearest(context: TurnContext, binding: Binding, targets: Sequence[str
     )
 
 
-async def _everywhere(binding: Binding, targets: Sequence[str], tokens: int, shown: set[str]) -> list[Hit]:
-    """Return about as many passages as fit in `tokens`, spread evenly over the documents."""
+async def _everywhere(
+    binding: Binding, targets: Sequence[str], tokens: int, shown_ids: set[str]
+) -> list[Hit]:
+    """Return passages spread evenly over the documents, about as many as fit in `tokens`."""
     blocks = await _sizes(binding, targets)
     average = max(sum(size for _, size in blocks) // max(len(blocks), 1), 1)
-    wanted = [blocks[place][0] for place in spread(len(blocks), max(tokens // average, 1))]
-    found = await BlockLookup(binding.blocks).get_many(wanted)
-    return [hit for hit in found if hit.block_id not in shown]
+    block_ids = [blocks[place][0] for place in spread(len(blocks), max(tokens // average, 1))]
+    passages = await BlockLookup(binding.blocks).get_many(block_ids)
+    return [hit for hit in passages if hit.block_id not in shown_ids]
 
 
 async def _sizes(binding: Binding, targets: Sequence[str]) -> list[tuple[str, int]]:
     """Return the block ids of the documents with their sizes in tokens, in reading order."""
     contents = DocumentBlocks(binding.blocks)
-    return [block for of_one in await run_together(*map(contents.sizes, targets)) for block in of_one]
+    return [
+        block
+        for document_blocks in await run_together(*map(contents.sizes, targets))
+        for block in document_blocks
+    ]
 
 
 def _room(context: TurnContext, *, closing: bool) -> int:
