@@ -157,8 +157,8 @@ class _Walk:
         if reference in self._seen:
             return None
         self._seen.add(reference)
-        found = self._found(reference)
-        return None if found is None or found.content_layer == "furniture" else found
+        item = self._found(reference)
+        return None if item is None or item.content_layer == "furniture" else item
 
     def _found(self, reference: str) -> Item | None:
         part, _, position = reference.removeprefix("#/").partition("/")
@@ -167,9 +167,9 @@ class _Walk:
 
     def _texts_of(self, references: tuple[Reference, ...]) -> Iterator[str]:
         for reference in references:
-            found = self._found(reference.ref)
-            if found is not None and found.text:
-                yield folded(found.text)
+            item = self._found(reference.ref)
+            if item is not None and item.text:
+                yield folded(item.text)
 
     def _figure(self, picture: Item) -> LayoutPiece:
         captions = {caption.ref for caption in picture.captions}

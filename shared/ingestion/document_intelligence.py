@@ -367,10 +367,10 @@ async def _submit(
             await client.begin_analyze_document(
                 model, body, pages=pages, polling=False, raw_response_hook=keep_headers
             )
-    found = _RESULT_ID.search(headers.get("operation-location", ""))
-    if found is None:
+    match = _RESULT_ID.search(headers.get("operation-location", ""))
+    if match is None:
         raise not_understood(SERVICE)
-    return f"/documentModels/{model}/analyzeResults/{found[1]}", _wait_s(headers)
+    return f"/documentModels/{model}/analyzeResults/{match[1]}", _wait_s(headers)
 
 
 async def _poll(

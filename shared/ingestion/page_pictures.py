@@ -78,8 +78,8 @@ async def page_sheet(
         TooManyRequestsError: too many of the user's pages are waiting.
         DailyLimitError: the user's daily limit is reached.
     """
-    known = await known_sheet(state, page_number, services.blobs)
-    return known or await _rendered(state, page_number, user, services)
+    sheet = await known_sheet(state, page_number, services.blobs)
+    return sheet or await _rendered(state, page_number, user, services)
 
 
 async def page_picture(
@@ -87,13 +87,13 @@ async def page_picture(
 ) -> BlobProperties:
     """Return the page's picture in the work container. Raises the same errors as `page_sheet`."""
     name = picture_name(state, page_number)
-    found = await services.blobs.properties(WORK, name)
-    if found is None:
+    properties = await services.blobs.properties(WORK, name)
+    if properties is None:
         await _rendered(state, page_number, user, services)
-        found = await services.blobs.properties(WORK, name)
-    if found is None:
+        properties = await services.blobs.properties(WORK, name)
+    if properties is None:
         raise NotFoundError(f"There is no page {page_number}.", "The document has just been deleted.")
-    return found
+    return properties
 
 
 async def narrow_picture(
@@ -107,21 +107,21 @@ async def narrow_picture(
     if width is None:
         return None
     blobs, name = services.blobs, picture_name(state, page_number, width)
-    found = await blobs.properties(WORK, name)
-    if found is None:
+    properties = await blobs.properties(WORK, name)
+    if properties is None:
         content = await blobs.read(WORK, picture_name(state, page_number))
         await blobs.write(WORK, name, await asyncio.to_thread(_narrowed, content, width))
-        found = await blobs.properties(WORK, name)
-    return found
+        properties = await blobs.properties(WORK, name)
+    return properties
 
 
 def _narrowed(content: bytes, width_px: int) -> bytes:
     with Image.open(io.BytesIO(content)) as picture:
         height = round(picture.height * width_px / picture.width)
         small = picture if picture.width <= width_px else picture.resize((width_px, height))
-        written = io.BytesIO()
-        small.save(written, "WEBP", quality=_WEBP_QUALITY)
-        return written.getvalue()
+        buffer = io.BytesIO()
+        small.save(buffer, "WEBP", quality=_WEBP_QUALITY)
+        return buffer.getvalue()
 
 
 async def _rendered(
@@ -130,9 +130,9 @@ async def _rendered(
     await _refuse_failed(state, page_number, services.blobs)
     async with _own_places.take(user.user_id):
         # An earlier request may have rendered the page meanwhile, or failed.
-        known = await known_sheet(state, page_number, services.blobs)
-        if known is not None:
-            return known
+        sheet = await known_sheet(state, page_number, services.blobs)
+        if sheet is not None:
+            return sheet
         await _refuse_failed(state, page_number, services.blobs)
         return await _render(state, page_number, user, services)
 

@@ -219,14 +219,14 @@ class _Worker:
             readable=readable,
             modules=self._modules,
         )
-        kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-X", "utf8", "-c", start],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            env={**kept, **_SMALL},
+            env={**environment, **_SMALL},
         )
         self._jobs, self.started = 0, self.started + 1
         line, is_late = self._answer("", _START_TIMEOUT_S)

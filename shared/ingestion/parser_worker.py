@@ -191,12 +191,12 @@ def parse_file(job: ParseJob) -> ParsedFile:
         BadDocumentError: the file cannot be read; includes the reason and a hint for the owner.
     """
     with job.source.open("rb") as file:
-        known = check_content(job.filename, file.read(MAGIC_BYTES))
+        file_format = check_content(job.filename, file.read(MAGIC_BYTES))
     pages = None if job.page_texts is None else ServicePages(job.page_texts)
     tables = TableFile(job.tables, job.filename) if job.tables else None
     budget_s, languages = job.recognition_budget_s, job.languages
     with open_context(job.figures, job.max_figures, budget_s, pages, tables, languages=languages) as context:
-        document = _parse(known, job, context)
+        document = _parse(file_format, job, context)
     elements = document.elements
     if len(elements) > MAX_PIECES:
         raise BadDocumentError(
@@ -263,12 +263,12 @@ def _opening(elements: Sequence[Element]) -> str:
     return "\n\n".join(marked)[:OPENING_CHARS].strip()
 
 
-def _parse(known: Format, job: ParseJob, context: ParseContext) -> ParsedDocument:
+def _parse(file_format: Format, job: ParseJob, context: ParseContext) -> ParsedDocument:
     """Parse with the service's layout if it covers all pages, otherwise with the built-in parser."""
-    parse: Parser = resolve_name(known.parser)
+    parse: Parser = resolve_name(file_format.parser)
     if job.layout is None:
         return parse(job.source, context)
-    parse_layout: LayoutParser = resolve_name(known.layout_parser)
+    parse_layout: LayoutParser = resolve_name(file_format.layout_parser)
     document = parse_layout(job.source, job.layout, context)
     if document is not None:
         return document
@@ -286,9 +286,9 @@ def _first_heading(elements: Sequence[Element]) -> str | None:
 
 
 def _bounded(warnings: Sequence[str]) -> tuple[str, ...]:
-    shown = [
+    texts = [
         text if len(text) <= MAX_WARNING_CHARS else f"{text[:MAX_WARNING_CHARS]} …"
         for text in warnings[:MAX_WARNINGS]
     ]
-    more = len(warnings) - len(shown)
-    return (*shown, f"{more} more warnings.") if more else tuple(shown)
+    more = len(warnings) - len(texts)
+    return (*texts, f"{more} more warnings.") if more else tuple(texts)

@@ -31,7 +31,7 @@ class _Table:
 
     Attributes:
         refused: always refused. No socket is inherited, so without socket(2) connections are impossible.
-        to_self: kill and tgkill, allowed for the own process because abort(3) uses them.
+        to_self: kill and tgkill, allowed for this process, because abort(3) uses them.
         limits: prlimit64, which getrlimit(2) uses; allowed for process 0, the caller.
     """
 

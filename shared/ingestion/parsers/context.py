@@ -83,12 +83,12 @@ class FigureFolder:
         """
         if min(image.size) < MIN_SIDE_PX or max(image.size) > _MAX_PROPORTION * min(image.size):
             return None
-        shown = _on_white(image)
-        shown.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX))
-        if _is_plain(shown):
+        opaque = _on_white(image)
+        opaque.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX))
+        if _is_plain(opaque):
             return None
         content = io.BytesIO()
-        shown.save(content, "PNG", compress_level=_PNG_LEVEL)
+        opaque.save(content, "PNG", compress_level=_PNG_LEVEL)
         if not is_named and content.tell() < _FLAT_BYTES:
             return None
         key = hashlib.sha256(content.getvalue()).hexdigest()
@@ -98,7 +98,7 @@ class FigureFolder:
             self.left_out += 1
             return None
         (self.path / f"{key}.png").write_bytes(content.getvalue())
-        self._pictures[key] = Picture(key=key, width_px=shown.width, height_px=shown.height)
+        self._pictures[key] = Picture(key=key, width_px=opaque.width, height_px=opaque.height)
         return self._pictures[key]
 
 

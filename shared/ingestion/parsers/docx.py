@@ -271,17 +271,17 @@ def _checkbox(control: Any) -> str:
 
 def _formula(element: Any) -> str:
     """Convert a formula to one line of approximate LaTeX. Unsupported elements become their plain text."""
-    known = _FORMULAS.get(element.tag)
-    if known is not None:
-        return known(element)
+    convert = _FORMULAS.get(element.tag)
+    if convert is not None:
+        return convert(element)
     if element.tag == f"{MATH}t":
         return element.text or ""
     return "".join(_formula(child) for child in element if isinstance(child.tag, str))
 
 
 def _part(element: Any, name: str) -> str:
-    found = element.find(f"{MATH}{name}")
-    return "" if found is None else _formula(found)
+    child = element.find(f"{MATH}{name}")
+    return "" if child is None else _formula(child)
 
 
 def _root(element: Any) -> str:
@@ -301,8 +301,8 @@ def _delimited(element: Any) -> str:
 
 def _sign(element: Any, properties: str, name: str, usual: str) -> str:
     """Return the symbol from the element's properties, which may be empty, or `usual`."""
-    found = element.find(f"{MATH}{properties}/{MATH}{name}")
-    sign: str = usual if found is None else found.get(f"{MATH}val", usual)
+    child = element.find(f"{MATH}{properties}/{MATH}{name}")
+    sign: str = usual if child is None else child.get(f"{MATH}val", usual)
     return sign
 
 
@@ -337,8 +337,8 @@ class _Styles:
 
     def __init__(self, styles: Any | None) -> None:
         """Index the styles; `styles` is the root of styles.xml, or None if the document has none."""
-        found = () if styles is None else styles.findall(f"{WORD}style")
-        self._styles = {style.get(f"{WORD}styleId"): style for style in found}
+        elements = () if styles is None else styles.findall(f"{WORD}style")
+        self._styles = {style.get(f"{WORD}styleId"): style for style in elements}
         self._default = next(
             (
                 key
@@ -378,8 +378,8 @@ def _heading_level(names: list[str], outline_level: str | None) -> int | None:
     if outline_level and outline_level.isdigit():
         level = int(outline_level)
         return None if level >= _BODY_OUTLINE_LEVEL else min(level + 1, _MAX_HEADING_LEVEL)
-    named = next((match for name in names if (match := _HEADING.match(name))), None)
-    return min(int(named[1]), _MAX_HEADING_LEVEL) if named else None
+    heading = next((match for name in names if (match := _HEADING.match(name))), None)
+    return min(int(heading[1]), _MAX_HEADING_LEVEL) if heading else None
 
 
 def _first(properties: list[Any], name: str) -> str | None:
@@ -388,8 +388,8 @@ def _first(properties: list[Any], name: str) -> str | None:
 
 def _value(element: Any | None, name: str, default: str | None = None) -> str | None:
     """Return the `val` of a child: `default` if the child has none, None if there is no child."""
-    found = None if element is None else element.find(f"{WORD}{name}")
-    return None if found is None else found.get(f"{WORD}val", default)
+    child = None if element is None else element.find(f"{WORD}{name}")
+    return None if child is None else child.get(f"{WORD}val", default)
 
 
 @dataclass(frozen=True)
@@ -441,20 +441,20 @@ class _Numbering:
 
     def mark(self, list_id: str, level: int) -> str | None:
         """Return the next mark: "-" for a bullet, "2.1." for a number, None outside lists."""
-        known = self._lists.get(list_id)
-        if known is None:
+        numbering_list = self._lists.get(list_id)
+        if numbering_list is None:
             return None
         level = min(level, _MAX_LEVEL)
-        shape = known.levels.get(level, _Level("bullet", "", 1))
-        known.counts[level] = known.counts.get(level, shape.start - 1) + 1
-        for deeper in [other for other in known.counts if other > level]:
-            del known.counts[deeper]
+        shape = numbering_list.levels.get(level, _Level("bullet", "", 1))
+        numbering_list.counts[level] = numbering_list.counts.get(level, shape.start - 1) + 1
+        for deeper in [other for other in numbering_list.counts if other > level]:
+            del numbering_list.counts[deeper]
         if shape.format in ("bullet", "none"):
             return "-"
         text = shape.text
         for number in range(_MAX_LEVEL + 1):
-            other = known.levels.get(number, shape)
-            count = known.counts.get(number, other.start)
+            other = numbering_list.levels.get(number, shape)
+            count = numbering_list.counts.get(number, other.start)
             text = text.replace(f"%{number + 1}", numeral(count, other.format))
         return text.strip() or "-"
 

@@ -71,7 +71,7 @@ def _page(
     else:
         words = tuple(recognised_elements(context.recognition.read(upright), page_number))
     text = "\n\n".join(element.text for element in words)
-    kept = context.figures.add(upright)
-    shown = kept.model_copy(update={"words": text}) if kept is not None else None
-    yield Element(kind="figure", text="", page_number=page_number, picture=shown)
+    stored = context.figures.add(upright)
+    figure = stored.model_copy(update={"words": text}) if stored is not None else None
+    yield Element(kind="figure", text="", page_number=page_number, picture=figure)
     yield from words

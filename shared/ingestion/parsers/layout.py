@@ -106,5 +106,5 @@ def _figure(piece: LayoutPiece, cut: Cut, context: ParseContext) -> Iterator[Ele
     image = cut(piece)
     picture = context.figures.add(image, is_named=bool(piece.text or piece.words)) if image else None
     if picture is not None:
-        named = picture.model_copy(update={"words": piece.words})
-        yield Element(kind="figure", text=piece.text, page_number=piece.page_number, picture=named)
+        figure = picture.model_copy(update={"words": piece.words})
+        yield Element(kind="figure", text=piece.text, page_number=piece.page_number, picture=figure)

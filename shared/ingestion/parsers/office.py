@@ -281,9 +281,9 @@ def _chart(root: Any, page_number: int | None) -> Iterator[Element]:
 def _points(series: Any, *names: str) -> dict[int, str]:
     """Map index to value for a series' categories or values, as cached when the file was saved."""
     for name in names:
-        found = series.find(f"{CHART}{name}")
-        if found is not None:
-            points = found.iter(f"{CHART}pt")
+        child = series.find(f"{CHART}{name}")
+        if child is not None:
+            points = child.iter(f"{CHART}pt")
             return {int(point.get("idx", "0")): _value(point.findtext(f"{CHART}v") or "") for point in points}
     return {}
 

@@ -274,23 +274,23 @@ class _Reader:
         return len({*self._unreadable, *self.pictures.unread})
 
     def warnings(self) -> tuple[str, ...]:
-        found = []
+        warnings = []
         if self._unreadable:
             were = "were" if len(self._unreadable) > 1 else "was"
-            found.append(f"{_pages(self._unreadable)} could not be read and {were} left out.")
+            warnings.append(f"{_pages(self._unreadable)} could not be read and {were} left out.")
         if self.pictures.unread:
             holds = "hold" if len(self.pictures.unread) > 1 else "holds"
             pages = f"{_pages(self.pictures.unread)} {holds} no text (scanned?) and cannot be searched."
-            found.append(f"{pages} {self.pictures.unread_reason}".rstrip())
-        return tuple(found)
+            warnings.append(f"{pages} {self.pictures.unread_reason}".rstrip())
+        return tuple(warnings)
 
 
 def _pages(numbers: Sequence[int]) -> str:
     """Return a phrase such as "Pages 1, 3-5"."""
     ranges = page_ranges(numbers)
-    named = ", ".join(ranges[:_MAX_NAMED_RANGES])
+    names = ", ".join(ranges[:_MAX_NAMED_RANGES])
     more = " and more" if len(ranges) > _MAX_NAMED_RANGES else ""
-    return f"{'Pages' if len(numbers) > 1 else 'Page'} {named}{more}"
+    return f"{'Pages' if len(numbers) > 1 else 'Page'} {names}{more}"
 
 
 @dataclass
@@ -340,56 +340,56 @@ class PdfPictures:
 
         A scanned page without words becomes a figure as a whole.
         """
-        for page_number, found in sorted(self._pages.items()):
-            if found.recognised is not None:
-                recognised = found.recognised.result()
+        for page_number, page in sorted(self._pages.items()):
+            if page.recognised is not None:
+                recognised = page.recognised.result()
                 if recognised is not None:
-                    found.parts = tuple(without_stamp(recognised.parts, [line.text for line in found.stamp]))
+                    page.parts = tuple(without_stamp(recognised.parts, [line.text for line in page.stamp]))
                     self._keep_of_scan(document, page_number, recognised)
                 elif page_number not in self.unread:
                     self.unread.append(page_number)
-            elif found.parts is not None and sum(map(len, found.parts)) < MIN_PAGE_CHARS:
+            elif page.parts is not None and sum(map(len, page.parts)) < MIN_PAGE_CHARS:
                 self._keep_of_scan(document, page_number, Recognised("", (), (), (1, 1)))
         self.unread.sort()
 
     def texts(self) -> Iterator[str]:
         """Yield the recognised paragraphs, with marks for hyphens at line ends."""
-        parts = (part for found in self._pages.values() for part in found.parts or ())
+        parts = (part for page in self._pages.values() for part in page.parts or ())
         return (_marked(part) for part in parts if isinstance(part, str))
 
     def before(self, page_number: int, lines: Sequence[Line], hyphens: HyphenRule) -> Iterator[Element]:
         """Yield the figures anchored to one of these lines. Each is yielded once."""
-        found = self._pages.get(page_number)
-        if found is None or not found.figures:
+        page = self._pages.get(page_number)
+        if page is None or not page.figures:
             return
-        due = [element for anchor, element in found.figures if anchor in lines]
-        found.figures = [pair for pair in found.figures if pair[1] not in due]
+        due = [element for anchor, element in page.figures if anchor in lines]
+        page.figures = [pair for pair in page.figures if pair[1] not in due]
         yield from (_mended(element, hyphens) for element in due)
 
     def rest(self, page_number: int, hyphens: HyphenRule) -> Iterator[Element]:
         """Yield a page's remaining figures and its recognised text."""
-        found = self._pages.get(page_number)
-        if found is None:
+        page = self._pages.get(page_number)
+        if page is None:
             return
-        yield from (_mended(element, hyphens) for _, element in found.figures)
-        parts = (_marked(part) if isinstance(part, str) else part for part in found.parts or ())
+        yield from (_mended(element, hyphens) for _, element in page.figures)
+        parts = (_marked(part) if isinstance(part, str) else part for part in page.parts or ())
         for element in recognised_elements(parts, page_number):
             yield _mended(element, hyphens)
 
     def _recognise(self, sheet: Sheet, lines: Sequence[Line]) -> bool:
         """Request the text of a scanned page. Returns whether it is available or in progress."""
-        found = self._pages[sheet.number]
-        found.stamp = lines
+        page = self._pages[sheet.number]
+        page.stamp = lines
         if self._context.service_pages is not None:
             text = self._context.service_pages.text_of(sheet.number)
             if text is not None:
-                found.parts = tuple(without_stamp(text.split("\n\n"), [line.text for line in lines]))
+                page.parts = tuple(without_stamp(text.split("\n\n"), [line.text for line in lines]))
                 return True
         elif self._context.recognition.is_available:
             whole = sheet.content.region
             scale = min(DPI / 72, _MAX_SCAN_SIDE_PX / max(whole.width, whole.height))
             picture = sheet.picture(scale, grayscale=True)
-            found.recognised = self._context.recognition.submit(picture)
+            page.recognised = self._context.recognition.submit(picture)
             return True
         self.unread.append(sheet.number)
         return False
@@ -424,13 +424,15 @@ class PdfPictures:
         if picture is None:
             return
         words = figure.words if figure.words or is_read else self._context.recognition.read_labels(image)
-        named = picture.model_copy(update={"words": words})
-        element = Element(kind="figure", text=figure.label, page_number=sheet.number, picture=named)
-        found = self._pages[sheet.number]
-        found.figures.append((figure.anchor, element))
+        picture_with_words = picture.model_copy(update={"words": words})
+        element = Element(
+            kind="figure", text=figure.label, page_number=sheet.number, picture=picture_with_words
+        )
+        page = self._pages[sheet.number]
+        page.figures.append((figure.anchor, element))
         if words and not figure.words:
             spoken = Element(kind="paragraph", text=words, page_number=sheet.number)
-            found.figures.append((figure.anchor, spoken))
+            page.figures.append((figure.anchor, spoken))
 
     def _keep_of_scan(self, document: Any, page_number: int, recognised: Recognised) -> None:
         if self._context.figures.is_full:
@@ -477,7 +479,7 @@ def _placed_lines(sheet: Sheet, recognised: Recognised) -> list[Line]:
 
 def without_stamp(parts: Iterable[str | Rows], stamp: Sequence[str]) -> Iterator[str | Rows]:
     """Yield recognised parts without lines that repeat a stamp, allowing for misread letters."""
-    stamps = [known for line in stamp if (known := _letters(line))]
+    stamps = [letters for line in stamp if (letters := _letters(line))]
     for part in parts:
         if isinstance(part, str):
             lines = [one for one in part.split("\n") if not any(_is_like(_letters(one), s) for s in stamps)]
@@ -491,8 +493,8 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _is_like(recognised: str, known: str) -> bool:
-    return SequenceMatcher(None, recognised, known, autojunk=False).ratio() >= _STAMP_LIKENESS
+def _is_like(recognised: str, stamp: str) -> bool:
+    return SequenceMatcher(None, recognised, stamp, autojunk=False).ratio() >= _STAMP_LIKENESS
 
 
 def _mended(element: Element, hyphens: HyphenRule) -> Element:

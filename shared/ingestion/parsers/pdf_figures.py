@@ -85,12 +85,16 @@ class FigureText:
 
     def caption_lines(self, first: Line) -> list[Line]:
         """Return the caption's first line and its continuation lines."""
-        found = [first]
+        caption = [first]
         for line in self._lines[self._lines.index(first) + 1 :]:
-            if len(found) == _MAX_CAPTION_LINES or _CAPTION.match(line.text) or not _goes_on(found[-1], line):
+            if (
+                len(caption) == _MAX_CAPTION_LINES
+                or _CAPTION.match(line.text)
+                or not _goes_on(caption[-1], line)
+            ):
                 break
-            found.append(line)
-        return found
+            caption.append(line)
+        return caption
 
     def legend(self, drawn: Region, grown: Region) -> list[Line]:
         """Return the short text directly below a drawing that describes it; empty if it is mostly digits."""
@@ -108,23 +112,23 @@ class FigureText:
             and region.left - _LABEL_REACH <= box.left
             and box.right <= region.right + _LABEL_REACH
         ]
-        found: list[Line] = []
+        title: list[Line] = []
         for bottom, line in sorted(above, key=lambda pair: pair[0]):
-            reached = found[-1].top if found else region.top
+            reached = title[-1].top if title else region.top
             is_title = line.bold or line.size > self._usual_size
-            if len(found) == _MAX_TITLE_LINES or not is_title or bottom - reached > _TITLE_REACH:
+            if len(title) == _MAX_TITLE_LINES or not is_title or bottom - reached > _TITLE_REACH:
                 break
             if len(line.text.split()) > _MAX_TITLE_WORDS or _CAPTION.match(line.text):
                 break
-            found.append(line)
-        return found[::-1]
+            title.append(line)
+        return title[::-1]
 
     def line_below(self, region: Region) -> Line | None:
         """Return the first line below the region, preferably in its column."""
         below = [(line, box) for line, box in self._boxes if box.top <= region.bottom + 1]
         same_column = [pair for pair in below if pair[1].left < region.right and pair[1].right > region.left]
-        found = max(same_column or below, key=lambda pair: pair[1].top, default=None)
-        return found[0] if found else None
+        nearest = max(same_column or below, key=lambda pair: pair[1].top, default=None)
+        return nearest[0] if nearest else None
 
     def _is_label(self, line: Line) -> bool:
         is_short = len(line.text.split()) <= _MAX_LABEL_WORDS
@@ -221,14 +225,14 @@ class _Finder:
 
     def find(self, drawings: Sequence[Drawing]) -> list[PageFigure]:
         self._left = list(drawings)
-        found: list[PageFigure] = []
+        figures: list[PageFigure] = []
         for drawing, caption in [*self._captioned(), *((drawing, None) for drawing in self._others())]:
             # Figures that overlap after adding labels are one figure.
-            if not any(_are_one(figure.region, drawing.region) for figure in found):
+            if not any(_are_one(figure.region, drawing.region) for figure in figures):
                 figure = self._figure(drawing, caption)
-                found = [other for other in found if not _are_one(other.region, figure.region)]
-                found.append(figure)
-        return found
+                figures = [other for other in figures if not _are_one(other.region, figure.region)]
+                figures.append(figure)
+        return figures
 
     def _captioned(self) -> Iterator[tuple[Drawing, Line]]:
         """Yield each caption with its drawing, which is above or otherwise below it."""

@@ -16,7 +16,7 @@ _MAX_GAP_POINTS = 60.0  # between a tick box and its label
 def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number: int) -> list[Line]:
     """Insert filled fields and notes into a page's lines by position."""
     placed = list(lines)
-    for one in sorted(filled, key=lambda found: (-found.middle, found.box.left)):
+    for one in sorted(filled, key=lambda entry: (-entry.middle, entry.box.left)):
         position = _label(placed, one)
         if position is not None:
             placed[position] = _joined(placed[position], one)

@@ -31,17 +31,17 @@ def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
     if len(pages) < _MIN_PAGES:
         return list(pages)
     places = _lines_apart(pages) | _lines_in_place(pages) | _page_numbers(pages)
-    known: set[str] = set()
+    seen: set[str] = set()
     result = []
     for page, lines in enumerate(pages):
-        kept = []
+        body = []
         for position, line in enumerate(lines):
             key = _masked(line)
-            if (page, position) in places and (key in known or _PAGE_NUMBER.match(key)):
+            if (page, position) in places and (key in seen or _PAGE_NUMBER.match(key)):
                 continue
-            known.add(key)
-            kept.append(line)
-        result.append(kept)
+            seen.add(key)
+            body.append(line)
+        result.append(body)
     return result
 
 
@@ -99,12 +99,12 @@ def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
         for position, row in _outermost(lines).items():
             line = lines[position]
             groups[_masked(line), round(line.size)].append(((page, position), row))
-    found: set[Place] = set()
+    places: set[Place] = set()
     for group in groups.values():
         for place, row in group if len(group) >= _MIN_REPEATS else ():
             if sum(_comes_again(pages, place, other, row) for other, _ in group) >= _MIN_REPEATS - 1:
-                found.add(place)
-    return found
+                places.add(place)
+    return places
 
 
 def _outermost(lines: Sequence[Line]) -> dict[int, int]:

@@ -62,9 +62,9 @@ class HeadingRule:
         Args:
             before, after: the adjacent lines on the page.
         """
-        known = self.declared_level(line)
-        if known is not None or self._trusts_tags:
-            return known
+        declared = self.declared_level(line)
+        if declared is not None or self._trusts_tags:
+            return declared
         if not _reads_like_heading(line.text) or _is_begun_sentence(line, after):
             return None
         if line.size in self._levels:
@@ -198,11 +198,11 @@ def _title_and_rest(text: str) -> tuple[str, str]:
 def _is_title(text: str) -> bool:
     """Return whether the text is a name: a few words, nearly all capitalised."""
     words = [word for word in text.split() if word[0].isalpha()]
-    named = sum(word[0].isupper() or len(word) <= _MAX_SMALL_WORD for word in words)
+    capitalised = sum(word[0].isupper() or len(word) <= _MAX_SMALL_WORD for word in words)
     return (
         _MIN_TITLE_WORDS <= len(words) <= _MAX_TITLE_WORDS
         and text[0].isupper()
         and text[-1] not in ".,;:"
-        and named >= _NAMED_SHARE * len(words)
+        and capitalised >= _NAMED_SHARE * len(words)
         and _is_mostly_letters(text)
     )

@@ -153,7 +153,7 @@ class _Band:
 def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
     """Yield the two-column areas of a page, one per free strip."""
     open_bands: list[tuple[_Band, list[str]]] = []
-    for strip, size, sides in sorted(_strips(lines), key=lambda found: -found[0].top):
+    for strip, size, sides in sorted(_strips(lines), key=lambda item: -item[0].top):
         for place, (band, texts) in enumerate(open_bands):
             left, right = max(band.left, strip.left), min(band.right, strip.right)
             is_near = band.bottom - strip.top < (_COLUMN_SPACING - 1) * size

@@ -119,13 +119,13 @@ def _best_cut(blocks: Sequence[_Block], size: float) -> set[int] | None:
     tight = _TIGHT * size
     rows = [(-block.box.top + tight, -block.box.bottom - tight) for block in down]
     columns = [(block.box.left, block.box.right) for block in across]
-    found = [
+    cuts = [
         *((*cut, down) for cut in _cuts(down, rows, 0.0)),
         *((*cut, across) for cut in _cuts(across, columns, _MIN_STRIP * size)),
     ]
-    if not found:
+    if not cuts:
         return None
-    _, _, count, order = max(found, key=lambda cut: cut[:2])
+    _, _, count, order = max(cuts, key=lambda cut: cut[:2])
     return {block.place for block in order[:count]}
 
 

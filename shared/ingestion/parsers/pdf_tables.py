@@ -92,8 +92,8 @@ def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Gri
     if len(rows) < 2 or not columns or max(len(rows), len(columns)) > _MAX_RULES:
         return []
     grids = (_grid(group_rows, group_columns) for group_rows, group_columns in _groups(rows, columns))
-    found = [grid for grid in grids if len(grid.cells) >= 2 and len(grid.cells[0]) >= 2]
-    return sorted(found, key=lambda grid: -grid.box.top)
+    large = [grid for grid in grids if len(grid.cells) >= 2 and len(grid.cells[0]) >= 2]
+    return sorted(large, key=lambda grid: -grid.box.top)
 
 
 def joined_rules(rules: Sequence[Rule]) -> list[Rule]:

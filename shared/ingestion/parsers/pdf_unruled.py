@@ -167,7 +167,7 @@ def _paragraph_lines(lines: Sequence[Line]) -> set[int]:
     Running text may be next to a table.
     """
     order = sorted(range(len(lines)), key=lambda place: (round(lines[place].left), -lines[place].top))
-    found: set[int] = set()
+    positions: set[int] = set()
     run: list[int] = []
     for place in [*order, None]:
         if place is not None and run and _goes_on(lines[run[-1]], lines[place]):
@@ -177,9 +177,9 @@ def _paragraph_lines(lines: Sequence[Line]) -> set[int]:
         small = sum(word.isalpha() and word.islower() for word in first_words)
         words = sum(len(lines[one].words) for one in run)
         if len(run) >= _MIN_PARAGRAPH and 2 * small >= len(run) and words >= _MIN_LINE_WORDS * len(run):
-            found.update(run)
+            positions.update(run)
         run = [] if place is None else [place]
-    return found
+    return positions
 
 
 def _goes_on(before: Line, line: Line) -> bool:

@@ -90,8 +90,8 @@ def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
     """
     objects = list(page_objects(page.raw))
     lines = tuple(text_lines(page))
-    box, shown = Region(*page.get_bbox()), page.get_rotation() // 90
-    quarters = _reading_quarters(lines, shown)
+    box, viewer_quarters = Region(*page.get_bbox()), page.get_rotation() // 90
+    quarters = _reading_quarters(lines, viewer_quarters)
     matrix = upright_matrix(box, quarters)
     region = box.moved(matrix)
     return PageContent(
@@ -103,18 +103,18 @@ def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
         if is_tagged
         else (),
         has_objects=bool(objects),
-        quarters=(quarters - shown) % 4,
+        quarters=(quarters - viewer_quarters) % 4,
     )
 
 
-def _reading_quarters(lines: Sequence[TextLine], shown: int) -> int:
+def _reading_quarters(lines: Sequence[TextLine], viewer_quarters: int) -> int:
     """Return the quarter turns that make most letters upright. The default is the viewer's orientation."""
     chars = Counter[int]()
     for line in lines:
         chars[line.quarters] += sum(len(word.text) for word in line.words)
-    quarters, count = max(chars.items(), key=lambda item: item[1], default=(shown, 0))
+    quarters, count = max(chars.items(), key=lambda item: item[1], default=(viewer_quarters, 0))
     is_clear = chars.total() >= _MIN_TURNED_CHARS and count >= _TURNED_SHARE * chars.total()
-    return quarters if is_clear else shown
+    return quarters if is_clear else viewer_quarters
 
 
 def _moved_line(line: TextLine, matrix: Matrix) -> TextLine:

@@ -99,8 +99,8 @@ def _seconds(parts: Iterable[str | None]) -> float:
 
 def _text(line: str) -> str:
     """Return the text of a line; a voice tag becomes "Name: "."""
-    named = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
-    return " ".join(html.unescape(_TAG.sub("", named)).split())
+    text = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
+    return " ".join(html.unescape(_TAG.sub("", text)).split())
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:

@@ -53,7 +53,7 @@ def read_page_text(path: Path, filename: str, charset: str | None = None) -> Pag
         BadDocumentError: the page cannot be parsed.
     """
     with path.open("rb") as file:
-        known = check_content(filename, file.read(MAGIC_BYTES))
+        file_format = check_content(filename, file.read(MAGIC_BYTES))
     published_at = None
     if filename.endswith(".html"):
         content = flattened(declared_text(path, charset))
@@ -62,7 +62,7 @@ def read_page_text(path: Path, filename: str, charset: str | None = None) -> Pag
         if main and not document.title:
             document = document.model_copy(update={"title": parse_html_text(content).title})
     else:
-        parse: Parser = resolve_name(known.parser)
+        parse: Parser = resolve_name(file_format.parser)
         document = parse(path, ParseContext())
     text = "\n\n".join(element.text for element in document.elements if element.text)
     return PageText(
@@ -105,11 +105,11 @@ def _published(value: Any, depth: int) -> Iterator[str]:
 
 def _as_date(text: str | None) -> str | None:
     """Return the text unchanged if it is an ISO 8601 date, otherwise None."""
-    written = (text or "").strip()
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d(T[\d:.]{4,15}(Z|[+-]\d\d:?\d\d)?)?", written):
+    date = (text or "").strip()
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d(T[\d:.]{4,15}(Z|[+-]\d\d:?\d\d)?)?", date):
         return None
     try:
-        datetime.fromisoformat(written)
+        datetime.fromisoformat(date)
     except ValueError:
         return None
-    return written
+    return date

@@ -59,8 +59,8 @@ def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | 
         sheet_start = len(elements)
         try:
             rows = places.rows(sheet)
-            kept = tables.reading(rows, sheet.title, number) if tables else rows
-            elements.extend(sheet_elements(kept, number))
+            table_rows = tables.reading(rows, sheet.title, number) if tables else rows
+            elements.extend(sheet_elements(table_rows, number))
         except PART_ERRORS:
             notes.append(f"Sheet {sheet.title!r} could not be read completely.")
         if len(elements) > sheet_start:
@@ -160,8 +160,8 @@ def cell_text(value: object, number_format: str | None) -> str:
 
 def _currency(number_format: str) -> str:
     """Return the currency of a number format after a blank; "" if there is none."""
-    shown = _CURRENCY.search(_LOCALE.sub("", number_format).replace("[$", "["))
-    return f" {_CODES.get(shown[0], shown[0])}" if shown else ""
+    match = _CURRENCY.search(_LOCALE.sub("", number_format).replace("[$", "["))
+    return f" {_CODES.get(match[0], match[0])}" if match else ""
 
 
 def _has_valueless_formulas(path: Path) -> bool:
