@@ -50,7 +50,7 @@ class DelegationRequest:
     Attributes:
         series: further documents of the series found as evidence for a comparison.
         step: the step that writes the answer, or delegates first.
-        tokens: tokens used by the run so far, including earlier sub-agents; 0 = not counted.
+        tokens: tokens used by the run, including earlier sub-agents; 0 = not counted.
         began: start of the run's time if postponed by a wait or a crash; None = when the question arrived.
         call: the model's call of `delegate` to decide on; None = the question itself.
         document_tokens: total size of the documents to summarise or compare.

@@ -187,7 +187,9 @@ async def _found(
 
 
 async def _cited_before(context: StepContext, request: RunRequest) -> list[Hit]:
-    """Return the blocks cited by the newest answer with citations, as far as they are still readable."""
+    """Return the blocks cited by the newest answer with citations, without those that
+    are no longer readable.
+    """
     before = cited_before(request.conversation)
     if before is None or not before.block_ids:
         return []

@@ -13,21 +13,21 @@ from shared.runs.models import ProfileName, SubagentTool
 
 
 class Proof(Model):
-    """A verbatim quotation from a passage of the document `doc_id`."""
+    """A quotation, word by word, from a passage of the document `doc_id`."""
 
     doc_id: str
     quote: str
 
 
 class Claim(Model):
-    """A statement with its proofs."""
+    """One statement with its proofs."""
 
     text: str
     proofs: tuple[Proof, ...]
 
 
 class SectionSummary(Model):
-    """Summary of one part of a document."""
+    """What one part of a document says."""
 
     heading: str
     summary: str
@@ -42,7 +42,7 @@ class DocReaderReport(Model):
 
 
 class Side(Model):
-    """One document's statement on a dimension; `quote` is empty if it says nothing about it."""
+    """What one document says on a dimension; no quote when it says nothing of it."""
 
     doc_id: str
     statement: str
@@ -50,7 +50,7 @@ class Side(Model):
 
 
 class Contrast(Model):
-    """One dimension, and each document's statement on it."""
+    """One dimension with what each document says on it."""
 
     dimension: str
     sides: tuple[Side, ...]
@@ -66,7 +66,7 @@ class ComparatorReport(Model):
 
 
 class BackedClaim(Model):
-    """A statement with its proofs; unsupported if empty. `confidence` ranges from 0 to 1."""
+    """A statement with its proofs; none means that it is unsupported. `confidence`: from 0 to 1."""
 
     text: str
     confidence: float
@@ -80,7 +80,7 @@ class EvidenceReport(Model):
 
 
 class WebSource(Model):
-    """A web page with a quotation from the text that was retrieved."""
+    """A page of the web, with a quotation from what was found there."""
 
     url: str
     title: str
@@ -88,7 +88,7 @@ class WebSource(Model):
 
 
 class WebClaim(Model):
-    """A statement and the pages that support it; corroborated if from at least two sites."""
+    """A statement and the pages that say it; corroborated when two sites or more do."""
 
     text: str
     sources: tuple[WebSource, ...]

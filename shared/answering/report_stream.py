@@ -73,11 +73,11 @@ async def write_report(context: TurnContext) -> Ending:
 
 
 class _Report:
-    """One report in progress: its prompt, its limit and the text so far.
+    """One report in progress: its prompt, its limit and the text received.
 
     Attributes:
-        chars: characters written so far.
-        said: the JSON object parsed so far; None = no object has begun.
+        chars: number of characters received.
+        said: the JSON object parsed from them; None = no object was found.
     """
 
     def __init__(self, context: TurnContext) -> None:

@@ -249,7 +249,7 @@ def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
 
 
 def _versions(found: Evidence) -> tuple[str, ...]:
-    """Return the best block's document and others with the same title apart from numbers; none if it is
+    """Return the best block's document and others with the same title apart from numbers; empty if it is
     unique.
     """
     titles = {

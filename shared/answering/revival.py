@@ -1,8 +1,8 @@
 """Restarts an orchestration that its host lost, or closes a run that can't be restarted.
 
 The first reader, status request or timer that notices the loss does this. Completed steps return their stored
-results, and the next attempt at the lost step withdraws its events. The run's time starts anew, but tokens
-and cost don't.
+results, and the next attempt at the lost step withdraws its events. The run's time restarts, but its tokens
+and cost are still counted.
 """
 
 from datetime import UTC, datetime

@@ -66,7 +66,7 @@ async def begin_run(
     limit = services.settings.answering.max_question_chars
     if len(chat.question) > limit:
         raise PayloadTooLargeError(
-            f"The question has {len(chat.question)} characters; at most {limit} are taken.",
+            f"The question has {len(chat.question)} characters; the limit is {limit}.",
             "Shorten it, or upload the material as a document and ask about that.",
         )
     owner_id, key = user.user_id, services.settings.identity.owner_id_key
@@ -103,8 +103,8 @@ async def renew_run(
 ) -> None:
     """Treat a stored run that never started as asked now, with the current user's permissions.
 
-    The same idempotency key may be used a day later, when the run's time would be over and permissions may
-    have changed.
+    An idempotency key may be repeated a day later, when the run's time would be over and permissions may have
+    changed.
     """
     files = RunFiles(services.blobs, run_id)
     request = await files.request()

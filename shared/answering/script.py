@@ -175,9 +175,9 @@ class MainAgent:
 
     Attributes:
         step: the next step's number, counted from 1. Waits and sub-agents also take a number.
-        tokens: used by all models of the run so far, including sub-agents.
-        turns: steps of the turns so far that requested more evidence.
-        looks: number of searches so far. The gaps named by the model are searched up to a configured limit.
+        tokens: total tokens of the run's models, including sub-agents.
+        turns: steps of the completed turns that requested more evidence.
+        looks: number of searches made. The gaps named by the model are searched up to a configured limit.
         delegation_step: the step that chose sub-agents before the first turn; 0 if none did.
     """
 

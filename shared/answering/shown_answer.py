@@ -19,10 +19,10 @@ RecordDocuments = Callable[[Iterable[str]], Awaitable[None]]
 
 
 def correction(events: Sequence[RunEvent], answer: RunAnswer, step: int) -> list[RunEvent]:
-    """Return the events that give readers an answer's text; none if they already have it.
+    """Return the events that give readers an answer's text; empty if they already have it.
 
     Args:
-        events: the journal so far.
+        events: the journal up to now.
         step: the step that shows the answer. The text of all other steps is withdrawn.
     """
     if shown_text(events) == answer.text:

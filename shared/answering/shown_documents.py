@@ -1,4 +1,4 @@
-"""The audit trail's record of what an answer shows: each document is recorded before readers see it cited.
+"""The audit trail's record of shown documents: each document is recorded before readers see it cited.
 
 An entry at the commit alone would be missing if the reader cancels the run, deletes its thread or kills the
 connection as soon as the answer has been streamed.
@@ -19,7 +19,7 @@ from shared.runs.run_files import RunFiles
 
 
 class ShownDocuments:
-    """Documents that a run has shown so far, from the viewpoint of one attempt at a step.
+    """Documents shown by a run, as known to one attempt at a step.
 
     A document that an earlier step cited isn't recorded again.
     """

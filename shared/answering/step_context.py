@@ -145,7 +145,7 @@ class StepContext:
         """Record the tokens that this attempt's model calls may have used."""
         line = ReservedLine(tokens=tokens)
         if self._event_log is None:
-            raise AssertionError("a model is called before the attempt has begun")
+            raise AssertionError("a model was called before the attempt was opened")
         await self._event_log.write(line)
 
     async def complete(self, observed: Observed, *events: RunEvent) -> Observed:

@@ -86,7 +86,7 @@ class SubAgent:
 
 
 def _added(before: TurnResult, result: TurnResult) -> TurnResult:
-    """Return a turn's result with the totals so far, which a crashed turn doesn't know."""
+    """Return a turn's result with updated totals, which a crashed turn doesn't know."""
     known_tokens = (tokens for tokens in (before.tokens, result.tokens) if tokens is not None)
     return result.model_copy(
         update={

@@ -126,12 +126,12 @@ class TurnContext:
 
     @property
     def spent(self) -> Spent:
-        """Usage so far."""
+        """Usage of the sub-agent up to now."""
         return Spent(self.state.tokens, self.state.cost_usd)
 
     @property
     def records(self) -> dict[str, DocumentRecord]:
-        """Documents known so far, by id."""
+        """Known documents, by id."""
         return {record.doc_id: record for record in self.state.records}
 
     @property
@@ -217,7 +217,7 @@ class TurnContext:
         await self._write(self.state, STATE)
 
     async def keep_findings(self, usage: ModelUsage) -> None:
-        """Store the findings so far with the cost of the reporting call, and send an event to readers."""
+        """Store the current findings with the cost of the reporting call, and send an event to readers."""
         spent = self.spent.plus(usage, self.prices)
         findings = ReportedFindings(
             findings=self.state.findings,
@@ -240,7 +240,7 @@ class TurnContext:
 
     async def _write(self, value: Model, part: str, *events: RunEvent) -> None:
         if self._event_log is None:
-            raise AssertionError("a turn keeps something before it has begun")
+            raise AssertionError("a turn stored a value before it was opened")
         line = await self.journal.value_line(self.turn.step, value, part)
         with _unless_erased():
             await self._event_log.write(line, *events)
@@ -304,4 +304,4 @@ def _unless_erased() -> Iterator[None]:
     try:
         yield
     except NotFoundError:
-        raise RunClosedError("The journal of the run is gone.") from None
+        raise RunClosedError("The journal of the run no longer exists.") from None

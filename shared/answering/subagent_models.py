@@ -125,9 +125,9 @@ class TurnResult(Model):
         status: `go_on` = another turn follows; `done`, `partial` = the report is stored; `failed` = this turn
             had no result, and the previous state remains valid.
         retryable: whether a retry of the same turn may succeed.
-        tokens: used by the sub-agent so far; None if the turn ended before it could count them.
-        cost_usd: spent by the sub-agent so far.
-        findings: number of findings so far.
+        tokens: total tokens of the sub-agent; None if the turn ended before it could count them.
+        cost_usd: total cost of the sub-agent.
+        findings: total number of findings.
         lost_s: seconds lost when a worker died, which postpone the deadline; at most `budget.CRASH_GRACE`.
     """
 
@@ -190,7 +190,7 @@ class ReportedFindings(Model):
     """The part of a sub-agent's state that changes while its report is streamed.
 
     Attributes:
-        tokens, cost_usd: used by the sub-agent so far, including the report.
+        tokens, cost_usd: total usage of the sub-agent, including the report.
     """
 
     findings: tuple[Finding, ...]

@@ -260,7 +260,7 @@ async def _turn_context(turn: TurnInput, services: SubagentServices, journal: Jo
     tasks = delegation.tasks if delegation else ()
     task = next((task for task in tasks if task.child_id == turn.child_id), None)
     if delegation is None or task is None:
-        raise NotFoundError("There is no such task.")
+        raise NotFoundError("The delegation contains no task with this id.")
     request = (await journal.files.request()).with_rights_of(delegation.asker)
     state = await find_state(journal, turn.step, turn.index)
     state = state or SubagentState(child_id=turn.child_id, profile=turn.profile)

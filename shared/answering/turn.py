@@ -278,7 +278,7 @@ class TurnAttempt:
             writer.show_gap(gap, words.abstention(gap.missing, gap.next_step))
             return await self._finished(writer, ModelTurn())
         if not self._time.left.may_write:
-            raise ModelFailedError(CallTimeoutError("The time for this question is up."))
+            raise ModelFailedError(CallTimeoutError("The time limit of this question was reached."))
         turn, said, fed_chars = await self._read(writer)
         thought, answer = split_turn(said, is_answer=not self._may_call, at_end=True)
         planned = self._calls(turn) if answer is None else ()

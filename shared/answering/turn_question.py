@@ -109,7 +109,7 @@ class TurnQuestion:
     """The question to answer and its evidence.
 
     Attributes:
-        collected: evidence found before the first turn, including that of sub-agents.
+        collected: evidence found before the first turn, including the sub-agents' evidence.
         tools: names of the tools that the model may call.
         web_consent: whether the web may be used; None = the user has to be asked first.
     """
@@ -187,7 +187,7 @@ class TurnQuestion:
 
 
 def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[PlannedCall, ...]:
-    """Return the calls of a turn, with all but the first of those that the script performs refused.
+    """Refuse all but the first of the calls that the script performs; return all calls of the turn.
 
     Args:
         may_ask: False once the user was asked, because each answer may ask only once.
@@ -236,9 +236,7 @@ def answer_result(asked: AskUserParameters, choice: Choice) -> HeldResult:
 
 
 def _arguments(planned: PlannedCall) -> HeldArguments | None:
-    """Return the arguments of a call that the script performs. Invalid ones are handled like those of other
-    calls.
-    """
+    """Return the arguments of a call that the script performs; None for other calls and invalid arguments."""
     kind = _HELD.get(planned.call.name)
     if kind is None or planned.arguments is None:
         return None

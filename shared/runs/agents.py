@@ -20,7 +20,7 @@ _Values = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=128)], .
 
 
 class AgentLimits(Model):
-    """Limits of one answer, in addition to those of the settings.
+    """Limits of one answer. The limits of the settings apply as well.
 
     Attributes:
         turns: model turns (`max_agent_turns`).
@@ -105,15 +105,15 @@ class AgentDefinition(Model):
 class AgentView(Model):
     """An agent as shown to the users who may ask it."""
 
-    name: str = Field(description="What it is called, in `agent` of a question.")
-    description: str = Field(description="What it is for.")
-    tools: tuple[str, ...] = Field(description="Tools that it can call.")
+    name: str = Field(description="Name to use in the field `agent` of a question.")
+    description: str = Field(description="Purpose of the agent.")
+    tools: tuple[str, ...] = Field(description="Names of the tools that the agent may call.")
     proof: Literal["required", "optional"] = Field(
-        description="`required`: it states only what documents prove."
+        description="`required`: every statement needs proof from a document."
     )
 
 
 class AgentList(Model):
     """The agents that the caller may ask, sorted by name."""
 
-    agents: tuple[AgentView, ...] = Field(description="The agents.")
+    agents: tuple[AgentView, ...] = Field(description="Agents that the caller may ask.")

@@ -180,7 +180,7 @@ async def _append(blob: "BlobClient", lines: bytes, at_offset: int | None) -> tu
 
 def _log_status(status: int, message: str) -> GroundworkError | None:
     if status == 416:
-        return RangeError("The log of this run is shorter.")
+        return RangeError("The offset is beyond the end of the run's log.")
     return NotFoundError("There is no log of this run.") if status == 404 else None
 
 

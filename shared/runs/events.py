@@ -204,7 +204,7 @@ class StepStatus(StatusEvent):
 
 
 class ResumedStatus(StatusEvent):
-    """Resumption after a host failure. The run's time starts anew at `at`."""
+    """Resumption after a host failure. The run's time restarts at `at`."""
 
     state: Literal["resumed"] = "resumed"
     at: datetime
@@ -257,7 +257,7 @@ class DelegationStatus(TimedEvent, StatusEvent):
 
 
 class SubagentStatus(TimedEvent, StatusEvent):
-    """A sub-agent's progress and usage so far."""
+    """A sub-agent's progress and usage."""
 
     state: Literal["sub_agent"] = "sub_agent"
     phase: Literal["started", "turn", "artifact", "failed", "ended"]

@@ -83,7 +83,7 @@ class Journal:
         return lines[-1].tokens if lines else 0
 
     def reply(self, step: int) -> ReplyLine | None:
-        """Return the first reply to a step's clarification, which is the one that counts."""
+        """Return the first reply to a step's clarification. Later replies are ignored."""
         return first_reply(self.events, step)
 
     def value_lines(self, part: str) -> list[ValueLine]:
@@ -136,7 +136,7 @@ class Journal:
 
 
 def first_reply(events: Iterable[RunEvent], step: int) -> ReplyLine | None:
-    """Return the first reply to a step's clarification, which is the one that counts."""
+    """Return the first reply to a step's clarification. Later replies are ignored."""
     return next((line for line in events if isinstance(line, ReplyLine) and line.step == step), None)
 
 

@@ -107,7 +107,7 @@ class _Call:
         """Count output text. Raise OutputCutError if the model ignores its output limit."""
         self.chars += len(text)
         if self.chars > self.limits.max_output_tokens * MOST_CHARS_PER_TOKEN:
-            raise OutputCutError("The model wrote more than allowed.", "Ask for less at once.")
+            raise OutputCutError("The model exceeded its output limit.", "Ask for less at once.")
 
 
 class MeteredChatModel(ChatModel):

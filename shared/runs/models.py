@@ -92,11 +92,11 @@ ChildStatus = Literal["running", "done", "partial", "failed", "late"]
 class ToolUse(Model):
     """Metadata of a sub-agent's tool call, without its contents."""
 
-    turn: Count = Field(description="In which turn it was called, counted from 0.")
+    turn: Count = Field(description="Turn that made the call, counted from 0.")
     tool: str = Field(description="Name of the tool.")
-    success: bool = Field(description="Whether it worked.")
-    result_count: Count = Field(default=0, description="How many results.")
-    duration_ms: Count = Field(default=0, description="How long it took, in milliseconds.")
+    success: bool = Field(description="Whether the call succeeded.")
+    result_count: Count = Field(default=0, description="Number of results.")
+    duration_ms: Count = Field(default=0, description="Duration in milliseconds.")
     error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
 
 
@@ -112,21 +112,21 @@ class SubagentView(Model):
     """
 
     child_id: str = Field(description="The sub-agent's id.")
-    profile: ProfileName = Field(description="What kind of sub-agent it is.")
+    profile: ProfileName = Field(description="Profile of the sub-agent.")
     badge: str
-    status: ChildStatus = Field(description="Status.")
+    status: ChildStatus = Field(description="Status of the sub-agent.")
     reason_codes: tuple[ReasonCode, ...] = ()
     reasons: tuple[str, ...] = ()
-    started_at: datetime | None = Field(default=None, description="When it began; null until then.")
-    ended_at: datetime | None = Field(default=None, description="When it ended; null until then.")
-    turns: Count = Field(default=0, description="How many turns it took.")
-    tokens: Count = Field(default=0, description="Tokens that its model calls used.")
-    cost_usd: float = Field(default=0.0, description="What its model calls cost, in US dollars.")
+    started_at: datetime | None = Field(default=None, description="Start time; null until then.")
+    ended_at: datetime | None = Field(default=None, description="End time; null until then.")
+    turns: Count = Field(default=0, description="Number of turns.")
+    tokens: Count = Field(default=0, description="Tokens used by its model calls.")
+    cost_usd: float = Field(default=0.0, description="Cost of its model calls in US dollars.")
     tool_calls: tuple[ToolUse, ...] = Field(default=(), description="Its tool calls.")
     doc_ids: tuple[str, ...] = ()
     claims: Count = 0
     proved: Count = 0
-    uncertainty: tuple[str, ...] = Field(default=(), description="What it could not settle.")
+    uncertainty: tuple[str, ...] = Field(default=(), description="Questions that remain open.")
     warnings: tuple[str, ...] = ()
 
 
@@ -167,9 +167,9 @@ class ClarificationOption(Model):
 class Clarification(Model):
     """A question to the user. It can be answered until `expires_at`."""
 
-    question: str = Field(description="What is asked.")
-    options: tuple[ClarificationOption, ...] = Field(description="What can be chosen.")
-    expires_at: datetime = Field(description="Until then it can be answered.")
+    question: str = Field(description="Question to the user.")
+    options: tuple[ClarificationOption, ...] = Field(description="Options to choose from.")
+    expires_at: datetime = Field(description="Time until which a reply is accepted.")
 
 
 class ClarificationAnswer(Model):
@@ -179,7 +179,7 @@ class ClarificationAnswer(Model):
     text: (
         Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ANSWER_CHARS)]
         | None
-    ) = Field(default=None, description='In words: "the second", "the 2024 one", "both".')
+    ) = Field(default=None, description='Reply in words, such as "the second", "the 2024 one" or "both".')
 
     @model_validator(mode="after")
     def _check_one_is_given(self) -> Self:
@@ -230,9 +230,7 @@ class FeedbackBody(Model):
     rating: Rating | None = Field(default=None, description="1 (useless) to 5 (perfect).")
     thumb: Thumb | None = Field(default=None, description="`up` or `down`.")
     reasons: tuple[Reason, ...] = Field(default=(), max_length=10, description="Reasons, from a fixed list.")
-    comment: Comment | None = Field(
-        default=None, description="In your own words; stored and erased with the run."
-    )
+    comment: Comment | None = Field(default=None, description="Free text; stored and erased with the run.")
 
     @model_validator(mode="after")
     def _check_one_is_given(self) -> Self:
@@ -244,7 +242,7 @@ class FeedbackBody(Model):
 class Feedback(FeedbackBody):
     """Feedback as stored with the run, with its time including the zone."""
 
-    given_at: datetime = Field(description="When it was said.")
+    given_at: datetime = Field(description="Time of the feedback.")
 
 
 class SourceOpened(Model):
@@ -325,7 +323,7 @@ class RunAnswer(Model):
     text: str
     language: str = "en"
     citations: tuple[Citation, ...] = Field(
-        default=(), description="Quotations with their places, in the order of their numbers."
+        default=(), description="Quotations and their locations, in the order of their numbers."
     )
     abstained: bool = False
     missing: str = ""
@@ -374,22 +372,29 @@ class ChatRequest(Model):
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
         description="The question, in any language."
     )
-    thread_id: str | None = Field(default=None, pattern=ID_PATTERN, description="Thread to continue.")
+    thread_id: str | None = Field(
+        default=None, pattern=ID_PATTERN, description="Id of the thread to continue."
+    )
     replaces: str | None = Field(
         default=None,
         pattern=ID_PATTERN,
-        description="The thread's newest run, if this asks its question again: later questions ignore it.",
+        description="The thread's newest run, if this repeats its question. Later questions ignore that run.",
     )
-    project_id: str | None = Field(default=None, max_length=128, description="Limit to one project.")
-    doc_ids: tuple[str, ...] = Field(default=(), max_length=100, description="Limit to these documents.")
+    project_id: str | None = Field(default=None, max_length=128, description="Id of the project to search.")
+    doc_ids: tuple[str, ...] = Field(
+        default=(), max_length=100, description="Ids of the documents to search."
+    )
     deep: bool = Field(default=False, description="Allow deeper work by sub-agents.")
     agent: str | None = Field(
         default=None, pattern=AGENT_NAME, description="Agent to ask; GET /agents lists them."
     )
     timezone: TimezoneName | None = Field(
-        default=None, description="IANA time zone of the asker, such as `Europe/Berlin`: what `today` means."
+        default=None,
+        description="IANA time zone of the user, such as `Europe/Berlin`, which determines today's date.",
     )
-    stream: bool = Field(default=True, description="Server-sent events (default), or one JSON answer.")
+    stream: bool = Field(
+        default=True, description="Return server-sent events (default) or a single JSON answer."
+    )
 
 
 class RunView(Model):
@@ -403,20 +408,22 @@ class RunView(Model):
     thread_id: str = Field(description="The thread.")
     question: str = Field(description="The question.")
     status: RunStatus = Field(description="Status.")
-    created_at: datetime = Field(description="When it was created.")
-    finished_at: datetime | None = Field(default=None, description="When it ended; null until then.")
-    error: str | None = Field(default=None, description="Why it failed, for users; null if it did not.")
+    created_at: datetime = Field(description="Creation time.")
+    finished_at: datetime | None = Field(default=None, description="End time; null until then.")
+    error: str | None = Field(
+        default=None, description="Reason for the failure, in words; null if there is none."
+    )
     error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
-    todo: tuple[TodoItem, ...] = Field(default=(), description="The plan, a step each.")
+    todo: tuple[TodoItem, ...] = Field(default=(), description="Todo list of the run.")
     answer: RunAnswer | None = Field(default=None, description="The answer, once it is committed.")
     sub_agents: tuple[SubagentView, ...] = Field(
-        default=(), description="Sub-agents that work or worked on it."
+        default=(), description="Sub-agents that contributed, including those in progress."
     )
     clarification: Clarification | None = Field(
-        default=None, description="The question that waits for an answer; null if none does."
+        default=None, description="Pending question to the user; null if there is none."
     )
     feedback: Feedback | None = Field(default=None, description="The owner's rating; null if there is none.")
-    events_url: str = Field(description="Where its events are streamed.")
+    events_url: str = Field(description="URL of the event stream.")
 
 
 # Matches the lifetime of group claims in tokens: Entra ID's expire after 60 to 90 minutes.

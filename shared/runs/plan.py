@@ -21,7 +21,7 @@ TodoStatus = Literal["pending", "in_progress", "done", "failed"]
 
 
 class PlannedTodo(Model):
-    """One outcome, as proposed by the model."""
+    """One outcome, as the model proposes it."""
 
     description: str = Field(description="An outcome, not an activity: 'The pressure limit is known'.")
     acceptance_criteria: str = Field(description="How one sees that it is done.")
@@ -35,7 +35,7 @@ DATE_FIELDS: frozenset[FilterField] = frozenset({"upload_date", "document_date"}
 
 
 class PlanFilter(Model):
-    """A condition on the documents of a listing or of a question about documents."""
+    """One thing that documents must have for a listing or a question about documents."""
 
     field: FilterField
     values: tuple[str, ...] = Field(
@@ -74,11 +74,13 @@ class QuestionPlan(Model):
 class TodoItem(Model):
     """One item of a run's todo list. `position` counts from 1."""
 
-    position: int = Field(description="Place in the list, counted from 1.")
-    description: str = Field(description="What is to be done.")
-    acceptance_criteria: str = Field(description="When it counts as done.")
-    dependencies: tuple[int, ...] = Field(default=(), description="Positions of the steps that come before.")
-    status: TodoStatus = Field(default="pending", description="How far the step is.")
+    position: int = Field(description="Position in the list, counted from 1.")
+    description: str = Field(description="Outcome to achieve.")
+    acceptance_criteria: str = Field(description="Condition for completing the item.")
+    dependencies: tuple[int, ...] = Field(
+        default=(), description="Positions of items that must be done first."
+    )
+    status: TodoStatus = Field(default="pending", description="Progress of the item.")
     attempts: int = Field(default=0, description="Number of attempts.")
 
 

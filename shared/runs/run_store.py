@@ -107,7 +107,7 @@ async def owned_run(run_id: str, user: UserContext, runs: RunStore) -> RunRecord
     record = await runs.get(run_id) if re.fullmatch(ID_PATTERN, run_id) else None
     if record is None or record.owner_id != user.user_id:
         raise NotFoundError(
-            f"There is no run {run_id[:64]!r}.", "Check the id; runs are seen by their owner."
+            f"There is no run {run_id[:64]!r}.", "Check the id. Only the owner can see a run."
         )
     return record
 
