@@ -119,7 +119,7 @@ def quote_answer(material: Material) -> str:
 
 
 def rank_each(material: Material) -> list[list[Passage]]:
-    """Rank each document's passages by similarity to what is asked about all documents."""
+    """Rank each document's passages by similarity to the question without the names of documents."""
     subject = subject_of(material.question, material.documents)
     least = -1.0 if subject == material.question else NEAR_THE_QUESTION
     found = [rank_passages(subject, passages_of([one]), material.embedder) for one in material.documents]

@@ -52,7 +52,7 @@ def create_app(
 
 
 def admits(headers: Mapping[str, str], key: str | None, token: str | None) -> bool:
-    """Return whether a request's headers authenticate it. Without key and token, everybody is admitted.
+    """Return whether a request's headers authenticate it. Without key and token, all requests are accepted.
 
     As with Azure OpenAI, a key is sent as `api-key` or as a bearer token, a directory's token as a bearer
     token.

@@ -61,7 +61,9 @@ def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
 
 
 def _find_language(text: str) -> str:
-    """The language of the text outside tables; "und" where there is none: names in a table show nothing."""
+    """Return the language of the text outside tables, or "und" if there is none: table cells are mostly
+    names.
+    """
     prose = "\n".join(line for line in text.split("\n") if not is_table_line(line))
     return detect_language(prose) if words_of(prose) else "und"
 

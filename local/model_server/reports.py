@@ -1,6 +1,6 @@
 """DocReaderReport, ComparatorReport, EvidenceReport, WebReport: size-limited reports of sub-agents.
 
-Each statement is a passage that proves itself. Targets without passages are reported as open.
+Each statement is a verbatim passage. Targets without passages are reported as open.
 """
 
 import json

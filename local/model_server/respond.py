@@ -68,7 +68,9 @@ def _write_text(request: ChatRequest, embedder: EmbeddingService, task: str) -> 
 
 
 def _answer(request: ChatRequest, embedder: EmbeddingService) -> str:
-    """Drop final paragraphs or rows until the answer fits its limit; half a tag would be no citation."""
+    """Drop final paragraphs or rows until the answer fits its limit, because a
+    truncated tag is no citation.
+    """
     lines = (answer_from_rows(request) or answer_turn(request, embedder)).split("\n")
     limit = request.output_limit
     while limit and len(lines) > 1 and embedder.count_tokens("\n".join(lines)) > limit:
@@ -94,7 +96,7 @@ def describe_images(message: Message) -> str:
 
 
 def _size(url: str) -> str:
-    """Return the size of an inline picture. Web addresses are never fetched."""
+    """Return the size of an inline picture. Remote URLs are never fetched."""
     try:
         with Image.open(io.BytesIO(base64.b64decode(url.partition(";base64,")[2], validate=True))) as image:
             width, height = image.size

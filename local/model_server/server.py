@@ -44,7 +44,7 @@ class Call:
 
 @dataclass
 class Stats:
-    """Counters since the start."""
+    """Counters since the server started."""
 
     texts_embedded: int = 0
     failures: int = 0
@@ -55,14 +55,14 @@ class Stats:
     _calls: deque[Call] = field(default_factory=lambda: deque(maxlen=LATEST_CALLS))
 
     def count_request(self, kind: str, model: str, *, is_struck: bool) -> int:
-        """Count a request and return its number, from 1, among those with the same full model name."""
+        """Count a request and return its number, from 1, among all requests with the same full model name."""
         self._requests[kind] += 1
         self._models[model] += 1
         self._struck[model] += is_struck
         return self._struck[model]
 
     def begin_call(self, task: str, prompt_tokens: int) -> Call:
-        """Record a chat request; its tokens are added as they are delivered."""
+        """Record a chat request. Its completion tokens are added during delivery."""
         call = Call(task, prompt_tokens)
         self._call_count += 1
         self._calls.append(call)

@@ -1,6 +1,6 @@
 """ConversationSummary, WindowSummary, FindingChoice, MergedSummary: sentences, and numbers with units.
 
-Every finding is a sentence of its block and proves itself; a narrative is a sequence of findings.
+Every finding is a verbatim sentence of its block; a narrative is a sequence of findings.
 """
 
 import re

@@ -24,7 +24,7 @@ _NUMBERS = {"three": 3, "drei": 3, "five": 5, "fünf": 5}
 
 
 def takes_calculating(question: str) -> bool:
-    """Return whether a question plainly asks for a calculation."""
+    """Return whether a question clearly asks for a calculation."""
     return any(re.search(pattern, question, re.IGNORECASE) for _, pattern in _ASKS)
 
 

@@ -1,4 +1,6 @@
-"""Recognition of a request's task, and the handler for each schema. Unknown schemas are filled blindly."""
+"""Recognition of a request's task, and the handler for each schema. Unknown schemas get
+placeholder values.
+"""
 
 import json
 import logging

@@ -1,7 +1,7 @@
-"""all-MiniLM-L6-v2 in numpy. Knows the network and its weights; knows nothing of batches, threads or HTTP.
+"""all-MiniLM-L6-v2 in numpy: only the network and its weights, without batching, threads or HTTP.
 
-BERT with 6 layers, 12 heads, 384 dimensions; mean pooling, then length 1. The weights come from a package
-that requirements/embedding.txt pins by its hash.
+BERT with 6 layers, 12 heads and 384 dimensions; mean pooling, then normalisation. The weights come from a
+package that requirements/embedding.txt pins by its hash.
 """
 
 from collections.abc import Sequence
@@ -18,31 +18,31 @@ DIMENSIONS = 384
 LAYERS = 6
 HEADS = 12
 HEAD_SIZE = DIMENSIONS // HEADS
-MAX_TOKENS = 256  # what the model was published with; it was trained on 128
+MAX_TOKENS = 256  # the published limit; the model was trained on 128
 LAYER_NORM_EPSILON = 1e-12
-GELU_ROWS = 32  # tokens at a time: what is made of them fits into the processor's cache, four times as fast
+GELU_ROWS = 32  # tokens per step, so that intermediate results fit into the CPU cache: four times as fast
 
 
 def unit(vectors: Matrix) -> Matrix:
-    """Each row at a length of one."""
+    """Normalise each row to length 1."""
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12), np.float32)
 
 
 class MiniLM:
-    """The network. `embed` may be called from several threads at once: nothing in it is written to."""
+    """The network. Immutable after loading, so `embed` may be called from several threads at once."""
 
     def __init__(self, folder: Path) -> None:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.tokenizer.enable_truncation(MAX_TOKENS)  # as shipped it cuts and pads to 128
+        self.tokenizer.enable_truncation(MAX_TOKENS)  # the shipped tokenizer truncates and pads to 128
         self.tokenizer.no_padding()
         self._weights: dict[str, Matrix] = load_file(str(folder / "model.safetensors"))
         self._layers = [self._layer_weights(index) for index in range(LAYERS)]
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors, one row per text: shape (len(texts), 384).
+        """Return unit vectors, one row per text: shape (len(texts), 384).
 
-        The texts run through the network as one long row of tokens: the products are then a few large ones,
-        and only attention looks at each text alone.
+        The texts are concatenated into one sequence of tokens, so that the matrix products are few and large.
+        Only attention is computed for each text separately.
         """
         encodings = self.tokenizer.encode_batch(list(texts))
         lengths = [len(encoding.ids) for encoding in encodings]
@@ -70,7 +70,7 @@ class MiniLM:
             for name, value in self._weights.items()
             if name.startswith(prefix)
         }
-        # Query, key and value in one product; kept transposed so that no call has to.
+        # Query, key and value in one product, transposed once instead of per call.
         parts = [f"attention.self.{part}" for part in ("query", "key", "value")]
         own["qkv.weight"] = np.ascontiguousarray(np.concatenate([own[f"{part}.weight"] for part in parts]).T)
         own["qkv.bias"] = np.concatenate([own[f"{part}.bias"] for part in parts])
@@ -80,7 +80,7 @@ class MiniLM:
 
 
 def _run_layer(layer: dict[str, Matrix], hidden: Matrix, spans: Sequence[slice]) -> Matrix:
-    """One transformer block over all tokens, shape (tokens, 384) in and out."""
+    """Run one transformer block over all tokens, shape (tokens, 384) in and out."""
     projected = hidden @ layer["qkv.weight"] + layer["qkv.bias"]
     context = np.empty_like(hidden)
     for span in spans:
@@ -98,7 +98,7 @@ def _run_layer(layer: dict[str, Matrix], hidden: Matrix, spans: Sequence[slice])
 
 
 def _attend(projected: Matrix) -> Matrix:
-    """Self-attention within one text: (tokens, 3 x 384) of query, key, value to (tokens, 384)."""
+    """Compute self-attention within one text: (tokens, 3 x 384) of query, key, value to (tokens, 384)."""
     length = len(projected)
     query, key, value = projected.reshape(length, 3, HEADS, HEAD_SIZE).transpose(1, 2, 0, 3)
     scores = query @ key.transpose(0, 2, 1) * np.float32(HEAD_SIZE**-0.5)
@@ -117,7 +117,7 @@ def _layer_norm(hidden: Matrix, scale: Matrix, shift: Matrix) -> Matrix:
 
 
 def _gelu(inner: Matrix) -> Matrix:
-    """x * Phi(x) with the error function, as the model was trained; numpy has no erf of its own. In place.
+    """Compute x * Phi(x) in place, with the error function as in training, which numpy lacks.
 
     Error of the approximation: below 1.5e-7. Source: Abramowitz and Stegun, formula 7.1.26.
     """

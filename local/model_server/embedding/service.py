@@ -1,7 +1,7 @@
 """Embeddings for the rest of the server: threads, cache, token counts.
 
-Texts are embedded in small groups. Files are embedded in bulk by threads of a lower priority: what somebody
-waits for, a question or an answer, goes first.
+Texts are embedded in small groups. Bulk requests, such as those of ingestion, run in threads of a lower
+priority, so that questions and answers are embedded first.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ from tokenizers import Tokenizer
 from local.model_server.embedding.minilm import DIMENSIONS, Matrix, MiniLM
 
 MINILM_NAME = "all-MiniLM-L6-v2"
-GROUP_SIZE = 6  # texts of one step: about 0.2 s at 128 tokens on one core
+GROUP_SIZE = 6  # texts per step: about 0.2 s at 128 tokens on one core
 WORKERS = 2  # each step keeps one core busy
-BULK_NICENESS = 10  # a tenth of the processor where somebody else wants it
+BULK_NICENESS = 10  # about a tenth of the CPU time under contention
 CACHE_SIZE = 20_000  # vectors: 31 MB
 
 
@@ -39,11 +39,11 @@ class EmbeddingService:
         self._lock = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors, shape (len(texts), dimensions). Blocks: call it from a worker thread."""
+        """Return unit vectors, shape (len(texts), dimensions). Blocks, so call it from a worker thread."""
         return self._embed(texts, self._pool)
 
     def embed_in_bulk(self, texts: Sequence[str]) -> Matrix:
-        """The same, after whatever else there is to do."""
+        """Embed like `embed`, in threads of a lower priority."""
         return self._embed(texts, self._bulk_pool)
 
     def _embed(self, texts: Sequence[str], pool: ThreadPoolExecutor) -> Matrix:
@@ -57,10 +57,10 @@ class EmbeddingService:
             for key in known:
                 self._cache.move_to_end(key)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        # Texts of like length together, so that the two workers end at about the same time.
+        # Group texts of similar length, so that both workers finish at about the same time.
         ordered = sorted(missing.items(), key=lambda item: (len(item[1]), item[0]))
         groups = [ordered[start : start + GROUP_SIZE] for start in range(0, len(ordered), GROUP_SIZE)]
-        # A few groups at a time, so that another request's groups get in between.
+        # Submit a few groups at a time, so that other requests can interleave.
         for start in range(0, len(groups), WORKERS):
             wave = groups[start : start + WORKERS]
             results = pool.map(lambda group: self._embedder.embed([text for _, text in group]), wave)
@@ -73,21 +73,21 @@ class EmbeddingService:
         return np.stack([known[key] for key in keys])
 
     def count_tokens(self, text: str) -> int:
-        """Tokens as MiniLM counts them, without its two marks."""
+        """Count tokens with MiniLM's tokenizer, without its two special tokens."""
         return len(self._counter.encode(text, add_special_tokens=False).ids)
 
     def cut_tokens(self, text: str, limit: int) -> tuple[str, bool]:
-        """The text's first `limit` tokens, of one or more, and whether anything was cut off."""
+        """Return the text's first `limit` (at least 1) tokens, and whether anything was cut off."""
         ends = [end for _, end in self._counter.encode(text, add_special_tokens=False).offsets]
         return (text[: ends[limit - 1]], True) if len(ends) > limit else (text, False)
 
     def close(self) -> None:
-        """End the threads; what waits is dropped."""
+        """Stop the threads and cancel queued work."""
         for pool in (self._pool, self._bulk_pool):
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _give_way() -> None:
-    """Lower the priority of this thread; elsewhere than on Linux it would be the process's."""
+    """Lower the priority of this thread. Only on Linux: elsewhere it would affect the whole process."""
     if sys.platform == "linux":
         os.nice(BULK_NICENESS)

@@ -1,4 +1,4 @@
-"""Sends a reply at the pace and with the faults that the model's name asks for."""
+"""Sending of replies at the pace and with the faults that the model's name requests."""
 
 import asyncio
 import json
@@ -17,7 +17,9 @@ FILLER = " This sentence only fills the length that was asked for."
 
 
 def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> Reply:
-    """The reply with at least that many tokens, as `count` counts them; a longer one stays as it is."""
+    """Lengthen a reply to at least `least_tokens`, as counted by `count`. Longer replies are returned
+    unchanged.
+    """
     missing = least_tokens - count(reply.spoken)
     if missing <= 0 or reply.refusal:
         return reply
@@ -28,25 +30,25 @@ def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> R
     lists = {name: part for name, part in parts.items() if isinstance(part, list) and part}
     texts = {name: part for name, part in parts.items() if isinstance(part, str)}
     if longest := max(lists or texts, key=lambda name: len(parts[name]), default=None):
-        once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)  # without its brackets
+        once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)  # without the brackets
         parts[longest] += lists[longest] * (1 + missing // once) if lists else filler
     return reply.saying(json.dumps(parts, ensure_ascii=False))
 
 
 ARGUMENT_PIECE = 12
 CUT_BODY = '{"object": "list", "data": ['
-_PIECE = re.compile(r"\s*\S{1,8}|\s+")  # long words and tags come in several pieces, as from a tokenizer
+_PIECE = re.compile(r"\s*\S{1,8}|\s+")  # split long words and tags, as a tokenizer does
 _FOREIGN_BODY: Json = {"status": "ok", "result": "no model speaks like this"}
 _GARBAGE = {"content": '{"garbage": [1, 2, ', "shape": '{"unexpected": true}'}
 _INJECTED = ApiError(500, "Injected in mid-stream.", code="injected")
 
 
 class DroppedError(ConnectionError):
-    """The connection is to be closed in the middle: asked for by the knob `drop`."""
+    """Signal to close the connection in the middle of a reply, requested by the knob `drop`."""
 
 
 class StalledResponse(Response):
-    """Silence until the client goes away."""
+    """A response that sends nothing until the client disconnects."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -55,7 +57,7 @@ class StalledResponse(Response):
 
 @dataclass(frozen=True)
 class Delivery:
-    """One reply on its way."""
+    """A reply in transit, with its knobs and pace."""
 
     envelope: Envelope
     reply: Reply
@@ -65,7 +67,7 @@ class Delivery:
 
     @property
     def deltas(self) -> list[Json]:
-        """The pieces that the reply is streamed in."""
+        """The pieces in which the reply is streamed."""
         spoken = self.reply.spoken
         if self.reply.tool_call:
             pieces = [spoken[at : at + ARGUMENT_PIECE] for at in range(0, len(spoken), ARGUMENT_PIECE)]
@@ -84,7 +86,7 @@ class Delivery:
 
 
 def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
-    """The reply with another text, if the knobs ask for one."""
+    """Return the reply with the content that the knobs request."""
     if knobs.refuse:
         return Reply(refusal="The local model was asked by its name to refuse.")
     if knobs.filter:
@@ -93,10 +95,10 @@ def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
 
 
 async def whole(delivery: Delivery) -> Response:
-    """The reply in one body, or what a fault makes of it, after as long as streaming it would take.
+    """Return the reply, or the requested fault, in one body after the time that streaming would take.
 
     Raises:
-        ApiError: what would break a stream in its middle leaves nothing of a whole body.
+        ApiError: a fault in the middle of a stream replaces a whole body.
     """
     knobs = delivery.knobs
     if knobs.stall is not None:
@@ -120,7 +122,7 @@ async def _broken(body: str) -> AsyncIterator[bytes]:
 
 
 async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
-    """Server-sent events of a completion, with [DONE] at the end unless a fault ends it before."""
+    """Yield the server-sent events of a completion, ending with [DONE] unless a fault ends it earlier."""
     envelope, reply, knobs = delivery.envelope, delivery.reply, delivery.knobs
     await asyncio.sleep(delivery.first_s)
     if fault := await _fault_after(0, knobs):
@@ -142,13 +144,13 @@ async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
 
 
 async def _fault_after(count: int, knobs: Knobs) -> bytes | None:
-    """What ends the stream after that many pieces; does not return where it stalls.
+    """Return the fault that ends the stream after `count` pieces, or None. Never returns if it stalls there.
 
     Raises:
-        DroppedError: the connection is to break here.
+        DroppedError: the connection breaks here.
     """
     if count == knobs.stall:
-        await asyncio.Event().wait()  # until the client goes away: the response is cancelled then
+        await asyncio.Event().wait()  # cancelled when the client disconnects
     if count == knobs.drop:
         raise DroppedError
     if count == knobs.midstream:

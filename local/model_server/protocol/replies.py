@@ -1,4 +1,4 @@
-"""Bodies of replies: the shapes that OpenAI's clients parse. Pure; time and ids come from the caller."""
+"""Reply bodies in the shapes that OpenAI's clients parse. Pure; time and ids come from the caller."""
 
 import base64
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ Json = dict[str, object]
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that the model asks for; `arguments` is a JSON string."""
+    """A tool call requested by the model; `arguments` is a JSON string."""
 
     name: str
     arguments: str
@@ -19,7 +19,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model says: text, or one tool call, or a refusal."""
+    """The model's output: text, one tool call, or a refusal."""
 
     text: str = ""
     tool_call: ToolCall | None = None
@@ -28,24 +28,24 @@ class Reply:
 
     @property
     def spoken(self) -> str:
-        """What costs tokens: the text, the arguments or the refusal."""
+        """The billed output: the text, the arguments or the refusal."""
         return self.tool_call.arguments if self.tool_call else self.text or self.refusal or ""
 
     def saying(self, text: str) -> "Reply":
-        """The reply with that text, or with those arguments of its call."""
+        """Return the reply with another text, or with other arguments of its call."""
         if self.tool_call:
             return replace(self, tool_call=replace(self.tool_call, arguments=text))
         return replace(self, text=text)
 
 
 def calling(call: ToolCall) -> Reply:
-    """The reply that is a call."""
+    """Return a reply that consists of a tool call."""
     return Reply(tool_call=call, finish_reason="tool_calls")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a call took; `hidden_tokens` are among those of the completion."""
+    """Token counts of a call; `completion_tokens` includes `hidden_tokens`."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -63,19 +63,19 @@ class Usage:
 
 @dataclass(frozen=True)
 class Envelope:
-    """What all bodies of one completion share. `created` is in Unix seconds."""
+    """The fields shared by all bodies of one completion. `created` is in Unix seconds."""
 
     completion_id: str
     created: int
     model: str
 
     def called(self, call: ToolCall, arguments: str) -> Json:
-        """A call with its id: the same in the whole body and in the stream."""
+        """Return a tool call with its id, which is the same in the whole body and in the stream."""
         function = {"name": call.name, "arguments": arguments}
         return {"id": f"call_{self.completion_id[-24:]}", "type": "function", "function": function}
 
     def completion(self, reply: Reply, usage: Usage) -> Json:
-        """A whole chat completion."""
+        """Return the body of a whole chat completion."""
         said = reply.text if reply.tool_call is None and reply.refusal is None else None
         message: Json = {"role": "assistant", "content": said, "refusal": reply.refusal}
         if reply.tool_call:
@@ -84,12 +84,12 @@ class Envelope:
         return {**self._body("chat.completion"), "choices": [choice], "usage": usage.body}
 
     def chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
-        """One piece of a streamed completion."""
+        """Return one chunk of a streamed completion."""
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return {**self._body("chat.completion.chunk"), "choices": [choice]}
 
     def usage_chunk(self, usage: Usage) -> Json:
-        """The extra last piece that include_usage asks for: no choices."""
+        """Return the extra last chunk requested by include_usage, without choices."""
         return {**self._body("chat.completion.chunk"), "choices": [], "usage": usage.body}
 
     def _body(self, kind: str) -> Json:
@@ -97,7 +97,9 @@ class Envelope:
 
 
 def embedding_list(vectors: NDArray[np.float32], encoding_format: str, model: str, tokens: int) -> Json:
-    """Vectors of shape (texts, dimensions) as a list of floats, or as base64 of little-endian float32."""
+    """Return vectors of shape (texts, dimensions) as lists of floats, or as base64 of
+    little-endian float32.
+    """
     rows: list[object] = vectors.tolist()
     if encoding_format == "base64":
         rows = [base64.b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]

@@ -1,4 +1,4 @@
-"""Bodies of requests, with the fields that this server uses (others are ignored), and how they are refused.
+"""Request bodies with the fields that this server uses (others are ignored), and their errors.
 
 Errors have OpenAI's shape: {"error": {message, type, param, code}}, each with its HTTP status.
 """
@@ -11,7 +11,7 @@ from local.model_server.protocol.replies import Json
 
 
 class ApiError(Exception):
-    """A refusal that the caller sees. `param` names the field of the body at fault."""
+    """An error returned to the caller. `param` names the invalid field of the body."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class ApiError(Exception):
         self.body: Json = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-MAX_INPUTS = 2048  # of one embedding request; OpenAI's own limit
+MAX_INPUTS = 2048  # per embedding request, like OpenAI
 
 BodyT = TypeVar("BodyT", bound="Body")
 
@@ -44,7 +44,7 @@ class ImageUrl(Body):
 
 
 class ContentPart(Body):
-    """Text or a picture; other kinds are carried along and not used."""
+    """Text or a picture; other kinds are accepted and ignored."""
 
     type: str
     text: str = ""
@@ -57,7 +57,7 @@ class CalledFunction(Body):
 
 
 class CalledTool(Body):
-    """A call that the model made earlier in the conversation."""
+    """An earlier tool call in the conversation."""
 
     function: CalledFunction = CalledFunction()
 
@@ -126,22 +126,22 @@ class ChatRequest(Body):
 
     @property
     def offered(self) -> frozenset[str]:
-        """Names of the tools that may be called."""
+        """Names of the available tools."""
         return frozenset(tool.function.name for tool in self.tools if self.tool_choice != "none")
 
     def texts_of(self, role: str) -> list[str]:
-        """The text of each message of that role, in order."""
+        """Return the text of each message of a role, in order."""
         return [message.text for message in self.messages if message.role == role]
 
     @property
     def last_user_message(self) -> Message:
-        """The last message of the user; an empty one when there is none."""
+        """The last user message, or an empty message."""
         users = [message for message in self.messages if message.role == "user"]
         return users[-1] if users else Message(role="user")
 
 
 class EmbeddingRequest(Body):
-    """POST /embeddings. `input` is a text or a list of texts, none of them empty."""
+    """POST /embeddings. `input` is a text or a list of texts; empty texts are invalid."""
 
     model: str = ""
     input: Annotated[
@@ -157,7 +157,7 @@ def read_body(kind: type[BodyT], raw: bytes) -> BodyT:
     """Validate a body.
 
     Raises:
-        ApiError: 400 that names the first field at fault.
+        ApiError: 400 that names the first invalid field.
     """
     try:
         return kind.model_validate_json(raw)

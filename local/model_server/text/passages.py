@@ -1,7 +1,4 @@
-"""Cuts the blocks of documents into passages: sentences and table rows, each quotable as it stands. Pure.
-
-Not a letter of them is changed.
-"""
+"""Splitting of document blocks into passages: sentences and table rows, each quotable verbatim. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +11,7 @@ from local.model_server.text.words import words_of
 
 _BULLET = re.compile(r"^\s*(?:[-*•‣▪◦·–]|\(?[0-9]{1,2}[.)]|\(?[a-z]\))\s+")
 _BREAK = re.compile(r"[.!?…][\"'”’»)\]]*\s+(?=[\"'“„«(\[]?[A-ZÄÖÜÀ-Þ0-9•])|\s+(?=[•‣▪])")
-# No sentence ends after these, nor after a single letter ("J. Smith", "z. B.") or a number ("3. Mai").
+# No sentence ends after these, a single letter ("J. Smith", "z. B.") or a number ("3. Mai").
 _ABBREVIATIONS = frozenset(
     """approx art bzgl bzw ca cf co corp dr e.g eg eq etc fig figs ggf hr i.e ie inc incl inkl jr kap lt ltd
     max min mio mr mrs ms no nos nr pp prof ref rev s.o sec sr st str tab u.a u.s usw vgl vol vs z.b
@@ -26,24 +23,25 @@ _SEPARATOR_ROW = re.compile(r"^\s*\|?[\s:|-]*-[\s:|-]*$")
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences in order, each a verbatim piece of the text without white space at its ends.
+    """Return the sentences in order, each a verbatim piece of the text without surrounding white space.
 
-    A line break ends a sentence only where a paragraph, a list item or a heading does: PDF lines run on.
+    A line break ends a sentence only at the end of a paragraph, list item or heading, because PDF text wraps
+    within sentences.
     """
     return [sentence for part in _paragraphs(text) for sentence in _split_paragraph(part)]
 
 
 def spread(items: Sequence[Item], count: int) -> list[Item]:
-    """At most `count` of the items, evenly spread over all, the first one included."""
+    """Return at most `count` items, evenly spread over all, including the first."""
     if len(items) <= count:
         return list(items)
     return [items[len(items) * place // count] for place in range(count)]
 
 
 def table_rows(text: str) -> list[tuple[str, str]]:
-    """(line, reading) of each row of the Markdown tables in a text; a header is a line above |---|.
+    """Return (line, reading) of each row of the Markdown tables in a text; a header is a line above |---|.
 
-    The reading says a row as a sentence would: "Model X200: Price 1,200 EUR".
+    The reading phrases a row as a sentence: "Model X200: Price 1,200 EUR".
     """
     rows: list[tuple[str, str]] = []
     header: list[str] = []
@@ -62,7 +60,7 @@ def table_rows(text: str) -> list[tuple[str, str]]:
 
 
 def is_table_line(line: str) -> bool:
-    """Whether a line belongs to a Markdown table."""
+    """Return whether a line belongs to a Markdown table."""
     return line.lstrip().startswith("|") and line.count("|") > 1
 
 
@@ -104,19 +102,19 @@ def _ends_in_abbreviation(sentence: str) -> bool:
     return token in _ABBREVIATIONS or len(token) == 1 or (token.isdigit() and len(token) == 2)
 
 
-_FEWEST_WORDS = 3  # shorter pieces are headings, page numbers, captions
+_FEWEST_WORDS = 3  # shorter pieces are headings, page numbers or captions
 _LEADING_MARK = re.compile(r"^\s*(?:#{1,6}\s+|[-*•‣▪◦·–]\s*|\(?\d{1,2}[.)]\s+)")
 _ATTRIBUTE = {'"': "&quot;", "\n": " ", "\r": " ", "\t": " "}
 
 
 @dataclass(frozen=True)
 class Passage:
-    """The smallest thing that an answer can state.
+    """The smallest unit that an answer can state.
 
     Attributes:
-        quote: verbatim from the block, white space folded.
-        reading: the same for a reader; differs from the quote for table rows.
-        block_index: place of its block among all blocks of the prompt.
+        quote: verbatim from the block, with white space collapsed.
+        reading: text for the reader; differs from the quote for table rows.
+        block_index: position of its block among all blocks of the prompt.
     """
 
     document: Document
@@ -131,29 +129,31 @@ class Passage:
 
     @property
     def statement(self) -> str:
-        """The passage as a sentence of an answer: without list marks, and without what looks like a tag."""
+        """The passage as a sentence of an answer: without list marks and anything that looks like a tag."""
         text = _LEADING_MARK.sub("", self.reading).strip()
         return plain(text if text.endswith((".", "!", "?", ":", "…")) else f"{text}.")
 
     @property
     def cited(self) -> str:
-        """The statement with its citation tag: the quote letter by letter, as an XML attribute."""
+        """The statement with its citation tag, whose quote is verbatim."""
         doc_id, quote = attribute(self.document.doc_id), attribute(self.quote)
         return f'{self.statement} <cite doc_id="{doc_id}" quote="{quote}"/>'
 
 
 def attribute(text: str) -> str:
-    """Text escaped for a double-quoted XML attribute, on one line."""
+    """Escape text for a double-quoted XML attribute, on one line."""
     return escape(text, _ATTRIBUTE)
 
 
 def plain(text: str) -> str:
-    """Text of a document, safe to stand in an answer next to tags."""
+    """Escape document text that looks like a tag, so that it can be mixed with tags in an answer."""
     return re.sub(r"<(?=[/\w])", "&lt;", text)
 
 
 def passages_of(documents: Sequence[Document]) -> list[Passage]:
-    """All passages, document by document, in reading order; repetitions (overlap of blocks) only once."""
+    """Return all passages by document, in reading order. Repetitions, such as overlaps
+    of blocks, occur once.
+    """
     passages: dict[tuple[str, str], Passage] = {}
     blocks = ((document, block) for document in documents for block in document.blocks)
     for index, (document, block) in enumerate(blocks):
@@ -163,7 +163,7 @@ def passages_of(documents: Sequence[Document]) -> list[Passage]:
 
 
 def _pieces(block: Block) -> Iterator[tuple[str, str]]:
-    """(quote, reading) of each table row and sentence."""
+    """Yield (quote, reading) of each table row and sentence."""
     yield from (row for row in table_rows(block.text) if len(words_of(row[0])) > 1)
     prose = "\n".join("" if is_table_line(line) else line for line in block.text.split("\n"))
     for sentence in split_sentences(prose):
@@ -173,6 +173,6 @@ def _pieces(block: Block) -> Iterator[tuple[str, str]]:
 
 
 def in_page_order(document: Document) -> Document:
-    """With its blocks by page; those without a page number stay where they are."""
+    """Return the document with its blocks sorted by page; blocks without a page number come first."""
     blocks = sorted(document.blocks, key=lambda block: int(block.page) if block.page.isdecimal() else 0)
     return replace(document, blocks=tuple(blocks))

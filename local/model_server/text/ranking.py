@@ -1,9 +1,9 @@
-"""Ranks passages for a question: 0.25 * BM25 / best BM25 + 0.75 * cosine.
+"""Ranking of passages for a question: 0.25 * BM25 / best BM25 + 0.75 * cosine.
 
-That mix beat both of its halves in picking the sentence of the right paragraph (84.7 %; BM25 alone
-84.0 %, MiniLM alone 80.8 %). Embedding is the slow part, so only the likely passages are embedded.
+The combination picked the sentence of the right paragraph more often (84.7 %) than BM25 (84.0 %) or MiniLM
+(80.8 %) alone. Embedding is slow, so only the likely passages are embedded.
 
-Whether passages hold the answer: docs/internals/model-server.md, Abstention.
+docs/internals/model-server.md, Abstention, explains when passages count as an answer.
 """
 
 import math
@@ -28,15 +28,17 @@ from local.model_server.text.words import (
 KEYWORD_WEIGHT = 0.25
 MEANING_WEIGHT = 0.75
 MAX_EMBEDDED = 24  # about 0.1 s on two cores
-K1 = 1.2  # the usual value; unmeasured here
+K1 = 1.2  # the usual value; unmeasured
 B = 0.5  # texts are single sentences: full length normalisation (0.75) favours fragments
-BLOCK_ORDER_WEIGHT = 0.5  # unmeasured: lets some passages of the first blocks in that share no word
-SAME_STATEMENT = 0.7  # share of common words from which two sentences say the same
+BLOCK_ORDER_WEIGHT = (
+    0.5  # unmeasured; admits passages of the first blocks that share no word with the question
+)
+SAME_STATEMENT = 0.7  # minimum share of common words for a repeated statement
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A passage with its scores. `score` is the mix; `cosine` lies in -1..1."""
+    """A passage with its scores: `score` is the combination, `cosine` is between -1 and 1."""
 
     passage: Passage
     score: float
@@ -44,7 +46,7 @@ class Ranked:
 
 
 def rank_passages(question: str, passages: Sequence[Passage], embedder: EmbeddingService) -> list[Ranked]:
-    """The likely passages, best first; at most 24. Ties keep reading order."""
+    """Return at most 24 likely passages, best first. Ties keep reading order."""
     if not passages:
         return []
     texts = [stems_of(f"{passage.block.heading} {passage.reading}") for passage in passages]
@@ -64,7 +66,9 @@ def rank_passages(question: str, passages: Sequence[Passage], embedder: Embeddin
 
 
 def best_of(ranked: Sequence[Ranked], share: float, most: int) -> list[Passage]:
-    """The best passage and more that reach this share of its score and say something else; `most` in all."""
+    """Return at most `most` passages with at least this share of the best score,
+    without repeated statements.
+    """
     chosen: list[Passage] = []
     for item in ranked:
         if item.score < share * ranked[0].score or len(chosen) == most:
@@ -75,7 +79,7 @@ def best_of(ranked: Sequence[Ranked], share: float, most: int) -> list[Passage]:
 
 
 def _says_the_same(one: Passage, other: Passage) -> bool:
-    """Whether most words of the shorter one are in the other, and no number tells them apart."""
+    """Return whether most words of the shorter passage are in the longer, and both have the same numbers."""
     first, second = ({stem(word) for word in content_words(passage.reading)} for passage in (one, other))
     if any(word[0].isdigit() for word in first ^ second):
         return False
@@ -83,7 +87,7 @@ def _says_the_same(one: Passage, other: Passage) -> bool:
 
 
 def _bm25(query: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
-    """One score per text, at least 0, with the inverse document frequency among the given texts.
+    """Return one score per text, at least 0, with the inverse document frequency among the given texts.
 
     Source: Robertson and Zaragoza, 2009; the idf as in Lucene.
     """
@@ -100,18 +104,18 @@ def _bm25(query: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
 
 THRESHOLD = 1.0
 BLOCKS_LOOKED_AT = 3
-FEWEST_DOCUMENTS = 3  # of fewer, nothing can be said of what all hold
-STEM_PREFIX = 6  # "reimburse" meets "reimbursement"
-# Capitalised inside a sentence, or with a digit. German capitalises every noun: there only all in capitals.
+FEWEST_DOCUMENTS = 3  # with fewer documents, a name in all of them may still distinguish answers
+STEM_PREFIX = 6  # "reimburse" matches "reimbursement"
+# Capitalised inside a sentence, or with a digit. In German, all capitals, because every noun is capitalised.
 NAME = re.compile(r"(?<!^)(?<![.?!:] )\b[A-ZÀ-ÖØ-Þ][\w-]*|\b\w*\d[\w-]*(?:[.,]\d+)*")
 _NAME_IN_GERMAN = re.compile(r"\b[A-ZÀ-ÖØ-Þ]{3,}\b|\b\w*\d[\w-]*(?:[.,]\d+)*")
 
 
 def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Passage]) -> bool:
-    """Whether the ranked passages (best first) of all `passages` hold an answer.
+    """Return whether the ranked passages (best first) of all `passages` contain an answer.
 
-    They do where every name occurs and best cosine and share of the topic words in a best block are enough.
-    A word that every document holds in a name, as that of the organisation, tells none apart.
+    Requires that every name occurs, and that the best cosine plus the best block's share of topic words
+    reaches `THRESHOLD`. A name that occurs in every document, such as the organisation's, is ignored.
     """
     wanted = {*topic_stems(question)}
     if not ranked or not wanted:
@@ -134,14 +138,14 @@ def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Pas
 
 
 def names_of(question: str) -> list[str]:
-    """Lower-case words that are names or numbers, in order; of two letters ("Q2", "5 %") none."""
+    """Return the lower-case words that are names or numbers, in order, without short ones ("Q2", "5 %")."""
     pattern = _NAME_IN_GERMAN if detect_language(question) == "de" else NAME
     words = (word for found in pattern.findall(question) for word in words_of(found))
     return [word for word in dict.fromkeys(words) if len(word) > 2 and is_content_word(word)]
 
 
 def subject_of(question: str, documents: Iterable[Document]) -> str:
-    """The question's topic words that are in no document's name; all of it where none is left."""
+    """Return the question's topic words that are in no document's name, or the whole question without any."""
     names = stems_of(" ".join(f"{document.title} {document.filename}" for document in documents))
     telling = {*topic_stems(question)} - {*names}
     words = [word for word in question.split() if telling.intersection(stems_of(word))]
@@ -149,7 +153,7 @@ def subject_of(question: str, documents: Iterable[Document]) -> str:
 
 
 def occurs(word_stem: str, stems: Collection[str]) -> bool:
-    """Whether a stem is among the stems: itself, or a form of it."""
+    """Return whether a stem or a form of it is among `stems`."""
     if word_stem in stems or any(letter.isdigit() for letter in word_stem):
         return word_stem in stems
     beginning = word_stem[:STEM_PREFIX]
@@ -157,5 +161,5 @@ def occurs(word_stem: str, stems: Collection[str]) -> bool:
 
 
 def _stems_around(one: Passage) -> set[str]:
-    """Stems of a passage's block, its heading and its document's name."""
+    """Return the stems of a passage's block, its heading and its document's name."""
     return set(stems_of(f"{one.block.text} {one.block.heading} {one.document.title} {one.document.filename}"))

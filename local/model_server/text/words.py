@@ -1,4 +1,4 @@
-"""Words of a text: how it is cut into them, their stems, which carry meaning, and its language. Pure."""
+"""Words of a text: tokenization, stems, content words, and language detection. Pure."""
 
 import re
 import unicodedata
@@ -35,7 +35,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def detect_language(text: str) -> str:
-    """ISO 639-1 code of the language whose stop words are most frequent; "en" when none occurs.
+    """Return the ISO 639-1 code of the language whose stop words are most frequent, or "en" without any.
 
     A stop word of several languages ("in", "de") counts for each of them, so the others decide.
     """
@@ -43,14 +43,14 @@ def detect_language(text: str) -> str:
     return max(STOP_WORDS, key=lambda language: sum(counts[word] for word in STOP_WORDS[language]))
 
 
-# Numbers keep their inner points and commas ("1,200"); "X200" stays one word; "in-network" becomes two.
+# Numbers keep inner points and commas ("1,200"); "X200" is one word, "in-network" two.
 _WORD = re.compile(r"\d+(?:[.,]\d+)*[^\W_]*|[^\W_]+")
 _SUFFIXES = (
     "ations", "ation", "ings", "ungen", "ments", "ment", "ing", "ung", "ies", "ern", "ed", "es", "en", "er",
     "em", "ly", "s", "e", "n", "y",
 )  # fmt: skip
 _SHORTEST_STEM = 4
-# Words of a question that say how to answer, not what about.
+# Words of a question that request a form of answer and carry no topic.
 _ASKING = frozenset(
     """summarise summarize summary overview compare comparison changed differ difference between versus wrote
     written author fasse zusammen zusammenfassung vergleiche unterschied verfasst geschrieben viele often sagt
@@ -61,15 +61,15 @@ _ASKING = frozenset(
 
 
 def words_of(text: str) -> list[str]:
-    """Lower-case words and numbers in order, accents kept."""
+    """Return the lower-case words and numbers in order, with accents."""
     return _WORD.findall(unicodedata.normalize("NFC", text).lower())
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """A word without its ending: good enough to match plurals and inflections in English and German.
+    """Return a word without its ending, which suffices to match English and German inflections.
 
-    Numbers and words with digits stay whole: "2023" must not match "202".
+    Numbers and words with digits are unchanged: "2023" must not match "202".
     """
     if any(letter.isdigit() for letter in word):
         return word
@@ -82,27 +82,29 @@ def stem(word: str) -> str:
 
 
 def stems_of(text: str) -> list[str]:
-    """Stems of all words, stop words included, in order."""
+    """Return the stems of all words in order, including stop words."""
     return [stem(word) for word in words_of(text)]
 
 
 def is_content_word(word: str) -> bool:
-    """Whether a lower-case word carries meaning in some language this server knows the stop words of."""
+    """Return whether a lower-case word is a content word in a supported language."""
     if word.isdigit():
         return True
     return len(word) > 1 and word not in STOP_WORDS["en"] and word not in STOP_WORDS["de"]
 
 
 def content_words(text: str) -> list[str]:
-    """The words that carry meaning, each once, in order of appearance."""
+    """Return the distinct content words in order of appearance."""
     return list(dict.fromkeys(word for word in words_of(text) if is_content_word(word)))
 
 
 def topic_words(question: str) -> list[str]:
-    """The content words of a question without those that only say how to answer ("explain", "list")."""
+    """Return a question's content words without those that only request a form of
+    answer ("explain", "list").
+    """
     return [word for word in content_words(question) if word not in _ASKING]
 
 
 def topic_stems(question: str) -> list[str]:
-    """The stems of a question's topic words."""
+    """Return the stems of a question's topic words."""
     return [stem(word) for word in topic_words(question)]
