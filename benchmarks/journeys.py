@@ -10,9 +10,9 @@ counts. Clients of real services aren't reached.
 files, functions: of `functions/`, `orchestrations/`, `shared/` and `function_app.py`, counted once. Modules,
 class bodies, lambdas, comprehensions, generator expressions and generated code aren't counted.
 
-crossings: calls from another file. The caller is the nearest function of ours on the stack, whatever
-libraries are in between; a call without one is a crossing, too. A generator or coroutine is called when it
-begins. The tests' harness replays each episode twice, and both count.
+crossings: calls from another file. The caller is the nearest function of this repository on the stack,
+ignoring libraries in between; a call without such a caller also counts as a crossing. A generator or
+coroutine counts as called when it starts. The tests' harness replays each episode twice, and both count.
 
 Figures are repeatable on a quiet machine. On a busy one the reader of the stream may poll more often, which
 adds a few calls.
@@ -144,7 +144,9 @@ def _is_ours(filename: str) -> bool:
 
 @cache
 def _beginning(code: CodeType) -> int:
-    """Return the offset of a function's first instruction, to tell a start from a resumed generator."""
+    """Return the offset of a function's first instruction, to distinguish a start from
+    a resumed generator.
+    """
     return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 
@@ -214,7 +216,7 @@ class WorkerInProcess:
 
 async def question(host: Host, recorder: Recorder, number: int) -> None:
     """Ask, and read the stream to its end."""
-    del number  # each question has a thread of its own
+    del number  # a separate thread per question
     app = make_app(host)
     async with as_user(app, "anna", groups=["engineering"]) as anna:
         with recorder.recording():
@@ -269,7 +271,7 @@ def main() -> None:
     """Measure, print and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
     parser.add_argument("--out", type=Path, help="a file for the figures, as JSON")
-    parser.add_argument("--list", action="store_true", help="print the functions of each file, too")
+    parser.add_argument("--list", action="store_true", help="also print the functions of each file")
     arguments = parser.parse_args()
     os.environ |= AGENT_SETTINGS
     subprocess.Popen = WorkerInProcess  # type: ignore[assignment, misc]

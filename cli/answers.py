@@ -10,7 +10,7 @@ from cli.api import Api
 from cli.terminal import Terminal, clean
 
 _BORDER = re.compile(r"(?<!\\)\|")
-# API notation, the same in all languages; a publisher's name or a kind may stand beside the page.
+# API notation, the same in all languages. A publisher's name or a kind may precede or follow the page.
 _PAGE = re.compile(r"(\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,600}), S\. (\d{1,6})(?=[,)])")
 _OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
 

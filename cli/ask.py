@@ -66,7 +66,7 @@ def ask(
     doc: Annotated[list[str] | None, option("--doc", "DOC", "only this document; may be repeated")] = None,
     quiet: QuietOption = False,
 ) -> int:
-    """Ask a question and show the answer as it is written."""
+    """Ask a question and stream the answer."""
     body: dict[str, Any] = {"question": _question(question), "deep": deep}
     if thread:
         body["thread_id"] = thread_id_of(call.api, thread)
@@ -95,7 +95,7 @@ def follow(asking: Asking, stream: RunStream) -> int:
 
 
 def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
-    """Return the last event, or None if the run waits for a reply that nobody here can give."""
+    """Return the last event, or None if the run waits for a reply and no user is present."""
     for event in stream:
         asking.display.take(event)
         if event.name == "complete":

@@ -1,7 +1,6 @@
 """`check`: an end-to-end test of an app: upload a file, ask about it, check the proof, delete the file.
 
-The file contains a random fact, so an answer with this fact must come from the file. It is deleted in any
-case.
+The file contains a random fact, so an answer with this fact must come from the file. It is always deleted.
 """
 
 import secrets

@@ -209,13 +209,13 @@ def _version() -> str:
 
 
 # Parameters shared by several commands.
-DocumentArgument = Annotated[
-    str, typer.Argument(metavar="DOC", help="its id, or its file name if only one has it")
-]
+DocumentArgument = Annotated[str, typer.Argument(metavar="DOC", help="id, or file name if it is unique")]
 DocumentsArgument = Annotated[list[str], typer.Argument(metavar="DOC", help="id, or file name")]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="its id; `last` is the newest one")]
-ThreadArgument = Annotated[str, typer.Argument(metavar="THREAD", help="its id; `last` is the newest one")]
-SummaryArgument = Annotated[str, typer.Argument(metavar="SUMMARY", help="its id; `last` is the newest one")]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="id, or `last` for the newest run")]
+ThreadArgument = Annotated[str, typer.Argument(metavar="THREAD", help="id, or `last` for the newest thread")]
+SummaryArgument = Annotated[
+    str, typer.Argument(metavar="SUMMARY", help="id, or `last` for the newest summary")
+]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="maximum number")]
 YesOption = Annotated[bool, typer.Option("--yes", help="do not ask")]
 ReadersOption = Annotated[

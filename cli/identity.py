@@ -27,7 +27,7 @@ def connect(surroundings: Surroundings) -> Api:
     """Return a client for the signed-in user.
 
     Raises:
-        CommandError: nobody is signed in to this app, or the address is invalid.
+        CommandError: no user is signed in to this app, or the address is invalid.
     """
 
     def show_wait(seconds: float, why: str) -> None:
@@ -176,7 +176,7 @@ def _of(limit: float) -> str:
 
 
 def identity_of(api: Api) -> dict[str, object] | None:
-    """Return the app's view of the caller, or None from an app too old to tell.
+    """Return the app's view of the caller, or None if the app is too old to return it.
 
     Raises:
         CommandError: the app rejects the token.

@@ -16,7 +16,7 @@ _MAX_SHOWN = 100
 
 @dataclass
 class Draft:
-    """The answer so far, by step. A step that restarts loses only its own text."""
+    """The partial answer by step. A step that restarts loses only its own text."""
 
     steps: dict[int, str] = field(default_factory=dict)
 

@@ -59,7 +59,7 @@ class Transfer:
 
     Attributes:
         prefix: prefix of its block names, unique to this transfer.
-        blocks: number of blocks uploaded so far.
+        blocks: number of uploaded blocks.
     """
 
     size_bytes: int
@@ -168,7 +168,7 @@ def send_in_blocks(
     except CommandError as refused:
         if refused.status != _UNKNOWN_BLOCKS:
             raise
-        # Storage has dropped the blocks, or somebody else wrote this blob: start over once.
+        # Storage discarded the blocks, or another client wrote this blob: start over once.
         record_path.unlink(missing_ok=True)
         on_bytes(-transfer.size_bytes)
         transfer = _begun(path, record_path)

@@ -19,8 +19,8 @@ from rich.text import Text
 
 from cli.errors import CommandError
 
-# C0 and C1 but tab and newline; what is invisible, other line breaks, and marks that turn the direction of
-# writing and so the meaning of a line.
+# C0 and C1 except tab and newline, invisible characters, other line breaks, and bidirectional marks, which
+# can change the apparent meaning of a line.
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
@@ -29,13 +29,13 @@ Prompt = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Terminal:
-    """The streams of a command, and how to ask the person.
+    """The streams of a command, and how to ask the user.
 
     Attributes:
         output: results.
         progress: progress and errors.
         as_json: whether results are JSON.
-        prompt: asks the person and returns their input; None if nobody is present.
+        prompt: asks the user and returns their input; None without a user.
     """
 
     output: Console
@@ -114,7 +114,7 @@ class Terminal:
         """Ask for confirmation before something is deleted.
 
         Raises:
-            CommandError: the reply isn't yes, or nobody is present.
+            CommandError: the reply isn't yes, or no user is present.
         """
         if is_sure:
             return

@@ -80,7 +80,7 @@ def upload(
     source_url: Annotated[
         str | None, option("--source-url", "URL", "where the recording of a transcript is")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="send unchanged files, too")] = False,
+    force: Annotated[bool, typer.Option("--force", help="also send unchanged files")] = False,
     timeout: Annotated[float, option("--timeout", "SECONDS", "timeout in seconds")] = 3600.0,
 ) -> int:
     """Send files and folders and wait until they are ready."""

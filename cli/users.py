@@ -18,7 +18,7 @@ def erase_user(
     user: UserArgument,
     *,
     documents: Annotated[
-        bool, typer.Option("--documents", help="also their documents that nobody else can read")
+        bool, typer.Option("--documents", help="also their documents that no one else can read")
     ] = False,
     yes: YesOption = False,
 ) -> None:

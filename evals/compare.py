@@ -19,7 +19,7 @@ def main() -> int:
     """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.compare", description=__doc__)
     parser.add_argument("old", type=Path, help="report of the earlier revision")
-    parser.add_argument("new", type=Path, help="report of the later one")
+    parser.add_argument("new", type=Path, help="report of the later run")
     arguments = parser.parse_args()
     try:
         print(compare(read_report(arguments.old), read_report(arguments.new)), end="")

@@ -42,7 +42,7 @@ READERS = 5
 PACE = "ttft=1200,tps=15,only=answer+sub_agent"
 GIVE_UP_S = 420.0  # a host with default timeouts releases its work after five minutes
 RUNTIME = "/runtime/webhooks/durabletask/instances"
-# As in Azure; the visibility timeouts are those of host.json.
+# As in Azure, with the visibility timeouts of host.json.
 SETTINGS = {
     "LOCAL_HOST_LEASE_S": "30",  # as in Azure
     "LOCAL_WORKER_RESTART_S": "2",

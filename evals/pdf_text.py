@@ -44,11 +44,10 @@ class Reading:
     """Counts of one document.
 
     Attributes:
-        rows, tabled: number rows, and those whose words are all in one table row.
+        rows, tabled: number rows, and how many have all words in one table row.
         words, lost: words outside running lines, and those missing from the elements.
         numbers_added: numbers in the elements that their page lacks or has less often.
-        running, running_kept: running headers, footers and page numbers, and those that remain in the
-            elements.
+        running, running_kept: running headers, footers and page numbers, and how many remain in the elements.
         tables: number of tables by page.
         cpu_s, plain_cpu_s: of the parser, and of PDFium's plain text, in the same run.
     """
@@ -276,7 +275,7 @@ def _without_repeats(table: str) -> str:
 
 
 def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]) -> Iterator[str]:
-    """Count the number rows, and yield those that no table row contains completely."""
+    """Count the number rows and yield every row that no table row contains completely."""
     counters = [tokens(row) for row in tables]
     for row in rows:
         if is_number_row(row):

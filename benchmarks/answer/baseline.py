@@ -38,7 +38,7 @@ async def _send(exchange: Exchange) -> None:
 
 
 def _waves(exchanges: Sequence[Exchange]) -> list[list[Exchange]]:
-    """Group requests: one that began before a wave ended belongs to that wave."""
+    """Group requests: an element that began before a wave ended belongs to that wave."""
     waves: list[list[Exchange]] = []
     for one in sorted(exchanges, key=lambda exchange: exchange.began):
         if waves and one.began < max(before.ended for before in waves[-1]):

@@ -41,7 +41,7 @@ class Exchange:
 
 
 class Taps:
-    """One tap per server, in an event loop on a thread of its own."""
+    """One tap per server, in an event loop on a separate thread."""
 
     def __init__(self) -> None:
         self.exchanges: list[Exchange] = []

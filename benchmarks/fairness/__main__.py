@@ -1,5 +1,5 @@
-"""`python -m benchmarks.fairness --out report.json`: the delay that one person's worst files cause for
-another.
+"""`python -m benchmarks.fairness --out report.json`: the delay that one user's worst files cause for other
+users.
 
 Ben repeatedly sends a small text and asks a question: first on an idle stack, then while Anna's files are in
 work: a PDF of thousands of pages, slow and long files, and many notes. What matters is the ratio of the
@@ -113,7 +113,7 @@ def _send(anna: httpx.Client, files: Sequence[WorstFile], stop: threading.Event)
 
 
 def _in_work(anna: httpx.Client) -> int:
-    """Count Anna's unfinished files among the newest hundred, to tell whether the load lasted."""
+    """Count Anna's unfinished files among the newest hundred, to check that the load lasted."""
     found = anna.get("/documents", params={"limit": 100}).raise_for_status().json()["documents"]
     return sum(one["status"] not in ("ready", "failed") for one in found)
 

@@ -65,7 +65,7 @@ def start_parser(folder: Path, memory_bytes: int, readable: Sequence[Path] = ())
 
     Args:
         folder: the worker may read and write below it.
-        readable: files and folders that it may read, too.
+        readable: additional files and folders that it may read.
     """
     places = [str(path) for path in readable]
     call = f"main({memory_bytes}, 0, {str(folder)!r}, {places!r})"

@@ -32,7 +32,7 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 PACE = "ttft=500,tps=65"
 """First token after half a second, 65 tokens a second: what hosted models of the small class show."""
-# As deployed: nobody reaches the limits here, but counting has its cost.
+# As deployed: no user reaches the limits here, but counting has a cost.
 LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_CONCURRENT_RUNS": "5"}
 ALONE_PAUSE_S = 1.0  # mean; one person asks few questions a minute anyway
 WARM_UP_QUESTIONS = 2

@@ -16,7 +16,7 @@ HEADINGS = {"first_event": "first event", "first_token": "first token", "ended":
 GROWTH_LIMIT_MB_PER_MINUTE = 8.0
 """Above this a process counts as growing; what Python keeps of a burst is below: 1 to 4 were measured."""
 SHOWN_FAULTS = 20
-WORKER = "Functions worker"  # the app's process; its host has one, too
+WORKER = "Functions worker"  # of the app's process; the host has another
 
 
 def phase(asked: Sequence[Asked], watch: Watch, began: float, ended: float, users: int) -> dict[str, Any]:

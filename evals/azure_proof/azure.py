@@ -88,7 +88,7 @@ class AzureTarget:
         return self._value("GROUNDWORK_URL")
 
     def prerequisites(self) -> Outcome:
-        """Check programs, sign-in, region and quota; nothing is changed."""
+        """Check programs, sign-in, region and quota without changing anything."""
         checks = [
             self._succeeds("azd 1.26 or newer", self._azd_version),
             self._succeeds("the Azure CLI is signed in to the subscription", self._account),
@@ -195,7 +195,7 @@ class AzureTarget:
         self.sleep(1)
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions that the platform found, and that of the code."""
+        """Return the number of functions found by the platform and in the code."""
         count = self._run(
             *("az", "functionapp", "function", "list", *self._app_arguments),
             *("--query", "length(@)", "--output", "tsv"),

@@ -42,7 +42,7 @@ class AppClient:
         return self._http.request(method, path, headers=headers, **arguments)
 
     def call(self, method: str, path: str, *, patience_s: float = 60.0, **arguments: Any) -> JsonObject:
-        """Return the JSON of a call; what may pass by itself is tried again for `patience_s`.
+        """Return the JSON of a call. Transient errors are retried for `patience_s`.
 
         Raises:
             httpx.HTTPError: it was refused, or there was no answer.
@@ -60,13 +60,13 @@ class AppClient:
             time.sleep(_PAUSE_S)
 
     def upload(self, path: Path) -> str:
-        """Send a file that nobody else may read; returns the document's id."""
+        """Upload a private file and return the document's id."""
         with path.open("rb") as content:
             document = self.call("POST", "/api/documents", files={"file": (path.name, content)})
         return str(document["doc_id"])
 
     def document(self, doc_id: str) -> JsonObject | None:
-        """Return a document; None if there is none that the caller may see."""
+        """Return a document, or None if the caller can't read it or it doesn't exist."""
         answer = self.send("GET", f"/api/documents/{doc_id}")
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
@@ -74,7 +74,7 @@ class AppClient:
         return content
 
     def documents_named(self, filename: str) -> list[JsonObject]:
-        """Return documents of that name that the caller may see, also those in work."""
+        """Return the readable documents of that name, including documents in progress."""
         params = {"filename": filename, "limit": "100"}
         listed: list[JsonObject] = self.call("GET", "/api/documents", params=params)["documents"]
         return [one for one in listed if one["filename"] == filename]
@@ -84,7 +84,7 @@ class AppClient:
         return self.call("POST", "/api/chat", json={"question": question, "stream": False})
 
     def stream(self, question: str) -> Iterator[StreamEvent]:
-        """Ask, and yield the events of the run as they come, until the stream ends or breaks."""
+        """Ask, and yield the run's events until the stream ends or breaks."""
         return self._events("POST", "/api/chat", {"json": {"question": question}}, {})
 
     def resume(self, run_id: str, after: int) -> Iterator[StreamEvent]:
@@ -104,7 +104,7 @@ class AppClient:
 
 
 def is_last(event: StreamEvent) -> bool:
-    """Whether a run has no further event."""
+    """Return whether a run has no further event."""
     return event.name in LAST_EVENTS
 
 

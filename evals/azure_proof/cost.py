@@ -11,7 +11,7 @@ READ_SHARE = 0.84  # of the tokens of a question: 6,100 read, 1,200 written
 SEARCH_UNIT_HOUR = 75 / 730
 PAGES_THOUSAND = 0.691
 SAMPLE_PAGES = 33
-GB_SECOND = 0.000026  # of an instance at work
+GB_SECOND = 0.000026  # per busy instance
 INSTANCE_GB = 2
 
 
@@ -24,7 +24,7 @@ def estimate(world: World, evidence: Evidence) -> Outcome:
     models = tokens * (READ_SHARE * CHAT_READ + (1 - READ_SHARE) * CHAT_WRITE) / 1e6
     documents = SAMPLE_PAGES * PAGES_THOUSAND / 1000
     search = max(hours, 1) * SEARCH_UNIT_HOUR
-    instances = hours * 3600 * 2 * INSTANCE_GB * GB_SECOND  # two groups of instances, always at work
+    instances = hours * 3600 * 2 * INSTANCE_GB * GB_SECOND  # two groups of instances, always busy
     command = world.target.bill_command()
     bill = (f"The bill, from tomorrow on: {command}",) if command else ("Nothing is billed on this machine.",)
     return Outcome(

@@ -49,7 +49,7 @@ class StepResult(_Frozen):
 
 
 class Facts(_Frozen):
-    """What was tested, and where."""
+    """The tested version and environment."""
 
     target: Literal["azure", "local"]
     url: str = ""

@@ -120,7 +120,7 @@ class LocalTarget:
         self._stack.start_host()
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions in the host's log, and that of the code."""
+        """Return the number of functions in the host's log and in the code."""
         log = (self._data / "functions-host.log").read_text(encoding="utf-8", errors="replace")
         count = int(re.findall(r"\((\d+) functions\)", log)[-1])
         return count, count_functions(self._root)

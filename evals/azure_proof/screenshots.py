@@ -35,7 +35,7 @@ def take_pictures(world: World) -> Outcome:
 
 
 def _pictures(browser: Any, world: World) -> list[str]:
-    # The token stands in a header of every request, where people's browsers have the platform's cookie.
+    # Every request carries the token in a header; users' browsers have the platform's cookie instead.
     headers = {"Authorization": f"Bearer {world.target.token()}"}
     context = browser.new_context(
         locale="en-GB", viewport={"width": _WIDTH, "height": _HEIGHT}, extra_http_headers=headers

@@ -66,7 +66,7 @@ class DryShell:
         self.commands: list[str] = []
 
     def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
-        """See `Shell`. The Azure commands of a script of ours are printed below it."""
+        """See `Shell`. The Azure commands inside our own scripts are printed below them."""
         del timeout_s
         self.commands.append(shown(command))
         self._show(f"  $ {shown(command)}")

@@ -34,7 +34,7 @@ class Target(Protocol):
         ...
 
     def facts(self) -> Facts:
-        """Return what is deployed, and where."""
+        """Return the deployed version and its environment."""
         ...
 
     def token(self) -> str:
@@ -62,7 +62,7 @@ class Target(Protocol):
         ...
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions that the platform found, and that of the code."""
+        """Return the number of functions found by the platform and in the code."""
         ...
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:

@@ -123,7 +123,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.budgets", description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("report.json"))
-    parser.add_argument("--seed", type=int, default=20251121, help="of what is asked, and of which model")
+    parser.add_argument(
+        "--seed", type=int, default=20251121, help="of the questions and of the model's faults"
+    )
     parser.add_argument(
         "--budget-ms", type=int, default=25_000, help="MAX_TOTAL_LATENCY_MS; others in proportion"
     )

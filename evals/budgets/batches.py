@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from evals.budgets.questions import DELEGATED, QUESTIONS, Question
 
 MODEL = "groundwork-extractive"
-# What models do wrong, each alone. `only=` leaves the other calls as they are: a model that fails at all of
-# them never gets as far as a sub-agent.
+# Single faults of models. `only=` keeps the other calls intact, because a model that always
+# fails never delegates to a sub-agent.
 FAULTS: Mapping[str, tuple[str, ...]] = {
     "none": ("",),
     "stall": (

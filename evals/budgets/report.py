@@ -34,7 +34,7 @@ def report(runs: Sequence[Seen]) -> dict[str, Any]:
 
 
 def promises(runs: Sequence[Seen]) -> dict[str, float]:
-    """Return what is promised of every run. All values except the first and third must be 0."""
+    """Return the measures that every run must meet. All except the first and third must be 0."""
     return {
         "runs": len(runs),
         "over_budget": sum(run.is_over_budget for run in runs),

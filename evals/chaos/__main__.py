@@ -31,7 +31,7 @@ from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 SETTLE_S = 600.0  # a failing step is retried for 460 s and may restart a minute later
-BATCH = 64  # texts per embedding request: the most that one kill may repeat
+BATCH = 64  # texts per embedding request: the maximum repeated after one kill
 STRIKES = 3
 KEYS = ("lost", "orphaned", "leaked", "stuck", "events_lost", "events_doubled")
 

@@ -27,7 +27,7 @@ from local.run_all.tokens import USERS, mint_token
 from samples.acl import ANNA, BEN, SampleUser
 
 GIVE_UP_S = 240.0
-LARGE = 300  # sections: embedding such a document again exceeds what all strikes of a round may cost
+LARGE = 300  # sections: embedding this document again exceeds the cost limit of all strikes of a round
 QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
     "What was the revenue in the annual report 2024?",
@@ -97,7 +97,7 @@ class Load:
 
     def _touch(self, paper: Paper) -> None:
         def touch() -> bool:
-            # The same bytes: the store raises an event for a new version.
+            # Identical bytes also raise an event, because the store creates a new version.
             self._container.get_blob_client(paper.name).set_blob_metadata({"acl": ",".join(paper.readers)})
             return True
 

@@ -58,7 +58,7 @@ class App:
         self._recorder = recorder
 
     def upload(self, filename: str, content: bytes, project_id: str) -> JsonObject:
-        """Upload a file to a project, readable by everybody. Return the document."""
+        """Upload a file to a project, readable by all users. Return the document."""
         fields = {"folder": project_id, "project_id": project_id, "acl": "*"}
         return self._call("POST", "/api/documents", data=fields, files={"file": (filename, content)})
 

@@ -40,7 +40,7 @@ class SourceFile:
         return name_key(self.filename)
 
     def content(self) -> bytes:
-        """The bytes to upload."""
+        """Return the bytes to upload."""
         return self.path.read_bytes() if self.path is not None else (self.text or "").encode()
 
 

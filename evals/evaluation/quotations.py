@@ -19,7 +19,7 @@ _DASHES = dict.fromkeys(
 )  # U+FFFE, U+0002: PDFium
 _SIGNS = str.maketrans({**_QUOTES, **_DASHES, "\u00ad": "-"})
 _BULLET = re.compile(r"^\s*(?:[-*+•▪●◦·]\s+)+", re.MULTILINE)
-# A hyphen between letters may be the author's or hyphenation; they can't be told apart.
+# A hyphen between letters may be the author's or hyphenation; they are indistinguishable.
 _WORD_HYPHEN = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])")
 _LEFT_OUT = re.compile(r"[\s\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffd*_#\\|•▪●◦·]|\.{2,}")
 

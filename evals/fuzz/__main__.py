@@ -89,8 +89,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.fuzz", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
     parser.add_argument("--cases", type=int, default=5000, help="requests to send")
-    parser.add_argument("--scenarios", type=int, help="calls that follow from one another; else cases / 50")
-    parser.add_argument("--seed", type=int, default=1, help="decides what is sent")
+    parser.add_argument("--scenarios", type=int, help="sequences of dependent calls; default: cases / 50")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the generated requests")
     return parser.parse_args()
 
 

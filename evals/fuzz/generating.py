@@ -92,7 +92,7 @@ def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -
     )
     try:
         strategy = operation.as_strategy(generation_mode=mode)
-        # hypothesis types `given` for declared functions; this one is generated and run at once.
+        # hypothesis types `given` for declared functions; this function is generated and run at once.
         seed(zlib.crc32(seed_text.encode()))(chosen(given(strategy)(collect)))()  # type: ignore[no-untyped-call]
     except Exception:
         if mode is GenerationMode.POSITIVE:

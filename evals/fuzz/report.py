@@ -13,7 +13,7 @@ _TOLD = 100  # complaints listed in full; counts include all
 def report(seen: Sequence[Seen], unknown: Sequence[Seen], told: Told | None = None) -> dict[str, Any]:
     """Return totals, counts per operation, and the first complaints.
 
-    `unknown` are requests without an identity, `told` the scenarios, whose failures count like all others.
+    `unknown` are requests without an identity, `told` the scenarios, whose failures count equally.
     """
     everything = (*seen, *unknown, *(told.seen if told else ()))
     complained = [one for one in everything if one.complaints]

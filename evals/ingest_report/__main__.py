@@ -64,7 +64,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="folder with files of any kind")
     parser.add_argument("--out", type=Path, required=True, help="where the report goes, as JSON")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="files in flight")
-    parser.add_argument("--timeout", type=float, default=TIMEOUT_S, help="seconds that one file may take")
+    parser.add_argument("--timeout", type=float, default=TIMEOUT_S, help="timeout per file in seconds")
     parser.add_argument("--keep", action="store_true", help="leave the documents in the app")
     return parser.parse_args()
 

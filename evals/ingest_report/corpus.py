@@ -30,8 +30,8 @@ class CorpusFile:
 def find_files(folder: Path) -> list[CorpusFile]:
     """Return every file below the folder, sorted, except hidden files and references.
 
-    A folder with a `documents.jsonl` contains what that lists: `path` and optionally `reference_md`.
-    Elsewhere the reference of `a/b.docx` is `reference/b.docx.md`, in the folder or beside it.
+    A folder with a `documents.jsonl` contains the listed files: `path` and optionally `reference_md`.
+    Elsewhere the reference of `a/b.docx` is `reference/b.docx.md`, in the folder or next to it.
 
     Raises:
         ValueError: the folder doesn't exist or is empty.

@@ -1,8 +1,8 @@
 """`python -m evals.quotes --data quotations.jsonl --out report.json`: which quotations are accepted.
 
 Labelled quotations are lines of `{"variant", "block", "quote", "faithful"}`. Near misses are derived from the
-data sets in the parent folder; missing sets are reported and skipped. Exit code 1 if a faithful quotation
-fails or another one is accepted.
+data sets in the parent folder; missing sets are reported and skipped. Exit code 1 if a faithful quotation is
+rejected or any other is accepted.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.quotes", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="labelled quotations")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=1, help="of what is changed")
+    parser.add_argument("--seed", type=int, default=1, help="of the changes")
     arguments = parser.parse_args()
     lines = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines() if line]
     passed = {label: [line for line in lines if line["faithful"] is label] for label in (True, False)}

@@ -94,7 +94,7 @@ def read_run(path: Path) -> RecordedRun:
 
 
 def read_runs(folder: Path, ids: Sequence[str] = ()) -> list[RecordedRun]:
-    """Read the runs of a folder: those of `ids` in their order, or all."""
+    """Read the runs of a folder: the questions named by `ids`, in that order, or all."""
     paths = [folder / f"{one}.json" for one in ids] if ids else sorted(folder.glob("*.json"))
     return [read_run(path) for path in paths if path.is_file()]
 

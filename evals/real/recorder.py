@@ -2,7 +2,7 @@
 
 A question is identified by its trace: it is asked with a `traceparent`, and the app sends the trace id with
 each model call. Chat calls of watched traces go to the hosted endpoint if there is one; all other calls, such
-as embeddings and those of ingestion, go to the stack's model server.
+as embeddings and ingestion, go to the stack's model server.
 """
 
 import http.client

@@ -109,7 +109,7 @@ def tables(path: Path) -> tuple[QueryTable, ...]:
 
 
 def attacked() -> dict[str, int]:
-    """Return the number of attacks, and of those that succeed."""
+    """Return the number of attacks and of successful attacks."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "attacks.json"
         command = ["-m", "pytest", "-q", "-m", "attack", "-p", "tests.attack_report", f"--attack-out={out}"]

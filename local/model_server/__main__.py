@@ -27,7 +27,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--key",
         default=os.environ.get("SERVER_KEY"),
-        help="API key that every request must carry; also SERVER_KEY; none: any is fine",
+        help="API key required in every request; default: SERVER_KEY, or any key if unset",
     )
     parser.add_argument("--token", default=None, help="bearer token that is as good as the key, as Azure's")
     return parser.parse_args()

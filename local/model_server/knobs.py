@@ -73,7 +73,7 @@ class Knobs(BaseModel):
         overtalk: minimum tokens by which a reply exceeds its limit.
         chaos: the seed of `draw`.
         thinks: adds hidden tokens before the reply (`hidden_tokens`).
-        only: tasks to which the knobs apply; none means all.
+        only: tasks to which the knobs apply; empty means all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

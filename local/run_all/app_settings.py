@@ -53,7 +53,7 @@ def choose_model(environment: Mapping[str, str], model_port: int, key: str) -> M
             f"A model endpoint is set ({endpoint}), but not {', '.join(missing)}: name its models, as "
             "docs/settings.md explains, or unset OPENAI_BASE_URL and AZURE_OPENAI_ENDPOINT."
         )
-    # The app inherits those of the environment.
+    # The app inherits the environment's settings.
     return ModelChoice({}, False, f"{environment['CHAT_MODEL']} at {endpoint}")
 
 

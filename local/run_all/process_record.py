@@ -36,7 +36,7 @@ def birth(pid: int) -> str | None:
 
 
 def claim(data: Path) -> None:
-    """Claim the data folder and end what an earlier launcher left behind.
+    """Claim the data folder and end the processes that an earlier launcher left running.
 
     Raises:
         StackError: a running launcher uses it.

@@ -52,7 +52,7 @@ def letters(text: str) -> str:
 
 
 def check_reply(reply: Reply, user: SampleUser, expected: Expected, texts: SampleTexts) -> list[Finding]:
-    """Return all faults of a reply; none means that it is proved."""
+    """Return all faults of a reply. A proved reply has none."""
     if reply.error is not None:
         return [Finding(f"ended in an error: {reply.error.get('message')}")]
     if not reply.answer:

@@ -230,7 +230,7 @@ class LocalStack:
             return int(json.load(answer)["workerProcessId"])
 
     def kill_worker(self) -> None:
-        """Kill only the host's worker; the host starts another one."""
+        """Kill only the host's worker; the host starts a new worker."""
         os.kill(self.worker_pid, signal.SIGKILL)
 
     def _spawn(self, name: str) -> None:

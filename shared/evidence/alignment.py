@@ -4,7 +4,7 @@ A quotation is accepted where a careful reader would find it in the block. Case,
 cell borders may differ; words, numbers, units and signs may not (`shared.evidence.words`). It may consist of
 several parts: separated by an ellipsis, joined sentences, items or rows, or a table row with its header. Each
 part is a run of consecutive words, parts keep the block's order, and the omitted words don't reverse the
-meaning of what is quoted.
+meaning of the quotation.
 """
 
 import html
@@ -330,7 +330,7 @@ class _Search:
         return ":" in self._block.text[self._words[end - 1].end : self._words[end].start]
 
     def _takes_number_from_number(self, gap: Run) -> bool:
-        """Return whether a number would be joined with the context of another one.
+        """Return whether a number would be joined with the context of another number.
 
         Example: `from 40 million … in 2023`, taken from `from 40 million in 2022 to 48 million in 2023`.
         """

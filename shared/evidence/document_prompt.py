@@ -114,7 +114,7 @@ def documents_with_summaries(
     """Render `<documents>` with each document's metadata and brief summary, without blocks.
 
     If there are more documents than `records`, the tag says so: `<documents total="60" shown="50">`.
-    `filters` are those that were applied, `unmatched` those that no document meets.
+    `filters` describes the applied filters, `unmatched` the filters that no document matches.
     """
     parts = [
         _open_document(record.doc_id, record.filename, record)

@@ -15,7 +15,7 @@ from shared.retrieval.models import Hit
 _BLOB = re.compile(r"figures/(?P<doc_id>[A-Za-z0-9_-]{1,128})/(?P<name>[0-9a-f]{64}\.png)")
 _PATH = re.compile(r"/api/documents/(?P<doc_id>[A-Za-z0-9_-]{1,128})/figures/(?P<name>[0-9a-f]{64}\.png)")
 
-# Characters that could end the alternative text, begin markup, or hide what follows.
+# Characters that could end the alternative text, begin markup, or hide the following text.
 _SIGNS = re.compile(r"[\[\]<>`*_|\\!&#~]|[^\S ]|[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _MAX_ALT_CHARS = 200
 
@@ -79,7 +79,7 @@ class FigurePlacer:
 
     Attributes:
         hits: the evidence; only its pictures can be shown.
-        placed: figures shown so far, in text order.
+        placed: figures already shown, in text order.
     """
 
     hits: tuple[Hit, ...]
@@ -104,7 +104,7 @@ class FigurePlacer:
     def line_is_free(self) -> bool:
         """Whether a picture may follow the current line.
 
-        It may not separate a table row, or the first line of a fence, from what follows.
+        A picture must not split a table, or separate the first line of a fence from the code.
         """
         return "|" not in self._line and not self._line.lstrip().startswith(("```", "~~~"))
 

@@ -1,7 +1,7 @@
 """Location of a quotation in displayed texts, for highlighting. Pure; proves nothing.
 
 Only letters and digits are compared, ignoring case and accents: white space, hyphenation, table borders and
-bullets differ between a page's words, its paragraphs, and what a model was shown.
+bullets differ between a page's words, its paragraphs, and the model's prompt.
 """
 
 import re
@@ -17,7 +17,7 @@ _MIN_CELL_LETTERS = 6  # for searching a table cell on its own; shorter ones occ
 _PARTS = re.compile(rf"\n+|{OMISSION}")
 _SIGNS_AT_END = re.compile(r"[^\w\s]+\Z")
 _CELLS = re.compile(r"[|\n]+")
-_SAME_LINE = 0.5  # overlap of two words on one line, as a share of the lower one's height
+_SAME_LINE = 0.5  # overlap of two words on one line, as a share of the smaller height
 _WORD_GAP = 2.5  # line heights; words further apart are in different columns
 
 
@@ -106,7 +106,7 @@ def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Pla
 
 
 def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a fragment, or if it isn't found, of those of its cells that occur only once."""
+    """Yield the spans of a fragment, or if it isn't found, of its cells that occur only once."""
     whole = _best(folded, _fold([part]).letters, around)
     if whole is not None:
         yield whole

@@ -1,7 +1,7 @@
 """Incremental sanitiser for model text. Pure.
 
-A model may repeat what a document instructs it to write. Outside code, its text therefore can't load a
-picture, link anywhere, contain HTML, or imitate one of our proofs ` (Source: manual.pdf, S. 3)[1]`:
+A model may follow instructions in a document. Outside code, its text therefore can't load a
+picture, link anywhere, contain HTML, or imitate a proved source ` (Source: manual.pdf, S. 3)[1]`:
 
 - `[text](target)` and `![text](target)` become `text`; `[1]` becomes `(1)`; `(Source:` `(Source unchecked:`;
 - control, invisible and bidirectional characters are removed;
@@ -64,8 +64,8 @@ def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str
     if may_grow and (len(window) == 1 or _is_cut_off(window.lower(), _LINE_BREAKS)):
         return None
     tag = next((tag for tag in _LINE_BREAKS if window.lower().startswith(tag)), None)
-    # Cells of tables need line breaks; at the start of a line, or behind a list's number, one would begin a
-    # block of HTML.
+    # Cells of tables need line breaks. At the start of a line, or after a list number, they would start an
+    # HTML block.
     if tag is not None and any(_LETTER_OR_CELL.search(part) for part in line):
         return window[: len(tag)], len(tag)
     return ("<" if _HARMLESS_AFTER_LESS_THAN.match(window, 1) else "&lt;"), 1
@@ -97,15 +97,15 @@ _NUMBER = re.compile(r"\s*\d{1,3}\s*")
 _TARGET = re.compile(r"""\s*(?:<[^<>]*>|[^\s<]\S*|)(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*""")
 _ODD_BACKSLASHES = re.compile(r"(?<!\\)\\(?:\\\\)*\Z")
 
-# A lone carriage return would begin a line for some readers, and not for others. Terminals obey control
-# characters; what is invisible or turns the direction of reading hides what is written, and from whom.
+# Only some readers treat a lone carriage return as a line break. Terminals obey control
+# characters; invisible and bidirectional characters disguise text.
 _SHOWN_AS = {
     ord("\r"): " ",
     **dict.fromkeys(code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"),
     **dict.fromkeys(
         (0x200B, 0xFEFF, *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080))
     ),
-    ord("\uff3b"): "(",  # full-width brackets resemble those of a citation
+    ord("\uff3b"): "(",  # full-width brackets resemble a citation's brackets
     ord("\uff3d"): ")",
 }
 
@@ -117,7 +117,7 @@ Shown = tuple[str, int]
 class ReaderText:
     """An incremental sanitiser whose output doesn't depend on how the input is split.
 
-    It withholds only what may still be part of a link, a code span or the first line of a fence.
+    Output is delayed only for text that may still become a link, a code span or the first line of a fence.
     """
 
     _held: str = ""
@@ -128,7 +128,7 @@ class ReaderText:
     _has_open_backtick: bool = False
 
     def feed(self, text: str) -> str:
-        """Sanitise another piece of model text and return what is certain."""
+        """Sanitise another piece of model text and return the output that no further input can change."""
         return self._read(self._held + text.translate(_SHOWN_AS), at_end=False)
 
     @classmethod
@@ -236,7 +236,7 @@ class ReaderText:
 
     def _fence_line(self, window: str, length: int, *, may_grow: bool) -> Shown | None:
         if self._inner_fence is not None:
-            # It may close that fence or open another, so what follows counts as text.
+            # It may close that fence or open another, so the following lines count as text.
             self._has_open_backtick = True
             return self._plain(window[:length])
         if opening := _FENCE.match(window):
@@ -282,7 +282,7 @@ class ReaderText:
     def _label(self, window: str, label: re.Match[str], *, may_grow: bool) -> Shown | None:
         end = label.end()
         if window.startswith("(", end):
-            # A blank line ends the paragraph in any case.
+            # A blank line always ends the paragraph.
             paragraph, blank_line, _ = window[end:].partition("\n\n")
             target_end = _closing_parenthesis(window[:end] + paragraph, end)
             if target_end is None and may_grow and not blank_line:
@@ -309,10 +309,10 @@ class _InnerFence:
     """A fence inside a list or after indentation. Readers see code there, but we treat everything as text.
 
     Attributes:
-        signs: of its first line.
+        signs: backticks or tildes of its first line.
         column: of `signs`, from 0.
         is_certain: whether no line has possibly ended the list. Afterwards a fence at the start of a line may
-            begin or end code, so nothing counts as code any more.
+            begin or end code, so nothing counts as code.
     """
 
     signs: str

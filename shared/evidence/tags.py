@@ -1,8 +1,8 @@
 """The tags of an answer: citations, figures and gaps. Pure.
 
 The model writes Markdown with `<cite doc_id="…" quote="…"/>` or `<cite result="q1"/>` after each statement,
-`<figure block_id="…"/>` where a picture belongs, and `<gap missing="…" next_step="…"/>` for what no document
-contains. A tag may be split at any character; any other `<` is text.
+`<figure block_id="…"/>` where a picture belongs, and `<gap missing="…" next_step="…"/>` for information
+missing from the documents. A tag may be split at any character; any other `<` is text.
 """
 
 import html
@@ -18,8 +18,8 @@ _MAX_TAG_CHARS = 4000  # a longer "tag" was never closed
 _MAX_START_CHARS = max(map(len, _TAG_STARTS))
 _MIN_START_CHARS = min(map(len, _TAG_STARTS))
 
-# A quotation mark inside a value is the model's slip; the value ends at one that is followed by
-# another attribute or the end of the tag. Quantifiers are possessive: nothing is ever tried twice.
+# A quotation mark inside a value is the model's slip; the value ends at a mark that is
+# followed by another attribute or the end of the tag. Possessive quantifiers prevent backtracking.
 _VALUE_ENDS = r"""(?:[\s,]+\w+\s*=\s*["'“”„]|\s*/?\s*>)"""
 _VALUE = "|".join(
     f"{opening}(?:[^{closing}]|[{closing}](?!{_VALUE_ENDS}))*+[{closing}](?={_VALUE_ENDS})"
@@ -70,7 +70,7 @@ Piece = Text | CiteTag | FigureTag | GapTag
 
 
 def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
-    """Split `text` into the pieces that can't change any more, and the rest.
+    """Split `text` into final pieces and the rest.
 
     Prepend the rest to the next piece of the stream. The concatenated `Text` pieces are the answer without
     tags, however the stream was split.
@@ -107,8 +107,8 @@ def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
 def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int] | None:
     """Parse the tag at `position`. Return its pieces and its end, or None if more input is needed.
 
-    The end is at most `position` if it is no tag. Looks ahead at most `_MAX_TAG_CHARS`, so that the result
-    doesn't depend on how much input has arrived.
+    If there is no tag, the end is at most `position`. Looks ahead at most `_MAX_TAG_CHARS`, so that the
+    result doesn't depend on how much input has arrived.
     """
     limit = position + _MAX_TAG_CHARS
     tag = _TAG.match(text, position, limit)
@@ -134,7 +134,9 @@ def _read_tag(tag: re.Match[str]) -> list[Piece]:
 
 
 def _read_broken_tag(region: str) -> list[Piece]:
-    """Recover what is readable from a tag with unbalanced quotation marks, and the text after its `>`."""
+    """Recover the readable attributes of a tag with unbalanced quotation marks, and the
+    text after its `>`.
+    """
     tag, _, text = region.partition(">")
     if tag.startswith("</"):
         return [Text(text)]

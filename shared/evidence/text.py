@@ -94,8 +94,8 @@ _MAX_LINE_CHARS = 500
 def last_claim(text: str) -> str:
     """Return the last line of `text` without citation marks, for a table row together with its header row.
 
-    The whole line is needed because a single cell ("9 bar") is no statement; long lines are cut to their last
-    500 characters.
+    The whole line is needed because a single cell ("9 bar") isn't a statement; long lines are cut to their
+    last 500 characters.
     """
     lines = _MARKS.sub("", text[-_RECENT_CHARS:]).rstrip().split("\n")
     line = lines[-1][-_MAX_LINE_CHARS:].strip()

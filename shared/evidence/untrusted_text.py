@@ -1,10 +1,10 @@
-"""Sanitising of names chosen by other people for use in our own sentences. Pure.
+"""Sanitising of user-provided names for use in the app's sentences. Pure.
 
-File names, titles, people, tags and options are untrusted: whoever uploads a file names it, and others read
-the name in ` (Source: manual.pdf, S. 3)[1]`.
+File names, titles, people, tags and options are untrusted: the uploader of a file chooses its name, and other
+users read it in ` (Source: manual.pdf, S. 3)[1]`.
 
 - `one_line`: any text on one line, with nothing hidden and nothing that a client turns into a link;
-- `shown_name`: also closes no parenthesis of ours and doesn't imitate a source;
+- `shown_name`: also can't close a surrounding parenthesis or imitate a source;
 - `markdown_text`, `markdown_name`: Markdown that displays the same, also at the start of a line.
 
 HTML uses `documents.page_html.as_text`, cards `teams.outgoing`, terminals `cli.terminal.clean`.

@@ -16,7 +16,7 @@ from shared.evidence.text import sentence_ends
 
 
 class Border(IntEnum):
-    """The strongest separator before a word. Each level includes the weaker ones."""
+    """The strongest separator before a word. Each level includes all weaker levels."""
 
     NONE = 0
     CLAUSE = 1
@@ -171,7 +171,7 @@ _CLAUSE_SIGN = re.compile(r"[,()\[\]|—–/]|\s-\s")
 
 
 def shown_form(text: str) -> str:
-    """Return the text in NFC without invisible characters, as it is searched and displayed."""
+    """Return the text in NFC without invisible characters, as used for search and display."""
     composed = unicodedata.normalize("NFC", _SOFT_BREAK.sub("", text))
     if composed.isascii():
         return composed

@@ -258,8 +258,8 @@ class Mirror:
     ) -> str | None:
         """Store that an item's blobs are about to come, move or go; return the new revision.
 
-        If this attempt dies, the next one may find another state in SharePoint. It must not take what is left
-        for the file that was stored, and the nightly pass and the sweep must know that something is left.
+        If this attempt dies, the next one may find another state in SharePoint. It must not mistake remaining
+        blobs for the stored file, and the nightly pass and the sweep must find them.
         """
         marked = (stored or item).model_copy(update={"content": ""})
         if reason is None:

@@ -57,7 +57,7 @@ async def _hide(blobs: BlobStore, blob: str) -> None:
     fields = _fields(content)
     if fields.get("acl") != []:
         hidden = json.dumps({**fields, "acl": []})
-        # Unconditional: whoever writes on top of an older version has to read the permissions again.
+        # Unconditional: a concurrent writer's version check fails, so it reads the permissions again.
         await blobs.write(DOCUMENTS, blob + SIDECAR_SUFFIX, hidden.encode())
 
 

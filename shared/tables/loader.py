@@ -97,7 +97,7 @@ class TableFile:
             )
 
     def close(self, hints: str = "") -> tuple[Table, ...]:
-        """Write the catalog beside the file and return its tables. Without a table, neither file exists.
+        """Write the catalog next to the file and return its tables. Without tables, neither file is created.
 
         Args:
             hints: the owner's hints, as YAML.

@@ -1,7 +1,7 @@
 """Tables that one user may read: by id, by document, and by search.
 
-A table has the permissions of its document, a view those of its database. A missing table and a forbidden one
-are indistinguishable.
+A table inherits the permissions of its document, a view its database's permissions. A missing table and a
+forbidden one are indistinguishable.
 """
 
 import re
@@ -90,7 +90,7 @@ def named_in(sql: str, tables: Sequence[ReadableTable]) -> list[ReadableTable]:
 class TableLookup:
     """Table lookup on behalf of one user.
 
-    `blocks` and `documents` are the indexes as that user may see them; `databases` likewise, by `doc_id`.
+    `blocks` and `documents` are indexes filtered by the user's permissions; so is `databases`, by `doc_id`.
     """
 
     def __init__(

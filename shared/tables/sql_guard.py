@@ -38,7 +38,7 @@ _PARTS = frozenset({
     exp.Window, exp.WindowSpec, exp.With, exp.Add, exp.Filter, exp.Var, exp.CurrentDate, exp.Collate,
 })  # fmt: skip
 
-# Functions that sqlglot knows, and by name those that it does not. None of them reads files or settings, or
+# Functions known to sqlglot, and other functions by name. None of them reads files or settings, or
 # makes a long text from a short one: `printf`, `replace`, `zeroblob`, `hex` and `group_concat` are missing.
 _FUNCTIONS = frozenset({
     exp.Abs, exp.Avg, exp.Ceil, exp.Coalesce, exp.Count, exp.CumeDist, exp.Date, exp.DenseRank,
@@ -140,7 +140,7 @@ def guarded(sql: str, tables: Mapping[str, tuple[str, QueryTable]], dialect: Dia
         tables: readable tables by SQL name: the attached file's or schema's name, and the table.
 
     Raises:
-        InvalidQueryError: names the violated rule and what is allowed.
+        InvalidQueryError: names the violated rule and the allowed alternatives.
     """
     rules = _RULES[dialect]
     tree = _parsed(sql, rules)
@@ -242,7 +242,7 @@ def _check_tables(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]])
             if not is_given and table.name.casefold() not in places:
                 raise _refused(f"There is no table {table.name[:60]!r}.", _names(places))
     if any(id(table) not in seen for table in tree.find_all(exp.Table)):
-        raise _refused("A table stands in a place that is not allowed.", _names(places))
+        raise _refused("A table is used where no table is allowed.", _names(places))
 
 
 def _names(places: Mapping[str, tuple[str, QueryTable]]) -> str:

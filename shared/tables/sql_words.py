@@ -1,6 +1,6 @@
-"""Rule-based description of a query in words, so that people see what was calculated. Pure.
+"""Rule-based description of a query in words, so that users can see the calculation. Pure.
 
-Parts without a description are shown as SQL; nothing is omitted.
+Parts without a description are shown as SQL, so the description is always complete.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from sqlglot import exp
 from shared.tables.models import Dialect
 
 Language = Literal["en", "de"]
-_Both = tuple[str, str]  # English, German; {} is what it is said of
+_Both = tuple[str, str]  # English, German; {} is the operand
 
 _AGGREGATES: Mapping[type[exp.Expr], _Both] = {
     exp.Sum: ("the sum of", "die Summe von"),

@@ -67,7 +67,7 @@ class TableCache:
             if name not in self._used:
                 return False
             _, size = self._used.pop(name)
-            with suppress(OSError):  # somebody else deleted it
+            with suppress(OSError):  # deleted by another process
                 os.link(self._path(name), target)
                 self._used[name] = (self._clock(), size)
                 return True

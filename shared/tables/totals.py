@@ -1,7 +1,7 @@
 """Detection of total rows by their words and by arithmetic. Pure.
 
-Rows not covered by a total are on a stack. A total pops its parts and takes their place, so that a total of
-totals is recognised, too.
+Rows not covered by a total are on a stack. A total pops its parts and takes their place, so that totals of
+totals are also recognised.
 """
 
 import math

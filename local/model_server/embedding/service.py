@@ -1,6 +1,6 @@
 """Embeddings for the rest of the server: threads, cache, token counts.
 
-Texts are embedded in small groups. Bulk requests, such as those of ingestion, run in threads of a lower
+Texts are embedded in small groups. Bulk requests, for example of ingestion, run in threads of a lower
 priority, so that questions and answers are embedded first.
 """
 
