@@ -105,13 +105,13 @@ class Recorder:
             return
         if not code.co_flags & inspect.CO_OPTIMIZED or code.co_name.startswith("<"):
             return
-        called = (code.co_filename, code.co_firstlineno, code.co_qualname)
-        self.functions.add(called)
+        callee = (code.co_filename, code.co_firstlineno, code.co_qualname)
+        self.functions.add(callee)
         caller = frame.f_back
         while caller is not None and not _is_ours(caller.f_code.co_filename):
             caller = caller.f_back
         if caller is None or caller.f_code.co_filename != code.co_filename:
-            self.crossings.append(called)
+            self.crossings.append(callee)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -126,10 +126,10 @@ class Recorder:
 
     def by_file(self) -> dict[str, list[str]]:
         """Return the functions of each file in source order."""
-        found: dict[str, list[str]] = defaultdict(list)
+        functions: dict[str, list[str]] = defaultdict(list)
         for filename, _, name in sorted(self.functions):
-            found[str(Path(filename).relative_to(ROOT))].append(name)
-        return found
+            functions[str(Path(filename).relative_to(ROOT))].append(name)
+        return functions
 
     def figures(self) -> dict[str, int]:
         """Return the reported numbers."""
@@ -160,8 +160,8 @@ class Host:
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a handler or activity without the wrapper that creates its durable client."""
-        found = self._functions[name].get_user_function()
-        return getattr(found, "client_function", found)  # type: ignore[no-any-return]
+        function = self._functions[name].get_user_function()
+        return getattr(function, "client_function", function)  # type: ignore[no-any-return]
 
     async def start_new(self, name: str, instance_id: str, payload: object) -> str:
         """Start an orchestration in the background."""
@@ -180,18 +180,18 @@ class Host:
         await asyncio.gather(*self._begun)
         self._begun.clear()
 
-    def _perform(self, activity: str, loop: asyncio.AbstractEventLoop, given: object) -> object:
-        return asyncio.run_coroutine_threadsafe(self.function(activity)(given), loop).result()
+    def _perform(self, activity: str, loop: asyncio.AbstractEventLoop, argument: object) -> object:
+        return asyncio.run_coroutine_threadsafe(self.function(activity)(argument), loop).result()
 
 
 class WorkerInProcess:
     """A stand-in for `subprocess.Popen` that does the parser worker's jobs in the calling thread."""
 
     def __init__(self, command: list[str], **_: object) -> None:
-        found = re.search(r"from (\S+) import main", command[-1])
-        if found is None:
+        match = re.search(r"from (\S+) import main", command[-1])
+        if match is None:
             raise RuntimeError(f"This is not the parser's worker: {command}")
-        self._worker = importlib.import_module(found[1])
+        self._worker = importlib.import_module(match[1])
         self._reply = ""
         self.stdin = self.stdout = self
 

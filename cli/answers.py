@@ -72,11 +72,11 @@ def _page(citation: Mapping[str, Any]) -> str:
 
 def _link(terminal: Terminal, name: str, address: str) -> None:
     address = clean(address)
-    shown = Text(clean(f"{name} "))
+    label = Text(clean(f"{name} "))
     # Only addresses that a browser opens, so that a link is what it looks like.
     is_link = terminal.output.is_terminal and address.startswith(("http://", "https://"))
-    shown.append(address, style=f"link {address}" if is_link else "")
+    label.append(address, style=f"link {address}" if is_link else "")
     if terminal.output.is_terminal:
-        terminal.output.print(shown, soft_wrap=True)
+        terminal.output.print(label, soft_wrap=True)
     else:
-        terminal.say(shown.plain)
+        terminal.say(label.plain)

@@ -75,10 +75,10 @@ def _credential(login: AzureLogin, *, may_ask: bool) -> Any:
     }
     if login.record is not None:
         options["authentication_record"] = AuthenticationRecord.deserialize(login.record)
-    given = {name: value for name, value in options.items() if value is not None}
+    arguments = {name: value for name, value in options.items() if value is not None}
     if login.way == "browser":
-        return InteractiveBrowserCredential(**given)
-    return DeviceCodeCredential(prompt_callback=_show_code, **given)
+        return InteractiveBrowserCredential(**arguments)
+    return DeviceCodeCredential(prompt_callback=_show_code, **arguments)
 
 
 def _show_code(address: str, code: str, _until: datetime) -> None:

@@ -300,8 +300,8 @@ def _show(terminal: Terminal, document: dict[str, Any]) -> None:
                 spent = "" if phase["seconds"] is None else f", {phase['seconds']} s"
                 terminal.say(f"  {moment(phase['at'])}  {phase['status']}{spent}", "dim")
         elif value not in (None, "", [], 0):
-            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-            terminal.say(f"{name + ':':<18} {moment(shown) if name == 'upload_date' else shown}")
+            text = ", ".join(map(str, value)) if isinstance(value, list) else value
+            terminal.say(f"{name + ':':<18} {moment(text) if name == 'upload_date' else text}")
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> int:

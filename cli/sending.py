@@ -213,8 +213,8 @@ def _begun(path: Path, record_path: Path) -> Transfer:
 
 
 def _looks(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _keep(transfer: Transfer, record_path: Path) -> None:

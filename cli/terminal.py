@@ -81,7 +81,7 @@ class Terminal:
 
     def rows(
         self,
-        found: Sequence[Mapping[str, Any]],
+        records: Sequence[Mapping[str, Any]],
         names: Sequence[str],
         cells: Callable[[Mapping[str, Any]], Sequence[Any]],
         *,
@@ -89,9 +89,9 @@ class Terminal:
     ) -> None:
         """Print a list: values for programs, one row of cells per item for people."""
         if self.as_json:
-            self.json(found)
+            self.json(records)
         else:
-            self.table(names, map(cells, found), nothing=nothing)
+            self.table(names, map(cells, records), nothing=nothing)
 
     def table(self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, nothing: str) -> None:
         """Print rows, or the text `nothing` if there are none."""

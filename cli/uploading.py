@@ -249,14 +249,14 @@ def _send_all(uploader: Uploader, files: list[tuple[Path, str]], terminal: Termi
         task = progress.add_task("Sent", total=size_bytes, current="")
         with ThreadPoolExecutor(AT_ONCE) as pool:
             try:
-                outcomes = list(pool.map(lambda found: _send_one(uploader, found, progress, task), files))
+                outcomes = list(pool.map(lambda file: _send_one(uploader, file, progress, task), files))
             except KeyboardInterrupt:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        taken = [outcome for outcome in outcomes if outcome.status == "queued"]
+        queued = [outcome for outcome in outcomes if outcome.status == "queued"]
         progress.update(task, completed=size_bytes, current="")  # refused files were not read completely
-        ingesting = progress.add_task("Ready", total=len(taken), current="")
-        uploader.follow(watch, taken, lambda outcome: _show(progress, ingesting, outcome))
+        ingesting = progress.add_task("Ready", total=len(queued), current="")
+        uploader.follow(watch, queued, lambda outcome: _show(progress, ingesting, outcome))
     return outcomes
 
 

@@ -87,7 +87,7 @@ def _tell(terminal: Terminal, erasure: dict[str, Any]) -> None:
         terminal.say("Nothing was stored about this person. Is the id right?", "yellow")
     for kind, count in erased.items():
         terminal.say(f"  {count:>6}  {kind.replace('_', ' ')} erased")
-    for kept in erasure["kept"]:
-        if kept["count"] != 0:
-            count = "" if kept["count"] is None else kept["count"]
-            terminal.say(f"  {count:>6}  {kept['what']} kept: {kept['why']}")
+    for item in erasure["kept"]:
+        if item["count"] != 0:
+            count = "" if item["count"] is None else item["count"]
+            terminal.say(f"  {count:>6}  {item['what']} kept: {item['why']}")

@@ -158,11 +158,11 @@ def asked_while(
 
     with ThreadPoolExecutor(len(questions)) as pool:
         pairs = zip(questions, agents or [None] * len(questions), strict=True)
-        asked = [pool.submit(scene.caller.ask, one, GIVE_UP_S, watch, agent) for one, agent in pairs]
+        futures = [pool.submit(scene.caller.ask, one, GIVE_UP_S, watch, agent) for one, agent in pairs]
         for _ in questions:
             waiting.acquire(timeout=60)
         killed = strike()
-        runs = [one.result() for one in asked]
+        runs = [one.result() for one in futures]
     return [scene.outcome(run, killed) for run in runs if run.ended is None or run.ended > killed]
 
 
@@ -233,11 +233,11 @@ def kill_unread(scene: Scene) -> list[Outcome]:
     killed = scene.kill_worker()
     with ThreadPoolExecutor(max(1, len(struck))) as pool:
         ends = dict(zip(struck, pool.map(lambda one: ended_by_itself(scene, one), struck), strict=True))
-    found = []
+    results = []
     for run_id, ended in ends.items():
         run = Followed(run_id=run_id, began=killed, events=scene.caller.replay(run_id), ended=ended)
-        found.append(scene.outcome(run, killed))
-    return found
+        results.append(scene.outcome(run, killed))
+    return results
 
 
 def kill_asked(scene: Scene) -> list[Outcome]:
@@ -264,9 +264,10 @@ def kill_ingestion(scene: Scene) -> list[Outcome]:
     killed = scene.kill_worker()
     until(lambda: set(ready_documents(scene, mark)) == names, GIVE_UP_S)
     recovered_s = time.monotonic() - killed
-    found = ready_documents(scene, mark)
+    documents = ready_documents(scene, mark)
     return [
-        Outcome(name in found, name in found, max(0, found.count(name) - 1), recovered_s) for name in names
+        Outcome(name in documents, name in documents, max(0, documents.count(name) - 1), recovered_s)
+        for name in names
     ]
 
 
@@ -338,9 +339,9 @@ def long_document(name: str) -> str:
 def until(condition: Callable[[], bool], patience_s: float) -> bool:
     """Wait for a condition and return whether it became true."""
     deadline = time.monotonic() + patience_s
-    while not (met := condition()) and time.monotonic() < deadline:
+    while not (is_met := condition()) and time.monotonic() < deadline:
         time.sleep(0.25)
-    return met
+    return is_met
 
 
 def summary(outcomes: Sequence[Outcome], rounds: int) -> dict[str, Any]:
@@ -364,10 +365,10 @@ def measure(
     stack: LocalStack, kinds: Sequence[str], rounds: int, seed: int, out: Path, *, pace: str = PACE
 ) -> dict[str, Any]:
     """Run the given number of rounds of each kind, skipping those already measured."""
-    known = rounds_beside(out)
+    previous = rounds_beside(out)
     done: dict[str, list[list[Outcome]]] = {kind: [] for kind in kinds}
-    if known.exists():
-        for kind, outcomes in map(json.loads, known.read_text().splitlines()):
+    if previous.exists():
+        for kind, outcomes in map(json.loads, previous.read_text().splitlines()):
             done.setdefault(kind, []).append([Outcome(**one) for one in outcomes])
     report: dict[str, Any] = {}
     for kind in kinds:
@@ -376,14 +377,14 @@ def measure(
             stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{pace}"})
             outcomes = ROUNDS[kind](Scene(stack, f"{seed} {kind} {len(done[kind])}"))
             done[kind].append(outcomes)
-            with known.open("a") as lines:
+            with previous.open("a") as lines:
                 lines.write(json.dumps([kind, [asdict(one) for one in outcomes]]) + "\n")
             report[kind] = summary([one for each in done[kind] for one in each], len(done[kind]))
             out.write_text(json.dumps(report, indent=1) + "\n")
         report[kind] = summary([one for each in done[kind] for one in each], len(done[kind]))
         print(kind, json.dumps(report[kind]), flush=True)
     out.write_text(json.dumps(report, indent=1) + "\n")
-    known.unlink(missing_ok=True)
+    previous.unlink(missing_ok=True)
     return report
 
 

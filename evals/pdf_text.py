@@ -141,12 +141,12 @@ def summary(readings: Iterable[Reading]) -> dict[str, float]:
 
 def measured(path: Path) -> Reading:
     """Parse one file, read it with PDFium, and compare."""
-    begun = time.process_time()
+    started_s = time.process_time()
     parsed = parse_pdf(path)
-    parsing_s = time.process_time() - begun
-    begun = time.process_time()
+    parsing_s = time.process_time() - started_s
+    started_s = time.process_time()
     texts = plain_pages(path)
-    reading = Reading(len(texts), cpu_s=parsing_s, plain_cpu_s=time.process_time() - begun)
+    reading = Reading(len(texts), cpu_s=parsing_s, plain_cpu_s=time.process_time() - started_s)
     rows = [visual_rows(words) for words in _placed_pages(path)]
     running = running_rows(rows)
     _compare(reading, parsed, texts, rows, running)
@@ -236,10 +236,10 @@ def _compare(
     for number, text in enumerate(texts, start=1):
         whole = tokens("\n".join(elements[number]))
         headers = tokens("\n".join(headings[number]))
-        known = tokens(text)
+        words = tokens(text)
         edge = tokens("\n".join(running[number - 1]))
-        lost = known - edge - whole
-        reading.words += (known - edge).total()
+        lost = words - edge - whole
+        reading.words += (words - edge).total()
         reading.lost += lost.total()
         # A header cell that spans columns is repeated in each of them; a table continued on the
         # next page has the previous page's header.
@@ -247,21 +247,21 @@ def _compare(
         before = tokens(headings[number - 1][-1]) if headings[number - 1] else Counter()
         continued = first if first == before else Counter[str]()
         said_once = tokens("\n".join(once[number]))
-        added = {word for word in said_once - headers - known if word[0].isdigit()}
-        added |= {word for word in headers - continued if word[0].isdigit() and word not in known}
-        reading.numbers_added += len(added)
+        extra = {word for word in said_once - headers - words if word[0].isdigit()}
+        extra |= {word for word in headers - continued if word[0].isdigit() and word not in words}
+        reading.numbers_added += len(extra)
         reading.running += len(running[number - 1])
         plain = {" ".join(row.split()) for part in elements[number] for row in part.splitlines()}
-        kept = [row for row in running[number - 1] if row in plain]
-        reading.running_kept += len(kept)
+        kept_rows = [row for row in running[number - 1] if row in plain]
+        reading.running_kept += len(kept_rows)
         edges = running[number - 1]
         inner = [row for row in rows[number - 1] if " ".join(row) not in edges]
         missing = list(_untabled(reading, inner, tables[number]))
         if len(reading.examples) < 200:
             reading.examples += [f"{number} row: {row}" for row in missing[:3]]
-            reading.examples += [f"{number} kept: {row}" for row in kept[:1]]
+            reading.examples += [f"{number} kept: {row}" for row in kept_rows[:1]]
             reading.examples += [f"{number} lost: {' '.join(lost)[:100]}"] if lost else []
-            reading.examples += [f"{number} added: {' '.join(added)[:100]}"] if added else []
+            reading.examples += [f"{number} added: {' '.join(extra)[:100]}"] if extra else []
 
 
 def _without_repeats(table: str) -> str:
@@ -279,8 +279,8 @@ def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[
     counters = [tokens(row) for row in tables]
     for row in rows:
         if is_number_row(row):
-            wanted = tokens(" ".join(row))
-            is_tabled = any(wanted <= held for held in counters)
+            row_tokens = tokens(" ".join(row))
+            is_tabled = any(row_tokens <= counter for counter in counters)
             reading.rows += 1
             reading.tabled += is_tabled
             if not is_tabled:

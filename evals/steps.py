@@ -62,8 +62,8 @@ def _ask(
             not_ready = ingest(app, whole, INGEST_AT_ONCE, INGEST_TIMEOUT_S).not_ready
         if not_ready:
             raise ValueError(f"{not_ready[0].filename} could not be ingested: {not_ready[0].reason}")
-        asked = [Asked(one.query_id, one.text, project_id=whole.name) for one in questions]
-        asking.ask_all(asked, folder, options.at_once)
+        prompts = [Asked(one.query_id, one.text, project_id=whole.name) for one in questions]
+        asking.ask_all(prompts, folder, options.at_once)
 
 
 def conclude(
@@ -98,8 +98,8 @@ class _Seen:
         text = "\n".join(call.text for call in run.calls)
         folded = _folded(text)
         # Its name alone may occur in a list of documents, and a short text in another passage.
-        named = [name for name in pieces if name in text]
-        self.shown = {name for name in named if any(part in folded for part in pieces[name])}
+        names = [name for name in pieces if name in text]
+        self.shown = {name for name in names if any(part in folded for part in pieces[name])}
 
 
 def _pieces(text: str) -> list[str]:

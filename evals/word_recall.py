@@ -19,10 +19,10 @@ def word_recall(reference_markdown: str, text: str) -> float:
     Markdown syntax, link targets, comments and HTML entities don't count. Order is ignored. The recall of an
     empty reference is 1.
     """
-    wanted = _words(_visible(reference_markdown))
-    if not wanted:
+    reference_words = _words(_visible(reference_markdown))
+    if not reference_words:
         return 1.0
-    return (wanted & _words(text)).total() / wanted.total()
+    return (reference_words & _words(text)).total() / reference_words.total()
 
 
 def _visible(markdown: str) -> str:

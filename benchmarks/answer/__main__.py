@@ -89,26 +89,28 @@ class Bench:
     def _measure(self, question: str, thread_id: str | None) -> Measured:
         time.sleep(self._pause_s)
         cpu = self._cpu_s()
-        asked = ask(self._stack, self._token, question, thread_id)
+        answer = ask(self._stack, self._token, question, thread_id)
         cpu = self._cpu_s() - cpu
-        steps = steps_of(self._stack, asked.run_id)
-        seen = self._taps.between(asked.asked, asked.completed)
-        return _measured(question, asked, cpu, parts_of(asked.asked, asked.completed, steps, seen), seen)
+        steps = steps_of(self._stack, answer.run_id)
+        seen = self._taps.between(answer.asked, answer.completed)
+        return _measured(question, answer, cpu, parts_of(answer.asked, answer.completed, steps, seen), seen)
 
     def _cpu_s(self) -> float:
         used = self._worker.cpu_times()
         return float(used.user + used.system)
 
 
-def _measured(question: str, asked: Asked, cpu_s: float, parts: list[Part], seen: list[Exchange]) -> Measured:
-    total = (asked.completed - asked.asked) * 1000
-    model = busy_ms("model", asked.asked, asked.completed, seen)
+def _measured(
+    question: str, answer: Asked, cpu_s: float, parts: list[Part], seen: list[Exchange]
+) -> Measured:
+    total = (answer.completed - answer.asked) * 1000
+    model = busy_ms("model", answer.asked, answer.completed, seen)
     return Measured(
         question=question,
         total_ms=total,
-        first_event_ms=(asked.first_event - asked.asked) * 1000,
+        first_event_ms=(answer.first_event - answer.asked) * 1000,
         model_ms=model,
-        search_ms=busy_ms("search", asked.asked, asked.completed, seen),
+        search_ms=busy_ms("search", answer.asked, answer.completed, seen),
         overhead_ms=total - model,
         baseline_ms=replay_s(seen) * 1000,
         cpu_ms=cpu_s * 1000,

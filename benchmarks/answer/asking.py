@@ -38,7 +38,7 @@ def ask(stack: LocalStack, token: str, question: str, thread_id: str | None) -> 
     """
     body = {"question": question, **({"thread_id": thread_id} if thread_id else {})}
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    asked = time.time()
+    asked_at = time.time()
     with closing(http.client.HTTPConnection("127.0.0.1", stack.ports.http, timeout=_TIMEOUT_S)) as connection:
         connection.request("POST", "/api/chat", body=json.dumps(body), headers=headers)
         response = connection.getresponse()
@@ -53,30 +53,32 @@ def ask(stack: LocalStack, token: str, question: str, thread_id: str | None) -> 
     if events[-1].name != "complete":
         raise RuntimeError(f"{question!r} ended with {events[-1].name}: {events[-1].data}")
     accepted = events[0].data
-    return Asked(accepted["run_id"], accepted["thread_id"], asked, moments[0], moments[-1])
+    return Asked(accepted["run_id"], accepted["thread_id"], asked_at, moments[0], moments[-1])
 
 
 def steps_of(stack: LocalStack, run_id: str) -> list[Span]:
     """Return the run's steps once the orchestration has ended."""
-    wanted = {"showHistory": "true", "showInput": "true"}
+    params = {"showHistory": "true", "showInput": "true"}
     give_up = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < give_up:
-        told = httpx.get(
-            f"{stack.base_url}{_PREFIX}/{run_id}", params=wanted, headers=stack.host_headers
+        response = httpx.get(
+            f"{stack.base_url}{_PREFIX}/{run_id}", params=params, headers=stack.host_headers
         ).json()
-        if told["runtimeStatus"] == "Completed":
-            ended = [one for one in told["historyEvents"] if one["EventType"] == "TaskCompleted"]
+        if response["runtimeStatus"] == "Completed":
+            ended = [one for one in response["historyEvents"] if one["EventType"] == "TaskCompleted"]
             return [_span(one) for one in ended]
         time.sleep(0.1)
     raise RuntimeError(f"The orchestration of {run_id} did not end.")
 
 
 def _span(event: dict[str, Any]) -> Span:
-    taken = event["Input"]
-    while isinstance(taken, str):
-        taken = json.loads(taken)
-    taken = taken[0] if isinstance(taken, list) else taken
-    return Span(taken["action"]["kind"], _moment(event["ScheduledTime"]), _moment(event["Timestamp"]))
+    activity_input = event["Input"]
+    while isinstance(activity_input, str):
+        activity_input = json.loads(activity_input)
+    activity_input = activity_input[0] if isinstance(activity_input, list) else activity_input
+    return Span(
+        activity_input["action"]["kind"], _moment(event["ScheduledTime"]), _moment(event["Timestamp"])
+    )
 
 
 def _moment(text: str) -> float:

@@ -37,14 +37,14 @@ class Part:
 
 
 def parts_of(
-    asked: float, completed: float, steps: Sequence[Span], exchanges: Sequence[Exchange]
+    asked_at: float, completed: float, steps: Sequence[Span], exchanges: Sequence[Exchange]
 ) -> list[Part]:
     """Return the parts of a question between asking and the reader's answer."""
     # Work of the last step after the answer was sent doesn't delay the reader.
     spans = [(step.kind, step.began, min(step.ended, completed)) for step in steps]
     gaps = [(one.ended, after.began) for one, after in pairwise(steps)]
     return [
-        part(BEFORE, [(asked, steps[0].began)], exchanges),
+        part(BEFORE, [(asked_at, steps[0].began)], exchanges),
         *(part(kind, [(began, ended)], exchanges) for kind, began, ended in spans),
         part(BETWEEN, gaps, exchanges),
     ]

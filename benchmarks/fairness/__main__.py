@@ -45,12 +45,12 @@ def main() -> int:
         if arguments.pace:
             stack.stop_host()
             stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{arguments.pace}"})
-        told = measure(stack, arguments.rounds, worst_files(arguments.pages, arguments.files))
-    text = json.dumps(told, indent=1)
+        results = measure(stack, arguments.rounds, worst_files(arguments.pages, arguments.files))
+    text = json.dumps(results, indent=1)
     print(text)
     if arguments.out:
         arguments.out.write_text(text + "\n", encoding="utf-8")
-    return int(max(told["file"]["ratio"], told["question"]["ratio"]) > 2)
+    return int(max(results["file"]["ratio"], results["question"]["ratio"]) > 2)
 
 
 def measure(stack: LocalStack, rounds: int, files: Sequence[WorstFile]) -> dict[str, dict[str, float]]:
@@ -63,19 +63,19 @@ def measure(stack: LocalStack, rounds: int, files: Sequence[WorstFile]) -> dict[
         time.sleep(_BEGINNING_S)
         loaded = _rounds(ben, "loaded", rounds)
         stop.set()
-        sent = sending.result()
+        uploads = sending.result()
         in_work = _in_work(anna)
     return {
         "file": _compared([one for one, _ in idle], [one for one, _ in loaded]),
         "question": _compared([one for _, one in idle], [one for _, one in loaded]),
-        "anna": {"sent": sent, "in_work_at_the_end": in_work},
+        "anna": {"sent": uploads, "in_work_at_the_end": in_work},
     }
 
 
 def _compared(idle: Sequence[float], loaded: Sequence[float]) -> dict[str, float]:
     before, after = statistics.median(idle), statistics.median(loaded)
-    told = {"idle_s": before, "loaded_s": after, "ratio": after / before, "slowest_s": max(loaded)}
-    return {name: round(value, 2) for name, value in told.items()}
+    comparison = {"idle_s": before, "loaded_s": after, "ratio": after / before, "slowest_s": max(loaded)}
+    return {name: round(value, 2) for name, value in comparison.items()}
 
 
 def _rounds(ben: httpx.Client, name: str, rounds: int) -> list[tuple[float, float]]:
@@ -86,14 +86,14 @@ def _rounds(ben: httpx.Client, name: str, rounds: int) -> list[tuple[float, floa
 def _small_file(ben: httpx.Client, name: str) -> float:
     began = time.perf_counter()
     content = f"# Note {name}\n\nThe spare key of {name} lies in drawer {abs(hash(name)) % 1000}.\n".encode()
-    sent = ben.post("/documents", files={"file": (name, content)})
-    sent.raise_for_status()
+    response = ben.post("/documents", files={"file": (name, content)})
+    response.raise_for_status()
     while True:
-        found = ben.get(f"/documents/{sent.json()['doc_id']}").raise_for_status().json()
-        if found["status"] == "ready":
+        document = ben.get(f"/documents/{response.json()['doc_id']}").raise_for_status().json()
+        if document["status"] == "ready":
             return time.perf_counter() - began
-        if found["status"] == "failed" or time.perf_counter() - began > _TIMEOUT_S:
-            raise RuntimeError(f"A small file did not get ready: {found['status_reason']}")
+        if document["status"] == "failed" or time.perf_counter() - began > _TIMEOUT_S:
+            raise RuntimeError(f"A small file did not get ready: {document['status_reason']}")
         time.sleep(_POLL_S)
 
 
@@ -114,8 +114,8 @@ def _send(anna: httpx.Client, files: Sequence[WorstFile], stop: threading.Event)
 
 def _in_work(anna: httpx.Client) -> int:
     """Count Anna's unfinished files among the newest hundred, to check that the load lasted."""
-    found = anna.get("/documents", params={"limit": 100}).raise_for_status().json()["documents"]
-    return sum(one["status"] not in ("ready", "failed") for one in found)
+    documents = anna.get("/documents", params={"limit": 100}).raise_for_status().json()["documents"]
+    return sum(one["status"] not in ("ready", "failed") for one in documents)
 
 
 def _client(stack: LocalStack, who: SampleUser) -> httpx.Client:

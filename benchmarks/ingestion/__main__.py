@@ -67,14 +67,14 @@ def main() -> None:
     if served is not None:
         print(json.dumps(asdict(served), indent=1))
     if arguments.out:
-        told = {
+        results = {
             "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
             "tokenizer": "MiniLM" if tokenizer_path() else "3.6 characters a token",
             "parse": asdict(parse),
             "served": None if served is None else asdict(served),
             "files": [_row(one) for one in parsed],
         }
-        arguments.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        arguments.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def _parse_speed(parsed: Sequence[ParsedPdf], largest_peak_mb: float | None) -> ParseSpeed:

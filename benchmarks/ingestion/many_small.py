@@ -55,10 +55,10 @@ def main() -> None:
         TemporaryDirectory(prefix="groundwork-benchmark-") as name,
         serving.running_stack(Path(name)) as stack,
     ):
-        told = measure(stack, arguments.batch, arguments.before_last)
-    print(json.dumps(told, indent=1))
+        results = measure(stack, arguments.batch, arguments.before_last)
+    print(json.dumps(results, indent=1))
     if arguments.out:
-        arguments.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        arguments.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def measure(stack: LocalStack, batch: int, before_last: int) -> dict[str, object]:

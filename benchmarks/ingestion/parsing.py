@@ -32,11 +32,11 @@ def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
     baseline = LineProcess(_BASELINE if has_baseline else ("-c", ""))
     with start_parser(folder, _WORKER_BYTES, files) as ours, baseline as theirs:
         _parse(ours, files[0], folder)
-        found = []
+        results = []
         for path in files:
             baseline_s = _baseline(theirs, path) if has_baseline else None
-            found.append(_parse(ours, path, folder, baseline_s))
-    return found
+            results.append(_parse(ours, path, folder, baseline_s))
+    return results
 
 
 def peak_of_largest(files: Sequence[Path], folder: Path) -> float | None:
@@ -66,9 +66,9 @@ def _parse(worker: LineProcess, path: Path, folder: Path, baseline_s: float | No
         "tokenizer_path": tokenizer_path(),
     }
     answer, seconds = worker.ask(json.dumps(job))
-    told = json.loads(answer)
-    if not told["ok"]:
-        print(f"{path.name}: {told['reason']}")
+    result = json.loads(answer)
+    if not result["ok"]:
+        print(f"{path.name}: {result['reason']}")
         return ParsedPdf(path, 0, (), seconds, baseline_s)
     parsed = json.loads(target.read_bytes())
     texts = tuple("\n".join(filter(None, (one["heading_path"], one["text"]))) for one in parsed["chunks"])

@@ -50,14 +50,14 @@ def main() -> int:
         bring_samples(stack, lambda done, whole, current: None)
         stack.kill_host()
         stack.start_host({"CHAT_MODEL": model})
-        told = asyncio.run(measure(stack, arguments))
-    told |= {"model": model, "pause_s": arguments.pause, "seed": arguments.seed}
-    arguments.out.write_text(json.dumps(told, indent=1) + "\n")
-    print(report.as_text(told["alone"], told["crowd"]))
-    grown = report.growth(told["crowd"])
-    for line in (*told["alone"]["faults"], *told["crowd"]["faults"], *grown):
+        results = asyncio.run(measure(stack, arguments))
+    results |= {"model": model, "pause_s": arguments.pause, "seed": arguments.seed}
+    arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+    print(report.as_text(results["alone"], results["crowd"]))
+    grown = report.growth(results["crowd"])
+    for line in (*results["alone"]["faults"], *results["crowd"]["faults"], *grown):
         print(f"FAULT: {line}")
-    return 1 if grown or told["alone"]["errors"] or told["crowd"]["errors"] else 0
+    return 1 if grown or results["alone"]["errors"] or results["crowd"]["errors"] else 0
 
 
 async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -102,8 +102,8 @@ async def _phase(
             for place, visitor in enumerate(visitors)
         )
     )
-    asked = [one for visitor in visitors for one in visitor.asked]
-    return report.phase(asked, watch, began, time.monotonic(), len(visitors))
+    questions = [one for visitor in visitors for one in visitor.asked]
+    return report.phase(questions, watch, began, time.monotonic(), len(visitors))
 
 
 def _pids(stack: LocalStack) -> Mapping[str, int]:

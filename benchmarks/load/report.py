@@ -19,21 +19,21 @@ SHOWN_FAULTS = 20
 WORKER = "Functions worker"  # of the app's process; the host has another
 
 
-def phase(asked: Sequence[Asked], watch: Watch, began: float, ended: float, users: int) -> dict[str, Any]:
+def phase(questions: Sequence[Asked], watch: Watch, began: float, ended: float, users: int) -> dict[str, Any]:
     """Summarise a phase with `users` people from `began` to `ended` (time.monotonic())."""
     seconds = ended - began
     samples = [one for one in watch.samples if began <= one.at <= ended]
     return {
         "users": users,
         "seconds": round(seconds, 1),
-        "questions": len(asked),
-        "questions_per_s": round(len(asked) / seconds, 2),
-        "outcomes": dict(Counter(one.outcome or "no end" for one in asked)),
-        "behaviours": dict(Counter(one.behaviour for one in asked)),
-        "reconnects": sum(one.reconnects for one in asked),
-        "faults": [f"{one.run_id}: {fault}" for one in asked for fault in one.faults][:SHOWN_FAULTS],
-        "errors": sum(bool(one.faults) for one in asked),
-        "ms": {name: percentiles(_times(asked, name)) for name in MOMENTS},
+        "questions": len(questions),
+        "questions_per_s": round(len(questions) / seconds, 2),
+        "outcomes": dict(Counter(one.outcome or "no end" for one in questions)),
+        "behaviours": dict(Counter(one.behaviour for one in questions)),
+        "reconnects": sum(one.reconnects for one in questions),
+        "faults": [f"{one.run_id}: {fault}" for one in questions for fault in one.faults][:SHOWN_FAULTS],
+        "errors": sum(bool(one.faults) for one in questions),
+        "ms": {name: percentiles(_times(questions, name)) for name in MOMENTS},
         "health_ms": percentiles([took for at, took in watch.probes_ms if began <= at <= ended]),
         "processes": {name: _process(name, samples) for name in watch.pids},
     }
@@ -52,11 +52,11 @@ def percentiles(values: Sequence[float]) -> dict[str, float | None]:
     }
 
 
-def growth(told: dict[str, Any]) -> list[str]:
+def growth(results: dict[str, Any]) -> list[str]:
     """Return the processes whose memory kept growing in a phase's second half."""
     return [
         f"{name} grows by {seen['second_half_mb_per_minute']:.1f} MB a minute"
-        for name, seen in told["processes"].items()
+        for name, seen in results["processes"].items()
         if name in (FUNCTIONS_HOST, WORKER) and seen["second_half_mb_per_minute"] > GROWTH_LIMIT_MB_PER_MINUTE
     ]
 
@@ -78,21 +78,23 @@ def as_text(alone: dict[str, Any], crowd: dict[str, Any]) -> str:
         f"| {seen['cores']} |"
         for name, seen in crowd["processes"].items()
     ]
-    told = ", ".join(f"{count} {name}" for name, count in crowd["outcomes"].items())
-    return "\n".join([*lines, "", f"Under load: {told}; {crowd['reconnects']} lines taken up again."])
+    outcomes = ", ".join(f"{count} {name}" for name, count in crowd["outcomes"].items())
+    return "\n".join([*lines, "", f"Under load: {outcomes}; {crowd['reconnects']} lines taken up again."])
 
 
 def _heading(one: dict[str, Any]) -> str:
     return f"{one['users']} user{'s' if one['users'] > 1 else ''}, {one['seconds']:.0f} s"
 
 
-def _row(told: dict[str, float | None]) -> str:
-    return " / ".join("-" if told[name] is None else f"{told[name]:.0f}" for name in ("p50", "p95", "p99"))
+def _row(values: dict[str, float | None]) -> str:
+    return " / ".join(
+        "-" if values[name] is None else f"{values[name]:.0f}" for name in ("p50", "p95", "p99")
+    )
 
 
-def _times(asked: Sequence[Asked], name: str) -> list[float]:
+def _times(questions: Sequence[Asked], name: str) -> list[float]:
     """Return durations, without cancelled questions and without the ends of disconnected readers."""
-    counted = asked if name == "first_event" else [one for one in asked if one.behaviour == "reads"]
+    counted = questions if name == "first_event" else [one for one in questions if one.behaviour == "reads"]
     return [took for one in counted if (took := one.since_sent(name)) is not None]
 
 

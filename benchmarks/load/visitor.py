@@ -69,87 +69,89 @@ class Visitor:
     async def ask(self) -> None:
         """Ask one question and follow it to its end."""
         turn = next(self._turns)
-        asked = Asked(turn.behaviour, time.monotonic())
-        self.asked.append(asked)
+        question = Asked(turn.behaviour, time.monotonic())
+        self.asked.append(question)
         try:
             async with asyncio.timeout(GIVE_UP_S):
-                await self._follow(turn, asked)
+                await self._follow(turn, question)
         except TimeoutError:
-            asked.faults.append(f"no end within {GIVE_UP_S:.0f} s")
-        self._thread_id = asked.thread_id or None
+            question.faults.append(f"no end within {GIVE_UP_S:.0f} s")
+        self._thread_id = question.thread_id or None
 
-    async def _follow(self, turn: Turn, asked: Asked) -> None:
+    async def _follow(self, turn: Turn, question: Asked) -> None:
         body: dict[str, Any] = {"question": turn.question}
         if not turn.begins and self._thread_id:
             body["thread_id"] = self._thread_id
-        await self._read(turn, asked, "POST", "/api/chat", {"json": body})
-        while asked.ended is None and asked.run_id and not _has_been_refused(asked):
-            asked.reconnects += 1
-            headers = {"Last-Event-ID": str(asked.events)}
-            await self._read(turn, asked, "GET", f"/api/runs/{asked.run_id}/events", {"headers": headers})
+        await self._read(turn, question, "POST", "/api/chat", {"json": body})
+        while question.ended is None and question.run_id and not _has_been_refused(question):
+            question.reconnects += 1
+            headers = {"Last-Event-ID": str(question.events)}
+            await self._read(
+                turn, question, "GET", f"/api/runs/{question.run_id}/events", {"headers": headers}
+            )
 
-    async def _read(self, turn: Turn, asked: Asked, method: str, path: str, sent: dict[str, Any]) -> None:
-        headers = {**self._headers, **sent.pop("headers", {})}
+    async def _read(self, turn: Turn, question: Asked, method: str, path: str, body: dict[str, Any]) -> None:
+        headers = {**self._headers, **body.pop("headers", {})}
         try:
-            async with self._client.stream(method, path, headers=headers, **sent) as response:
+            async with self._client.stream(method, path, headers=headers, **body) as response:
                 if response.status_code != httpx.codes.OK:
-                    told = (await response.aread())[:200].decode(errors="replace")
-                    asked.faults.append(f"{method}: {response.status_code} {told}")
+                    text = (await response.aread())[:200].decode(errors="replace")
+                    question.faults.append(f"{method}: {response.status_code} {text}")
                     return
-                asked.run_id = response.headers.get("x-run-id", asked.run_id)
+                question.run_id = response.headers.get("x-run-id", question.run_id)
                 async for number, name, data in _events(response.aiter_bytes()):
-                    await self._take(turn, asked, (number, name, data))
-                    if name in _ENDS or self._hangs_up(turn, asked):
+                    await self._take(turn, question, (number, name, data))
+                    if name in _ENDS or self._hangs_up(turn, question):
                         return
         except httpx.HTTPError as failed:
-            asked.faults.append(f"{method}: {type(failed).__name__} {failed}")
+            question.faults.append(f"{method}: {type(failed).__name__} {failed}")
 
-    async def _take(self, turn: Turn, asked: Asked, event: tuple[int, str, dict[str, Any]]) -> None:
+    async def _take(self, turn: Turn, question: Asked, event: tuple[int, str, dict[str, Any]]) -> None:
         number, name, data = event
         now = time.monotonic()
-        asked.events += 1
-        if number != asked.events:
-            asked.faults.append(f"event {number} came where {asked.events} was due")
-            asked.events = number
-        if asked.first_event is None:
-            asked.first_event, asked.thread_id = now, data.get("thread_id", "")
-        if name == "token" and asked.first_token is None:
-            asked.first_token = now
+        question.events += 1
+        if number != question.events:
+            question.faults.append(f"event {number} came where {question.events} was due")
+            question.events = number
+        if question.first_event is None:
+            question.first_event, question.thread_id = now, data.get("thread_id", "")
+        if name == "token" and question.first_token is None:
+            question.first_token = now
         if name == "ask_user":
-            await self._call(f"/api/runs/{asked.run_id}/answer", asked, {"choice": 1})
+            await self._call(f"/api/runs/{question.run_id}/answer", question, {"choice": 1})
         elif name in _ENDS:
-            asked.ended = now
-            _judge(asked, name, data)
-        elif turn.behaviour == "cancels" and asked.events == turn.after:
-            await self._call(f"/api/runs/{asked.run_id}/cancel", asked, None)
+            question.ended = now
+            _judge(question, name, data)
+        elif turn.behaviour == "cancels" and question.events == turn.after:
+            await self._call(f"/api/runs/{question.run_id}/cancel", question, None)
 
-    def _hangs_up(self, turn: Turn, asked: Asked) -> bool:
-        return turn.behaviour == "reconnects" and asked.reconnects == 0 and asked.events >= turn.after
+    def _hangs_up(self, turn: Turn, question: Asked) -> bool:
+        return turn.behaviour == "reconnects" and question.reconnects == 0 and question.events >= turn.after
 
-    async def _call(self, path: str, asked: Asked, body: object) -> None:
+    async def _call(self, path: str, question: Asked, body: object) -> None:
         answered = await self._client.post(path, headers=self._headers, json=body)
         # Cancelling a run that has just ended gives 409, which isn't a fault.
         if answered.status_code not in (200, 202, 409):
-            asked.faults.append(
+            question.faults.append(
                 f"POST {path.rpartition('/')[2]}: {answered.status_code} {answered.text[:200]}"
             )
 
 
-def _has_been_refused(asked: Asked) -> bool:
-    return any(fault.startswith(("POST: ", "GET: ")) for fault in asked.faults)
+def _has_been_refused(question: Asked) -> bool:
+    return any(fault.startswith(("POST: ", "GET: ")) for fault in question.faults)
 
 
-def _judge(asked: Asked, name: str, data: dict[str, Any]) -> None:
+def _judge(question: Asked, name: str, data: dict[str, Any]) -> None:
     if name == "complete":
         answer = data["answer"]
-        asked.outcome = "abstained" if answer["abstained"] else "answered"
+        question.outcome = "abstained" if answer["abstained"] else "answered"
         if answer.get("warnings"):
-            asked.outcome += " with warnings"
-    elif data.get("type") == "RunCancelledError" and asked.behaviour == "cancels":
-        asked.outcome = "cancelled"
+            question.outcome += " with warnings"
+    elif data.get("type") == "RunCancelledError" and question.behaviour == "cancels":
+        question.outcome = "cancelled"
     else:
-        asked.outcome = "failed"
-        asked.faults.append(f"ended with {data.get('type')}: {data.get('message', data.get('error'))}")
+        question.outcome = "failed"
+        question.faults.append(f"ended with {data.get('type')}: {data.get('message', data.get('error'))}")
 
 
 async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[int, str, dict[str, Any]]]:

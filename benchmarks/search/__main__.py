@@ -120,7 +120,7 @@ def _load(endpoint: str, count: int, *, define: bool) -> float:
 
     Uses plain HTTP, because the SDK's serialiser is slower than either server.
     """
-    taken = 0.0
+    elapsed_s = 0.0
     with httpx.Client(base_url=endpoint, headers={"api-key": KEY}, timeout=120) as http:
         if define:
             http.post("/indexes", json=DEFINITION).raise_for_status()
@@ -128,8 +128,8 @@ def _load(endpoint: str, count: int, *, define: bool) -> float:
             body = json.dumps({"value": batch}).encode()
             started = time.perf_counter()
             http.post(f"/indexes('{INDEX}')/docs/search.index", content=body).raise_for_status()
-            taken += time.perf_counter() - started
-    return taken
+            elapsed_s += time.perf_counter() - started
+    return elapsed_s
 
 
 def _report(out: Path, blocks: int, loaded: dict[str, float], rows: list[Row]) -> None:

@@ -57,20 +57,20 @@ class Baseline:
         self._matrix = np.concatenate([self._matrix, vectors]) if first else vectors
         return len(documents)
 
-    def search(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
-        principals = _PRINCIPALS.fullmatch(asked.get("filter") or "")
+    def search(self, request: dict[str, Any]) -> list[dict[str, Any]]:
+        principals = _PRINCIPALS.fullmatch(request.get("filter") or "")
         readers = principals[1].split(",") if principals else None
         rankings = []
-        if asked.get("search"):
-            rankings.append(self._texts(asked["search"], readers, 50))
-        vectors = asked.get("vectorQueries") or []
+        if request.get("search"):
+            rankings.append(self._texts(request["search"], readers, 50))
+        vectors = request.get("vectorQueries") or []
         rankings += [self._nearest(query["vector"], readers, query["k"]) for query in vectors]
         scores: dict[int, float] = {}
         for ranking in rankings:
             for rank, slot in enumerate(ranking):
                 scores[slot] = scores.get(slot, 0.0) + 1 / (RRF_CONSTANT + rank)
-        best = sorted(scores.items(), key=lambda one: -one[1])[: asked.get("top", 50)]
-        return [self._row(slot, score, asked["select"].split(",")) for slot, score in best]
+        best = sorted(scores.items(), key=lambda one: -one[1])[: request.get("top", 50)]
+        return [self._row(slot, score, request["select"].split(",")) for slot, score in best]
 
     def _texts(self, text: str, readers: list[str] | None, limit: int) -> list[int]:
         match = " OR ".join(f'"{word}"' for word in text.split())
@@ -132,10 +132,8 @@ def create_app(path: Path) -> Starlette:
         )
 
     async def search(request: Request) -> JSONResponse:
-        asked = await request.json()
-        return JSONResponse(
-            {"value": await anyio.to_thread.run_sync(baseline.search, asked, limiter=limiter)}
-        )
+        body = await request.json()
+        return JSONResponse({"value": await anyio.to_thread.run_sync(baseline.search, body, limiter=limiter)})
 
     documents = "/indexes('{name}')/docs"
     return Starlette(

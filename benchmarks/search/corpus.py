@@ -65,12 +65,12 @@ def questions(count: int) -> list[Question]:
     """Return questions of three to five words of a topic, with a vector near its centre."""
     chance = np.random.default_rng(SEED + 1)
     centres = _centres()
-    made = []
+    result = []
     for _ in range(count):
         topic = int(chance.integers(TOPICS))
         words = _words(chance, topic, int(chance.integers(3, 6)))
-        made.append(Question(" ".join(words), _near(chance, centres[topic])))
-    return made
+        result.append(Question(" ".join(words), _near(chance, centres[topic])))
+    return result
 
 
 def acl_filter(share: float | None, extra: str = "") -> str | None:

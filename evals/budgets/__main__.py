@@ -40,7 +40,7 @@ def main() -> int:
     except StackError as failed:
         print(failed, file=sys.stderr)
         return 2
-    told = report(runs) | {
+    results = report(runs) | {
         "seed": arguments.seed,
         "lanes": arguments.lanes,
         "at_once": arguments.at_once,
@@ -49,8 +49,8 @@ def main() -> int:
         "commit": revision(),
     }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"{as_text(told)}\n\nWritten to {arguments.out}")
+    arguments.out.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"{as_text(results)}\n\nWritten to {arguments.out}")
     return 0 if runs and are_kept(promises(runs)) else 1
 
 

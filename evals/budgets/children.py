@@ -51,7 +51,7 @@ class Instances:
     def settled(self, run_id: str) -> list[Child]:
         """Return the run's children once all have ended or exceeded their deadlines by the grace period."""
         while True:
-            children = [self._child(told) for told in self._below(run_id)]
+            children = [self._child(instance) for instance in self._below(run_id)]
             now = time.time()
             late = now - self._grace_s
             if all(child.ended_after_s is not None or late > child.deadline for child in children):
@@ -65,30 +65,32 @@ class Instances:
 
     def _below(self, run_id: str) -> list[dict[str, Any]]:
         params = {"instanceIdPrefix": f"{run_id}:", "showInput": "true", "top": "100"}
-        found = self._http.get(f"{self._stack.base_url}{_PREFIX}", params=params).raise_for_status().json()
-        return [one for one in found if one["name"] == "run_sub_agent"]
+        instances = (
+            self._http.get(f"{self._stack.base_url}{_PREFIX}", params=params).raise_for_status().json()
+        )
+        return [one for one in instances if one["name"] == "run_sub_agent"]
 
-    def _child(self, told: dict[str, Any]) -> Child:
-        deadline = _moment(_plain(told["input"])["deadline"])
+    def _child(self, instance: dict[str, Any]) -> Child:
+        deadline = _moment(_plain(instance["input"])["deadline"])
         ended = None
-        if told["runtimeStatus"] not in _OPEN:
-            ended = self._ended_at(told) - deadline
-        return Child(told["instanceId"], deadline, told["runtimeStatus"], ended, self._grace_s)
+        if instance["runtimeStatus"] not in _OPEN:
+            ended = self._ended_at(instance) - deadline
+        return Child(instance["instanceId"], deadline, instance["runtimeStatus"], ended, self._grace_s)
 
-    def _ended_at(self, told: dict[str, Any]) -> float:
+    def _ended_at(self, instance: dict[str, Any]) -> float:
         """To the millisecond: the status itself has whole seconds only."""
-        address = f"{self._stack.base_url}{_PREFIX}/{told['instanceId']}"
+        address = f"{self._stack.base_url}{_PREFIX}/{instance['instanceId']}"
         history = self._http.get(address, params={"showHistory": "true"}).json().get("historyEvents") or []
         moments = [_moment(event["Timestamp"]) for event in history if "Timestamp" in event]
-        return max(moments, default=_moment(told["lastUpdatedTime"]))
+        return max(moments, default=_moment(instance["lastUpdatedTime"]))
 
 
 def _plain(value: Any) -> dict[str, Any]:
     """Decode an input as the SDKs store it: nested JSON or a list of one."""
     while isinstance(value, str):
         value = json.loads(value)
-    found: dict[str, Any] = value[0] if isinstance(value, list) else value
-    return found
+    result: dict[str, Any] = value[0] if isinstance(value, list) else value
+    return result
 
 
 def _moment(text: str) -> float:

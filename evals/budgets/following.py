@@ -33,8 +33,8 @@ class Followed:
     @property
     def last(self) -> StreamEvent | None:
         """The `complete` or `error` event, if received."""
-        found = self.events[-1] if self.events else None
-        return found if found is not None and found.name in LAST_EVENTS else None
+        event = self.events[-1] if self.events else None
+        return event if event is not None and event.name in LAST_EVENTS else None
 
 
 class Caller:
@@ -75,9 +75,9 @@ class Caller:
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """Return status and JSON of any call."""
-        sent = None if body is None else json.dumps(body)
+        content = None if body is None else json.dumps(body)
         with contextlib.closing(self._connection()) as connection:
-            connection.request(method, path, body=sent, headers=self._headers)
+            connection.request(method, path, body=content, headers=self._headers)
             response = connection.getresponse()
             answered = response.read()
         return response.status, json.loads(answered) if answered else None

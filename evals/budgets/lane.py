@@ -90,8 +90,8 @@ class Lane:
         """Return the model server's counters."""
         address = f"http://127.0.0.1:{self.stack.ports.model}/v1/stats"
         headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
-        told: dict[str, Any] = httpx.get(address, headers=headers, timeout=60).raise_for_status().json()
-        return told
+        statistics: dict[str, Any] = httpx.get(address, headers=headers, timeout=60).raise_for_status().json()
+        return statistics
 
     def _check_knobs(self, model: str) -> None:
         """Fail on a misspelt fault, with which the run would pass."""

@@ -48,9 +48,9 @@ def promises(runs: Sequence[Seen]) -> dict[str, float]:
     }
 
 
-def are_kept(told: Mapping[str, float]) -> bool:
+def are_kept(measures: Mapping[str, float]) -> bool:
     """Return whether all promises were kept."""
-    return not any(told[name] for name in told if name not in ("runs", "worst_overrun_ms"))
+    return not any(measures[name] for name in measures if name not in ("runs", "worst_overrun_ms"))
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
@@ -71,19 +71,19 @@ def histogram(values: Sequence[float]) -> dict[str, int]:
     return counts
 
 
-def as_text(told: Mapping[str, Any]) -> str:
+def as_text(measures: Mapping[str, Any]) -> str:
     """Render the report: a line of promises, one per fault, and one per defective run."""
-    head = ", ".join(f"{name} {told[name]}" for name in promises(()))
+    head = ", ".join(f"{name} {measures[name]}" for name in promises(()))
     lines = [head, "", "| fault | runs | delegated | children | wall ms p50 | max | outcomes | broken |"]
     lines.append("|---|---|---|---|---|---|---|---|")
-    for fault, one in told["faults"].items():
+    for fault, one in measures["faults"].items():
         wall = one["wall_ms"]
         outcomes = ", ".join(f"{name} {count}" for name, count in one["outcomes"].items())
         lines.append(
             f"| {fault} | {one['runs']} | {one['delegated']} | {one['children']} | {wall.get('p50', 0):.0f} "
             f"| {wall.get('max', 0):.0f} | {outcomes} | {one['broken']} |"
         )
-    rows = [f"{', '.join(row['defects'])}: {row}" for row in told["defects"]]
+    rows = [f"{', '.join(row['defects'])}: {row}" for row in measures["defects"]]
     return "\n".join([*lines, "", *rows])
 
 

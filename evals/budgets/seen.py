@@ -75,8 +75,8 @@ class Seen:
     @property
     def answer(self) -> dict[str, Any]:
         last = self.last_event
-        found: dict[str, Any] = last.data["answer"] if last is not None and last.name == "complete" else {}
-        return found
+        answer: dict[str, Any] = last.data["answer"] if last is not None and last.name == "complete" else {}
+        return answer
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -129,9 +129,9 @@ class Seen:
     def excesses(self) -> tuple[str, ...]:
         """Descriptions of budgets exceeded by more than one call."""
         call = self.spent.largest_call if self.spent is not None else self.largest_seen
-        found = []
+        excesses = []
         if self.spent is not None and self.spent.tokens > self.limits.tokens + call:
-            found.append(f"{self.spent.tokens} tokens of {self.limits.tokens}, largest call {call}")
+            excesses.append(f"{self.spent.tokens} tokens of {self.limits.tokens}, largest call {call}")
         usd = [float(view.get("cost_usd") or 0.0) for view in self.views]
         tokens = [int(view.get("tokens") or 0) for view in self.views]
         # A child's own figures include the call that exceeded the budget; its size is unknown.
@@ -139,12 +139,12 @@ class Seen:
             (cost / max(one, 1) * call for cost, one in zip(usd, tokens, strict=True)), default=0.0
         )
         if any(one > self.limits.child_tokens + call for one in tokens):
-            found.append(f"a sub-agent with {max(tokens)} tokens of {self.limits.child_tokens}")
+            excesses.append(f"a sub-agent with {max(tokens)} tokens of {self.limits.child_tokens}")
         if any(cost > self.limits.child_usd + largest_usd for cost in usd):
-            found.append(f"a sub-agent for {max(usd)} of {self.limits.child_usd} USD")
+            excesses.append(f"a sub-agent for {max(usd)} of {self.limits.child_usd} USD")
         if sum(usd) > self.limits.children_usd + largest_usd:
-            found.append(f"sub-agents for {sum(usd)} of {self.limits.children_usd} USD")
-        return tuple(found)
+            excesses.append(f"sub-agents for {sum(usd)} of {self.limits.children_usd} USD")
+        return tuple(excesses)
 
     @property
     def is_duplicated(self) -> bool:
@@ -153,7 +153,7 @@ class Seen:
     @property
     def defects(self) -> tuple[str, ...]:
         """Descriptions of broken promises."""
-        told = {
+        defects = {
             "over budget": self.is_over_budget,
             "stuck": self.is_stuck,
             "children alive": self.children_alive > 0,
@@ -162,7 +162,7 @@ class Seen:
             "ended twice": self.is_duplicated,
             "cut without warning": self.is_unwarned,
         }
-        return tuple(name for name, is_so in told.items() if is_so)
+        return tuple(name for name, is_so in defects.items() if is_so)
 
 
 def decisions_of(events: Sequence[StreamEvent]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -65,8 +65,8 @@ class App:
     def find(self, filename: str, project_id: str) -> JsonObject | None:
         """Return a project's complete document with this name, or None."""
         params = {"filename": filename, "project_id": project_id, "limit": "1"}
-        found: list[JsonObject] = self._call("GET", "/api/documents", params=params)["documents"]
-        return found[0] if found else None
+        documents: list[JsonObject] = self._call("GET", "/api/documents", params=params)["documents"]
+        return documents[0] if documents else None
 
     def content(self, doc_id: str) -> bytes:
         """Return the original file."""
@@ -107,8 +107,8 @@ class App:
     def begin(self, question: str, project_id: str, thread_id: str | None = None) -> JsonObject:
         """Start a run without waiting for it. Not retried, like `ask`."""
         body = {"question": question, "project_id": project_id, "thread_id": thread_id}
-        begun = self._http.post("/api/chat", json=body, headers={"Prefer": "respond-async"})
-        run: JsonObject = begun.raise_for_status().json()
+        response = self._http.post("/api/chat", json=body, headers={"Prefer": "respond-async"})
+        run: JsonObject = response.raise_for_status().json()
         return run
 
     def events(self, run_id: str) -> Iterator[tuple[str, JsonObject]]:
@@ -131,8 +131,8 @@ class App:
 
     def _call(self, method: str, path: str, **arguments: Any) -> JsonObject:
         """Return a response's JSON."""
-        found: JsonObject = self._tried(method, path, **arguments).json()
-        return found
+        result: JsonObject = self._tried(method, path, **arguments).json()
+        return result
 
     def _tried(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """Send a request, retrying temporary failures.
@@ -140,16 +140,16 @@ class App:
         Raises:
             httpx.HTTPError: it was refused, or failed TRIES times.
         """
-        for tried in range(TRIES - 1):
+        for attempt in range(TRIES - 1):
             self._check()
             try:
                 answer = self._http.request(method, path, **arguments)
             except httpx.TransportError:
-                time.sleep(PAUSE_S * 2**tried)
+                time.sleep(PAUSE_S * 2**attempt)
                 continue
             if answer.status_code not in _RETRIED:
                 return answer.raise_for_status()
-            time.sleep(PAUSE_S * 2**tried)
+            time.sleep(PAUSE_S * 2**attempt)
         return self._http.request(method, path, **arguments).raise_for_status()
 
 
@@ -206,8 +206,8 @@ def own_stack(environment: Mapping[str, str]) -> Iterator[LocalStack]:
 @contextmanager
 def app_of(stack: LocalStack, recorder: Recorder | None = None) -> Iterator[App]:
     """Yield a client of a running stack for a sample user."""
-    named = {**os.environ, **stack.app_settings}
-    model = f"{named.get('CHAT_MODEL')}, {named.get('EMBEDDING_MODEL')}"
+    environment = {**os.environ, **stack.app_settings}
+    model = f"{environment.get('CHAT_MODEL')}, {environment.get('EMBEDDING_MODEL')}"
     with _client(stack.base_url, stack.token(ANNA)) as http:
         yield App(http, model, stack.check, recorder)
 

@@ -61,8 +61,8 @@ def ingest(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> 
     for count, document in enumerate(_ended(app, questions, at_once, timeout_s), start=1):
         ended.append(document)
         if not document.is_ready or count % max(total // 20, 1) == 0 or count == total:
-            said = f" - {document.reason}" if document.reason else ""
-            line = f"{questions.name}: {count}/{total} {document.status} {document.filename}{said}"
+            reason = f" - {document.reason}" if document.reason else ""
+            line = f"{questions.name}: {count}/{total} {document.status} {document.filename}{reason}"
             print(f"{line} ({time.monotonic() - began:.0f} s)", flush=True)
     return Ingestion(tuple(ended), round(time.monotonic() - began, 1))
 

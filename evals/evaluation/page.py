@@ -84,9 +84,9 @@ def _plots(result: SetResult) -> Iterable[str]:
         ("Seconds of a search", [outcome.search_seconds for outcome in result.outcomes]),
         ("Seconds of an answer", [outcome.answer_seconds for outcome in result.outcomes]),
     ):
-        known = [one for one in seconds if one is not None]
-        if known:
-            yield bars(title, second_counts(known))
+        values = [one for one in seconds if one is not None]
+        if values:
+            yield bars(title, second_counts(values))
 
 
 def _verdict(outcome: Outcome) -> str:
@@ -94,9 +94,9 @@ def _verdict(outcome: Outcome) -> str:
         return '<span class="bad">failed</span>'
     if outcome.answer is None:
         return f"found at rank {first_rank(outcome) or 'none'}"
-    said = "no answer" if outcome.answer.abstained else "answered"
+    verdict = "no answer" if outcome.answer.abstained else "answered"
     is_right = outcome.answer.abstained is not outcome.question.is_answerable
-    return f'<span class="{"good" if is_right else "bad"}">{said}</span>'
+    return f'<span class="{"good" if is_right else "bad"}">{verdict}</span>'
 
 
 def _question(anchor: str, outcome: Outcome, row: Row) -> str:
@@ -111,7 +111,7 @@ def _question(anchor: str, outcome: Outcome, row: Row) -> str:
         _citations(outcome),
         _list("Pages found, best first", [_place(page) for page in _first_pages(outcome)]),
         "".join(_call(place, call) for place, call in enumerate(outcome.calls, start=1)),
-        _list("Errors", [f"{call}: {said}" for call, said in outcome.errors.items()]),
+        _list("Errors", [f"{call}: {message}" for call, message in outcome.errors.items()]),
         _table("measure", {"": {**measures, **_times(outcome)}}),
         "</section>",
     ]

@@ -73,7 +73,7 @@ class PageLayout:
         self._words = [word for word in words if word.forms[-1]]
         self._connect()
 
-    def holds(self, wanted: str) -> bool:
+    def holds(self, quote: str) -> bool:
         """Return whether these letters (`bare` text) can be read somewhere on the page."""
         steps = 0
         open_ends = [
@@ -81,18 +81,18 @@ class PageLayout:
             for word in self._words
             for form in word.forms
             for start in range(len(form))
-            if wanted.startswith(form[start:]) or form[start:].startswith(wanted)
+            if quote.startswith(form[start:]) or form[start:].startswith(quote)
         ]
         seen: set[tuple[int, int]] = set()
         while open_ends and steps < _MAX_STEPS:
             steps += 1
             word, read = open_ends.pop()
-            if read >= len(wanted):
+            if read >= len(quote):
                 return True
             if (id(word), read) in seen:
                 continue
             seen.add((id(word), read))
-            rest = wanted[read:]
+            rest = quote[read:]
             open_ends += [
                 (other, read + len(form))
                 for other in word.following

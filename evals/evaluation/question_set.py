@@ -92,17 +92,17 @@ def find_sets(data: Path, names: str) -> list[Path]:
     Raises:
         ValueError: a named folder isn't a set, or there is none.
     """
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    if wanted:
-        folders = [data / name for name in wanted]
+    selected = [name.strip() for name in names.split(",") if name.strip()]
+    if selected:
+        folders = [data / name for name in selected]
     elif _is_set(data):
         folders = [data]
     else:
         folders = sorted(path for path in data.glob("*") if _is_set(path))
     wrong = [folder.name for folder in folders if not _is_set(folder)]
     if wrong or not folders:
-        said = f"no set: {', '.join(wrong)}" if wrong else f"no set in {data}"
-        raise ValueError(f"There is {said}. A set has {QUERIES}, and {DOCUMENTS} or {PASSAGES}.")
+        message = f"no set: {', '.join(wrong)}" if wrong else f"no set in {data}"
+        raise ValueError(f"There is {message}. A set has {QUERIES}, and {DOCUMENTS} or {PASSAGES}.")
     return folders
 
 
@@ -172,8 +172,8 @@ def _question(entry: dict[str, Any]) -> Question:
         text=str(_required(entry, "query")),
         kind=str(entry.get("type") or ""),
         unit=_unit(relevant),
-        grades={_target(found, entry): float(found.get("grade") or 1) for found in relevant},
-        also_acceptable=frozenset(_target(found, entry) for found in entry.get("also_acceptable") or []),
+        grades={_target(target, entry): float(target.get("grade") or 1) for target in relevant},
+        also_acceptable=frozenset(_target(target, entry) for target in entry.get("also_acceptable") or []),
         scope=str(entry["scope_filename"]) if entry.get("scope_filename") else None,
         answers=tuple(_answers(entry)),
     )
@@ -182,18 +182,18 @@ def _question(entry: dict[str, Any]) -> Question:
 def _unit(relevant: list[dict[str, Any]]) -> Unit:
     if not relevant:
         return "none"
-    if any("passage_id" in found for found in relevant):
+    if any("passage_id" in target for target in relevant):
         return "passage"
-    return "page" if all(found.get("page") is not None for found in relevant) else "document"
+    return "page" if all(target.get("page") is not None for target in relevant) else "document"
 
 
-def _target(found: dict[str, Any], entry: dict[str, Any]) -> Target:
-    if "passage_id" in found:
-        return name_key(passage_filename(str(found["passage_id"]))), None
-    if "filename" not in found:
+def _target(target: dict[str, Any], entry: dict[str, Any]) -> Target:
+    if "passage_id" in target:
+        return name_key(passage_filename(str(target["passage_id"]))), None
+    if "filename" not in target:
         raise ValueError(f"{entry['place']}: a relevant target names neither filename nor passage_id.")
-    page = found.get("page")
-    return name_key(str(found["filename"])), int(page) if page is not None else None
+    page = target.get("page")
+    return name_key(str(target["filename"])), int(page) if page is not None else None
 
 
 def _answers(entry: dict[str, Any]) -> Iterator[str]:

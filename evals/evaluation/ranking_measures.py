@@ -31,11 +31,11 @@ def recall_at(
 
     An acceptable target replaces one missing relevant target and never adds to the score.
     """
-    wanted = set(relevant)
-    if not wanted:
+    targets = set(relevant)
+    if not targets:
         return 0.0
-    found = len((wanted | set(also_acceptable)) & set(ranking[:k]))
-    return min(found, len(wanted)) / len(wanted)
+    hit_count = len((targets | set(also_acceptable)) & set(ranking[:k]))
+    return min(hit_count, len(targets)) / len(targets)
 
 
 def ndcg_at(ranking: Sequence[Target], grades: Mapping[Target, float], k: int) -> float:
@@ -44,12 +44,12 @@ def ndcg_at(ranking: Sequence[Target], grades: Mapping[Target, float], k: int) -
     Source: Järvelin and Kekäläinen, TOIS 2002, as in trec_eval. 0 if nothing is relevant.
     """
     best = _discounted(sorted(grades.values(), reverse=True)[:k])
-    return _discounted([grades.get(found, 0.0) for found in ranking[:k]]) / best if best else 0.0
+    return _discounted([grades.get(target, 0.0) for target in ranking[:k]]) / best if best else 0.0
 
 
 def rank_of_first(ranking: Sequence[Target], relevant: Collection[Target]) -> int | None:
     """Return the rank of the first relevant target, from 1, or None."""
-    return next((rank for rank, found in enumerate(ranking, start=1) if found in relevant), None)
+    return next((rank for rank, target in enumerate(ranking, start=1) if target in relevant), None)
 
 
 def _discounted(gains: Iterable[float]) -> float:

@@ -101,9 +101,9 @@ def columns_by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 def rank_counts(ranks: Sequence[int | None]) -> dict[str, int]:
     """Count first targets by rank; "none" counts those not found."""
-    known = [rank for rank in ranks if rank is not None]
-    counts = {label: sum(first <= rank <= last for rank in known) for label, first, last in _RANKS}
-    return {**counts, "none": len(ranks) - len(known)}
+    present = [rank for rank in ranks if rank is not None]
+    counts = {label: sum(first <= rank <= last for rank in present) for label, first, last in _RANKS}
+    return {**counts, "none": len(ranks) - len(present)}
 
 
 def _latency(outcomes: Sequence[Outcome]) -> Iterable[str]:
@@ -111,9 +111,9 @@ def _latency(outcomes: Sequence[Outcome]) -> Iterable[str]:
         ("Seconds of a search:", [outcome.search_seconds for outcome in outcomes]),
         ("Seconds of an answer:", [outcome.answer_seconds for outcome in outcomes]),
     ):
-        known = [one for one in seconds if one is not None]
-        if known:
-            yield histogram(title, second_counts(known))
+        values = [one for one in seconds if one is not None]
+        if values:
+            yield histogram(title, second_counts(values))
 
 
 def second_counts(seconds: Sequence[float]) -> dict[str, int]:
@@ -141,9 +141,9 @@ def _not_ready(result: SetResult) -> list[str]:
 
 def _failed(outcomes: Iterable[Outcome]) -> list[str]:
     return [
-        f"{outcome.question.query_id}, {call}: {said}"
+        f"{outcome.question.query_id}, {call}: {message}"
         for outcome in outcomes
-        for call, said in outcome.errors.items()
+        for call, message in outcome.errors.items()
     ]
 
 

@@ -93,7 +93,7 @@ def _applicable(row: Row, questions: QuestionSet) -> Row:
 
 
 def _latencies(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    found = {}
+    latencies = {}
     for prefix, seconds in (
         ("latency", [outcome.answer_seconds for outcome in outcomes]),
         ("search_latency", [outcome.search_seconds for outcome in outcomes]),
@@ -101,8 +101,8 @@ def _latencies(outcomes: Sequence[Outcome]) -> dict[str, float]:
         for share in (50, 95):
             value = percentile((one for one in seconds if one is not None), share / 100)
             if value is not None:
-                found[f"{prefix}_p{share}_s"] = round(value, 3)
-    return found
+                latencies[f"{prefix}_p{share}_s"] = round(value, 3)
+    return latencies
 
 
 def _counts(questions: QuestionSet, ingestion: Ingestion, outcomes: Sequence[Outcome]) -> dict[str, float]:

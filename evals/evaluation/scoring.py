@@ -49,11 +49,11 @@ def combine(rows: Iterable[Row]) -> dict[str, float]:
 
 def by_kind(questions: Sequence[Question], rows: Sequence[Row]) -> dict[str, float]:
     """Aggregate by `measure.kind` for every category of question."""
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for kind in sorted({question.kind for question in questions if question.kind}):
         own = [row for question, row in zip(questions, rows, strict=True) if question.kind == kind]
-        found |= {f"{name}.{kind}": value for name, value in combine(own).items()}
-    return found
+        scores |= {f"{name}.{kind}": value for name, value in combine(own).items()}
+    return scores
 
 
 def is_verbatim(cited: Cited, read_page: PageReader) -> bool | None:
@@ -86,14 +86,14 @@ def _ranking(pages: Sequence[Target], question: Question) -> list[Target]:
 
 
 def _page_measures(ranking: Sequence[Target], question: Question, suffix: str) -> Row:
-    wanted, also = tuple(question.grades), question.also_acceptable
+    targets, also = tuple(question.grades), question.also_acceptable
     row = {
-        f"page_hit@1{suffix}": Share(hit_at(ranking, wanted, 1)),
-        f"page_hit@1_tolerant{suffix}": Share(hit_at(ranking, [*wanted, *also], 1)),
+        f"page_hit@1{suffix}": Share(hit_at(ranking, targets, 1)),
+        f"page_hit@1_tolerant{suffix}": Share(hit_at(ranking, [*targets, *also], 1)),
     }
     for k in (5, 10):
-        row[f"page_recall@{k}{suffix}"] = Share(recall_at(ranking, wanted, k))
-        row[f"page_recall@{k}_tolerant{suffix}"] = Share(recall_at(ranking, wanted, k, also))
+        row[f"page_recall@{k}{suffix}"] = Share(recall_at(ranking, targets, k))
+        row[f"page_recall@{k}_tolerant{suffix}"] = Share(recall_at(ranking, targets, k, also))
     return row
 
 
@@ -103,8 +103,8 @@ def _answer(outcome: Outcome) -> Row:
         return {"abstained_unanswerable": Share(float(answer is not None and answer.abstained))}
     row = {"false_abstention": Share(float(answer is None or answer.abstained))}
     if question.answers:
-        written = answer.text if answer is not None and not answer.abstained else ""
-        row["answer_token_f1"] = Share(answer_token_f1(written, question.answers))
+        text = answer.text if answer is not None and not answer.abstained else ""
+        row["answer_token_f1"] = Share(answer_token_f1(text, question.answers))
     return row
 
 
@@ -114,7 +114,8 @@ def _citations(outcome: Outcome) -> Row:
     if answer is None or question.unit not in ("page", "passage"):
         return {}
     cited = [
-        found.target if question.unit == "page" else (found.target[0], None) for found in answer.citations
+        citation.target if question.unit == "page" else (citation.target[0], None)
+        for citation in answer.citations
     ]
     right = sum(target in question.grades for target in cited)
     tolerated = sum(target in question.grades or target in question.also_acceptable for target in cited)

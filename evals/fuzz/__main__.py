@@ -39,15 +39,15 @@ def main() -> int:
     began = time.monotonic()
     try:
         with tempfile.TemporaryDirectory() as folder, _stack(Path(folder)) as stack:
-            told = fuzz(stack, arguments.cases, arguments.seed, arguments.scenarios)
+            results = fuzz(stack, arguments.cases, arguments.seed, arguments.scenarios)
     except (StackError, httpx.HTTPError, TimeoutError) as failed:
         print(failed, file=sys.stderr)
         return 2
-    told |= {"seed": arguments.seed, "seconds": round(time.monotonic() - began), "commit": revision()}
+    results |= {"seed": arguments.seed, "seconds": round(time.monotonic() - began), "commit": revision()}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    print(f"{as_text(told)}\n\n{told['seconds']} s. Written to {arguments.out}")
-    return 0 if is_clean(told) else 1
+    arguments.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(f"{as_text(results)}\n\n{results['seconds']} s. Written to {arguments.out}")
+    return 0 if is_clean(results) else 1
 
 
 def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None = None) -> dict[str, Any]:
@@ -63,14 +63,14 @@ def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None 
         with httpx.Client(base_url=url, headers=headers, timeout=CALL_TIMEOUT_S) as user:
             bring(user, things)
     document = httpx.get(f"{url}/openapi.json", timeout=CALL_TIMEOUT_S).json()
-    made = requests(document, cases, seed_number)
+    cases_by_name = requests(document, cases, seed_number)
     sender = Sender(url, tokens, things, seed_number)
-    seen = sender.send_all(made)
+    seen = sender.send_all(cases_by_name)
     count = cases // _CASES_PER_SCENARIO if scenarios is None else scenarios
     # Without the administrator role: neither user sees the other's things.
     plain = {user.user_id: mint_token(user, secret) for user in (ANNA, BEN)}
-    told = Player(document, url, things, seed_number).play(plain, count)
-    return report(seen, sender.without_identity(made, open_calls(document)), told)
+    scenario_report = Player(document, url, things, seed_number).play(plain, count)
+    return report(seen, sender.without_identity(cases_by_name, open_calls(document)), scenario_report)
 
 
 def open_calls(document: dict[str, Any]) -> frozenset[str]:

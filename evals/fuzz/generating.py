@@ -59,17 +59,17 @@ def requests(document: Mapping[str, Any], cases: int, seed_number: int) -> list[
     """Return `cases` shuffled requests over all operations, half of them valid."""
     schema = schemathesis.openapi.from_dict(dict(document))
     operations = {
-        found.ok().definition.raw["operationId"]: found.ok()
-        for found in schema.get_all_operations()
-        if isinstance(found, Ok)  # anything else fails the test of the description
+        operation_result.ok().definition.raw["operationId"]: operation_result.ok()
+        for operation_result in schema.get_all_operations()
+        if isinstance(operation_result, Ok)  # anything else fails the test of the description
     }
-    made: list[tuple[str, bool, AnyCase]] = []
+    generated_requests: list[tuple[str, bool, AnyCase]] = []
     for name, count in shares(sorted(operations), cases).items():
         for mode, part in zip(_MODES, (count - count // 2, count // 2), strict=True):
             generated = cases_of(operations[name], mode, part, f"{seed_number} {name} {mode}")
-            made += [(name, _is_valid(case), case) for case in generated]
-    random.Random(seed_number).shuffle(made)
-    return [Request(number, *one) for number, one in enumerate(made)]
+            generated_requests += [(name, _is_valid(case), case) for case in generated]
+    random.Random(seed_number).shuffle(generated_requests)
+    return [Request(number, *one) for number, one in enumerate(generated_requests)]
 
 
 def _is_valid(case: AnyCase) -> bool:
@@ -78,10 +78,10 @@ def _is_valid(case: AnyCase) -> bool:
 
 def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -> list[AnyCase]:
     """Return `count` cases. An operation without parameters gets only valid ones."""
-    found: list[AnyCase] = []
+    cases: list[AnyCase] = []
 
     def collect(case: AnyCase) -> None:
-        found.append(case)
+        cases.append(case)
 
     chosen = settings(
         max_examples=max(count, 1),
@@ -98,4 +98,4 @@ def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -
         if mode is GenerationMode.POSITIVE:
             raise
         return cases_of(operation, GenerationMode.POSITIVE, count, seed_text)
-    return [found[number % len(found)] for number in range(count)] if found else []
+    return [cases[number % len(cases)] for number in range(count)] if cases else []

@@ -101,7 +101,7 @@ def _statuses(table: TableClient, names: set[str]) -> dict[str, tuple[str, str]]
     try:
         # One query for all files in flight; one per file would be too expensive.
         rows = table.query_entities("RowKey eq 'document'", select=["PartitionKey", "blob_name", "status"])
-        known = {row["blob_name"]: (row["PartitionKey"], row["status"]) for row in rows}
-        return {name: known[name] for name in names if name in known}
+        statuses = {row["blob_name"]: (row["PartitionKey"], row["status"]) for row in rows}
+        return {name: statuses[name] for name in names if name in statuses}
     except ResourceNotFoundError:
         return {}  # the first ingestion is still creating the table

@@ -27,14 +27,16 @@ def main() -> int:
     arguments = parser.parse_args()
     lines = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines() if line]
     passed = {label: [line for line in lines if line["faithful"] is label] for label in (True, False)}
-    held = {label: [line for line in found if _holds(line)] for label, found in passed.items()}
+    accepted = {
+        label: [line for line in lines_of_label if _holds(line)] for label, lines_of_label in passed.items()
+    }
     misses = near_misses(_blocks(arguments.data.resolve().parents[1]), PER_KIND, arguments.seed)
     wrong = [miss for miss in misses if align(miss.quote, Block(miss.block))]
     report = {
         "faithful": len(passed[True]),
-        "faithful_passed": len(held[True]),
+        "faithful_passed": len(accepted[True]),
         "unfaithful": len(passed[False]),
-        "unfaithful_passed": len(held[False]),
+        "unfaithful_passed": len(accepted[False]),
         "near_misses": len(misses),
         "near_misses_passed": len(wrong),
         "kinds": dict(Counter(miss.kind for miss in misses)),
@@ -43,9 +45,9 @@ def main() -> int:
     print(json.dumps(report, indent=1))
     for miss in wrong:
         print(f"passed: {_line(miss)}", file=sys.stderr)
-    for line in (line for line in passed[True] if line not in held[True]):
+    for line in (line for line in passed[True] if line not in accepted[True]):
         print(f"failed: {line['variant']}: {line['quote']}", file=sys.stderr)
-    return int(bool(wrong or held[False] or len(held[True]) < len(passed[True])))
+    return int(bool(wrong or accepted[False] or len(accepted[True]) < len(passed[True])))
 
 
 def _blocks(folder: Path) -> list[SourceBlock]:

@@ -74,14 +74,14 @@ async def _measured(rows: int, folder: Path) -> dict[str, float]:
 def _asked(sql: str, tables: Path) -> tuple[float, float]:
     """Return the seconds for guard and engine, and the CPU seconds among them."""
     (table,) = TableCatalog.from_stored((tables / CATALOG).read_bytes()).tables
-    asked = QueryTable(
+    query = QueryTable(
         name="orders",
         stored_name=table.stored_name,
         title=table.title,
         columns=tuple(column.name for column in table.columns),
         hidden=table.hidden_columns,
     )
-    files = (QueryFile(path=tables / DATABASE, tables=(asked,)),)
+    files = (QueryFile(path=tables / DATABASE, tables=(query,)),)
     began, worked = time.monotonic(), time.process_time()
     reply = answer(QueryJob(target=Path("unused"), sql=sql, files=files))
     times = time.monotonic() - began, time.process_time() - worked

@@ -79,14 +79,14 @@ def asked_with_documents(request: ChatRequest) -> Message | None:
 
 def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
     """Return the answer, preceded by its tag if tools were available, or the rest of it."""
-    asked = asked_with_documents(request) or request.last_user_message
-    said = "".join([text for text in request.texts_of("assistant") if text][-1:])
+    question = asked_with_documents(request) or request.last_user_message
+    previous_text = "".join([text for text in request.texts_of("assistant") if text][-1:])
     begin = BEGIN if request.tools else ""
-    if _GAP.sub("", said.replace(BEGIN, "")).strip():
-        return begin + "\n".join(_GAP.findall(said))
-    others = (one for one in request.messages if one is not asked and one.role in ("user", "tool"))
+    if _GAP.sub("", previous_text.replace(BEGIN, "")).strip():
+        return begin + "\n".join(_GAP.findall(previous_text))
+    others = (one for one in request.messages if one is not question and one.role in ("user", "tool"))
     later = "".join(inside for message in others for inside in _SHOWN.findall(message.text))
-    head, end, tail = asked.text.partition("</documents>")
+    head, end, tail = question.text.partition("</documents>")
     return begin + answer_from_message(f"{head}{later}{end}{tail}", embedder)
 
 
@@ -122,8 +122,8 @@ def rank_each(material: Material) -> list[list[Passage]]:
     """Rank each document's passages by similarity to the question without the names of documents."""
     subject = subject_of(material.question, material.documents)
     least = -1.0 if subject == material.question else NEAR_THE_QUESTION
-    found = [rank_passages(subject, passages_of([one]), material.embedder) for one in material.documents]
-    return [[item.passage for item in ranked if item.score >= least][:MAX_ROWS] for ranked in found]
+    rankings = [rank_passages(subject, passages_of([one]), material.embedder) for one in material.documents]
+    return [[item.passage for item in ranked if item.score >= least][:MAX_ROWS] for ranked in rankings]
 
 
 def _compare(material: Material) -> str:
@@ -150,10 +150,10 @@ def _summarise(material: Material) -> str:
     for document in material.documents:
         passages = passages_of([in_page_order(document)])
         chosen = spread([one for one in passages if one.is_prose] or passages, each)
-        said = [passage.cited for passage in chosen]
-        starts = range(0, len(said), SENTENCES_PER_PARAGRAPH)
-        paragraphs = [" ".join(said[start : start + SENTENCES_PER_PARAGRAPH]) for start in starts]
-        parts += [f"**{plain(document.title)}**", *paragraphs] if said else []
+        sentences = [passage.cited for passage in chosen]
+        starts = range(0, len(sentences), SENTENCES_PER_PARAGRAPH)
+        paragraphs = [" ".join(sentences[start : start + SENTENCES_PER_PARAGRAPH]) for start in starts]
+        parts += [f"**{plain(document.title)}**", *paragraphs] if sentences else []
     return "\n\n".join(parts) or _gap(material.question)
 
 
@@ -162,9 +162,11 @@ def _list(material: Material) -> str:
     documents = material.documents
     if not element_attribute(material.message, "documents", "filters"):
         names = [stem(name) for name in names_of(material.question)]
-        asked = names or topic_stems(material.question)
-        held = [set(stems_of(" ".join([*one.attributes.values(), one.summary]))) for one in documents]
-        matches = [sum(occurs(one, stems) for one in asked) for stems in held]
+        terms = names or topic_stems(material.question)
+        document_stems = [
+            set(stems_of(" ".join([*one.attributes.values(), one.summary]))) for one in documents
+        ]
+        matches = [sum(occurs(one, stems) for one in terms) for stems in document_stems]
         most = max([*matches, 1 if names else 0])
         documents = [one for one, match in zip(documents, matches, strict=True) if match == most]
     if not documents:
@@ -177,8 +179,10 @@ def _list(material: Material) -> str:
 
 def _list_item(document: Document) -> str:
     """Return `- **Title** (file.pdf), manual, 2024-05-01: brief summary`."""
-    known = ((name, value) for name, value in document.attributes.items() if name not in _HIDDEN and value)
-    details = "".join(f", {plain(value[:10] if 'date' in name else value)}" for name, value in known)
+    attributes = (
+        (name, value) for name, value in document.attributes.items() if name not in _HIDDEN and value
+    )
+    details = "".join(f", {plain(value[:10] if 'date' in name else value)}" for name, value in attributes)
     summary = " ".join(document.summary.split())
     item = f"- **{plain(document.title)}** ({plain(document.filename)}){details}"
     return f"{item}: {plain(summary)}" if summary else item
@@ -192,11 +196,11 @@ _ANSWERS: dict[str, Callable[[Material], str]] = {
 }
 
 
-def _figure(answer: str, material: Material, shown: list[Document]) -> str:
+def _figure(answer: str, material: Material, documents: list[Document]) -> str:
     """Return a tag for the picture most similar to the question among the cited documents."""
     pictures = [
         block
-        for document in shown
+        for document in documents
         if f'<cite doc_id="{attribute(document.doc_id)}"' in answer
         for block in document.blocks
         if block.kind == "image" and block.block_id

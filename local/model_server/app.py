@@ -59,11 +59,11 @@ def admits(headers: Mapping[str, str], key: str | None, token: str | None) -> bo
     """
     if key is None and token is None:
         return True
-    given, expected = headers.get("api-key"), [key]
-    if given is None:
+    credential, expected = headers.get("api-key"), [key]
+    if credential is None:
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        given, expected = (bearer if scheme.lower() == "bearer" else ""), [key, token]
-    return any(hmac.compare_digest(given.encode(), one.encode()) for one in expected if one)
+        credential, expected = (bearer if scheme.lower() == "bearer" else ""), [key, token]
+    return any(hmac.compare_digest(credential.encode(), one.encode()) for one in expected if one)
 
 
 async def _health(_: Request, server: ModelServer) -> Response:

@@ -25,6 +25,6 @@ def grade_passages(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonV
 
 def _closeness(message: str) -> list[tuple[int, float]]:
     """Return each passage's number and its share of the question's topic words."""
-    wanted = {*topic_stems(element_text(message, "question") or "")} or {""}
-    held = [(one.number, f"{one.document} {one.heading} {one.text}") for one in read_passages(message)]
-    return [(number, len(wanted & set(stems_of(text))) / len(wanted)) for number, text in held]
+    topic = {*topic_stems(element_text(message, "question") or "")} or {""}
+    candidates = [(one.number, f"{one.document} {one.heading} {one.text}") for one in read_passages(message)]
+    return [(number, len(topic & set(stems_of(text))) / len(topic)) for number, text in candidates]

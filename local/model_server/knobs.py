@@ -44,10 +44,10 @@ def _read_failure(value: object) -> object:
     """Parse STATUS, STATUS:COUNT or STATUS:PERCENT%."""
     if not isinstance(value, str):
         return value
-    if not (found := _FAIL.fullmatch(value)):
+    if not (match := _FAIL.fullmatch(value)):
         raise ValueError("not STATUS, STATUS:COUNT or STATUS:PERCENT%")
-    status, amount, is_percent = int(found[1]), int(found[2] or 100), bool(found[3])
-    return Failure(status, percent=amount) if is_percent or not found[2] else Failure(status, amount)
+    status, amount, is_percent = int(match[1]), int(match[2] or 100), bool(match[3])
+    return Failure(status, percent=amount) if is_percent or not match[2] else Failure(status, amount)
 
 
 def _known_tasks(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -107,9 +107,9 @@ def parse_knobs(suffix: str) -> Knobs:
     Raises:
         ApiError: 400 on `model` for an unknown knob or an impossible value.
     """
-    given = (item.partition("=") for item in suffix.split(",") if item)
+    items = (item.partition("=") for item in suffix.split(",") if item)
     try:
-        return Knobs.model_validate({name: value or "1" for name, _, value in given})
+        return Knobs.model_validate({name: value or "1" for name, _, value in items})
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"]))

@@ -77,8 +77,8 @@ def find_tags(text: str) -> list[str]:
 
 
 def _labelled(pattern: str, top: str) -> str | None:
-    found = re.search(pattern, top, re.IGNORECASE | re.MULTILINE)
-    return found[1].strip(" .*_#") if found else None
+    match = re.search(pattern, top, re.IGNORECASE | re.MULTILINE)
+    return match[1].strip(" .*_#") if match else None
 
 
 def _find_title(text: str, filename: str) -> str:
@@ -99,16 +99,16 @@ def _looks_like_title(line: str) -> bool:
 
 def _find_type(title: str, filename: str, top: str) -> str:
     """Return the first document type named by the title, the file name, or the text."""
-    found = (_TYPE.search(place) for place in (title, re.sub(r"[_.-]", " ", filename), top))
-    return next((kind[0].lower().replace(" ", "_") for kind in found if kind), "document")
+    matches = (_TYPE.search(place) for place in (title, re.sub(r"[_.-]", " ", filename), top))
+    return next((kind[0].lower().replace(" ", "_") for kind in matches if kind), "document")
 
 
 def _find_date(top: str, filename: str) -> str | None:
     """Return the first date near the top, or the year in the file name."""
     for pattern, form in _DATES:
-        for found in re.findall(pattern, top):
+        for groups in re.findall(pattern, top):
             with suppress(ValueError):
-                text = found.replace(". ", " ")
+                text = groups.replace(". ", " ")
                 return datetime.strptime(text, form).replace(tzinfo=UTC).date().isoformat()
     year = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", filename)
     return year[0] if year else None

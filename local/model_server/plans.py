@@ -48,7 +48,7 @@ _HALLO = "Hallo! Ich beantworte Fragen aus den Dokumenten Ihrer Organisation und
 
 def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
     """Return a value for every field of QuestionPlan."""
-    asked, question = _read(request)
+    original, question = _read(request)
     query_type, intent = next(
         (kind, intent) for kind, intent, words in _TYPES if re.search(words, question, re.IGNORECASE)
     )
@@ -58,7 +58,7 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
         "query_type": query_type,
         "intent": intent,
         "language": detect_language(question),
-        "standalone_question": question if question != asked else "",
+        "standalone_question": question if question != original else "",
         "reply": "",
         "search_queries": [bare] if bare and bare != question else [],
         "filters": [],
@@ -66,7 +66,7 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
         "document_references": list[JsonValue](references),
         "todo": _todo(references) if query_type == "COMPARISON" and len(references) > 1 else [],
     }
-    if talk := _SMALL_TALK.fullmatch(asked):
+    if talk := _SMALL_TALK.fullmatch(original):
         language, reply = ("de", _HALLO) if talk["de"] else ("en", _HELLO)
         plan |= {"query_type": "CONVERSATION", "language": language, "reply": reply, "search_queries": []}
     return plan
@@ -74,7 +74,7 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
 
 def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
     """Return {"standalone_question", "search_queries"}: the question and its topic words."""
-    _asked, question = _read(request)
+    _original, question = _read(request)
     bare = " ".join(topic_words(question)) or question
     return {"standalone_question": question, "search_queries": list(dict.fromkeys([question, bare]))}
 
@@ -97,17 +97,21 @@ def references_of(question: str) -> list[str]:
     """Return the documents that a question names, in its words: files, quoted titles, "the annual report
     2023".
     """
-    found = [name.strip() for one in _REFERENCES for name in re.findall(one, question, re.IGNORECASE)]
-    whole = [one for one in dict.fromkeys(found) if not any(one != other and one in other for other in found)]
+    references = [name.strip() for one in _REFERENCES for name in re.findall(one, question, re.IGNORECASE)]
+    whole = [
+        one
+        for one in dict.fromkeys(references)
+        if not any(one != other and one in other for other in references)
+    ]
     return whole[:MAX_REFERENCES]
 
 
 def _read(request: ChatRequest) -> tuple[str, str]:
     """Return the question as asked and in standalone form."""
     message = request.last_user_message.text
-    asked = " ".join((element_text(message, "question") or message).split())
-    earlier = [text for role, text in read_turns(message) if role == "user" and text not in ("", asked)]
-    return asked, standalone(asked, earlier)
+    original = " ".join((element_text(message, "question") or message).split())
+    earlier = [text for role, text in read_turns(message) if role == "user" and text not in ("", original)]
+    return original, standalone(original, earlier)
 
 
 def _todo(references: Sequence[str]) -> list[JsonValue]:

@@ -66,8 +66,8 @@ def elements(message: str, tag: str) -> list[Element]:
     """Return the elements of that name in order, only the outermost of nested ones."""
     pattern = rf"<{tag}((?:\s{_INSIDE_TAG})?)>(.*?)</{tag}>"
     return [
-        Element({one[1]: unescape(one[2] or one[3] or "") for one in _ATTRIBUTE.finditer(found[1])}, found[2])
-        for found in re.finditer(pattern, message, re.DOTALL)
+        Element({one[1]: unescape(one[2] or one[3] or "") for one in _ATTRIBUTE.finditer(match[1])}, match[2])
+        for match in re.finditer(pattern, message, re.DOTALL)
     ]
 
 
@@ -78,12 +78,12 @@ def has_element(message: str, tag: str) -> bool:
 
 def element_text(message: str, tag: str) -> str | None:
     """Return the unescaped text of the first element of that name, or None."""
-    return next((found.text for found in elements(message, tag)), None)
+    return next((element.text for element in elements(message, tag)), None)
 
 
 def element_attribute(message: str, tag: str, name: str) -> str:
     """Return an attribute of the first element of that name, or ""."""
-    return next((found.attributes.get(name, "") for found in elements(message, tag)), "")
+    return next((element.attributes.get(name, "") for element in elements(message, tag)), "")
 
 
 def read_turns(message: str) -> list[tuple[str, str]]:
@@ -95,9 +95,9 @@ def read_turns(message: str) -> list[tuple[str, str]]:
 def read_passages(message: str) -> list[NumberedPassage]:
     """Return the passages in <passages> in order, except those without a number."""
     return [
-        NumberedPassage(int(number), one.text, named.get("document", ""), named.get("heading", ""))
+        NumberedPassage(int(number), one.text, attributes.get("document", ""), attributes.get("heading", ""))
         for one in elements(_inside(message, "passages"), "passage")
-        if (number := (named := one.attributes).get("number", "")).isdecimal()
+        if (number := (attributes := one.attributes).get("number", "")).isdecimal()
     ]
 
 
@@ -113,8 +113,8 @@ def read_documents(message: str) -> list[Document]:
 def read_targets(message: str) -> list[Document]:
     """Return the documents listed in <targets>, one per line as `doc_id: file name`, without blocks."""
     lines = (element_text(message, "targets") or "").splitlines()
-    named = (line.partition(":") for line in lines if line.strip())
-    return [Document(doc_id.strip(), {"filename": filename.strip()}) for doc_id, _, filename in named]
+    targets = (line.partition(":") for line in lines if line.strip())
+    return [Document(doc_id.strip(), {"filename": filename.strip()}) for doc_id, _, filename in targets]
 
 
 def read_proofs(message: str) -> list[Document]:
@@ -134,19 +134,19 @@ def read_web_results(message: str) -> list[Document]:
 
 def merged(documents: Iterable[Document]) -> list[Document]:
     """Merge repeated documents and drop repeated blocks."""
-    known: dict[str, Document] = {}
+    by_id: dict[str, Document] = {}
     for document in documents:
-        first = known.setdefault(document.doc_id, document)
+        first = by_id.setdefault(document.doc_id, document)
         blocks: dict[str, Block] = {}
         for block in (*first.blocks, *document.blocks):
             blocks.setdefault(block.text, block)
         attributes = {**document.attributes, **first.attributes}
-        known[document.doc_id] = replace(first, attributes=attributes, blocks=tuple(blocks.values()))
-    return list(known.values())
+        by_id[document.doc_id] = replace(first, attributes=attributes, blocks=tuple(blocks.values()))
+    return list(by_id.values())
 
 
 def _inside(message: str, tag: str) -> str:
-    return "".join(found.inside for found in elements(message, tag)[:1])
+    return "".join(element.inside for element in elements(message, tag)[:1])
 
 
 def _blocks(inside: str) -> tuple[Block, ...]:

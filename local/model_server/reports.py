@@ -35,8 +35,11 @@ def _write_doc_report(assignment: Assignment, embedder: EmbeddingService) -> Val
     near = rank_each(Material(assignment.question, assignment.documents, embedder))
     return {
         "sections": [
-            {"heading": heading, "summary": " ".join(one.statement for one in said[:SENTENCES_OF_SECTION])}
-            for heading, said in list(parts.items())[:MAX_SECTIONS]
+            {
+                "heading": heading,
+                "summary": " ".join(one.statement for one in sentences[:SENTENCES_OF_SECTION]),
+            }
+            for heading, sentences in list(parts.items())[:MAX_SECTIONS]
         ],
         "claims": [_claim(passage) for passages in near for passage in passages],
         "uncertainty": [

@@ -171,8 +171,8 @@ class ModelServer:
 
     def reply_to(self, request: ChatRequest, knobs: Knobs) -> Reply:
         """Return the reply with content knobs applied but not its limit. Runs in a worker thread."""
-        written = write_reply(request, self.embedder, knobs.toolloop, delegates=knobs.delegate)
-        return apply_content_knobs(written, knobs)
+        reply = write_reply(request, self.embedder, knobs.toolloop, delegates=knobs.delegate)
+        return apply_content_knobs(reply, knobs)
 
     def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Reply, Usage]:
         """Return the reply within its token limits, and its usage. Runs in a worker thread."""
@@ -202,8 +202,8 @@ class ModelServer:
 async def _counted(delivery: Delivery, call: Call) -> AsyncIterator[bytes]:
     """Yield the stream and add the tokens of sent pieces to `call`."""
     pieces = max(len(delivery.deltas), 1)
-    sent = 0
+    piece_count = 0
     async for event in stream(delivery):
         yield event
-        sent += 1
-        call.completion_tokens = round(delivery.usage.completion_tokens * min(sent / pieces, 1.0))
+        piece_count += 1
+        call.completion_tokens = round(delivery.usage.completion_tokens * min(piece_count / pieces, 1.0))

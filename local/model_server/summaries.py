@@ -40,14 +40,14 @@ Item = TypeVar("Item")
 def summarise_conversation(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
     """Return {"summary": …}, at most 200 words of questions and answers, dropping the oldest first."""
     message = request.last_user_message.text
-    said = split_sentences(element_text(message, "previous_summary") or "")
+    sentences = split_sentences(element_text(message, "previous_summary") or "")
     for role, text in read_turns(message):
         sentence = next(iter(split_sentences(" ".join(text.split()))), "")
-        begun = " ".join(sentence.split()[:MAX_SENTENCE_WORDS])
-        said += [f"{'Asked' if role == 'user' else 'Answered'}: {begun}"] if begun else []
-    while sum(len(sentence.split()) for sentence in said) > MAX_WORDS:
-        said.pop(0)
-    return {"summary": " ".join(said)}
+        opening = " ".join(sentence.split()[:MAX_SENTENCE_WORDS])
+        sentences += [f"{'Asked' if role == 'user' else 'Answered'}: {opening}"] if opening else []
+    while sum(len(sentence.split()) for sentence in sentences) > MAX_WORDS:
+        sentences.pop(0)
+    return {"summary": " ".join(sentences)}
 
 
 def summarise_window(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:

@@ -31,32 +31,32 @@ def takes_calculating(question: str) -> bool:
 def query_tables(request: ChatRequest) -> ToolCall | None:
     """Return a query over the tables in the prompt, or None if the rule has none or it was already run."""
     text = "\n".join(request.texts_of("user"))
-    tables = [json.loads(unescape(found)) for found in re.findall(r"<table>(.*?)</table>", text)]
+    tables = [json.loads(unescape(match)) for match in re.findall(r"<table>(.*?)</table>", text)]
     question = element_text(text, "question") or ""
-    said = _stems(question)
-    measured = [(table, name) for table in tables if (name := _named(table, said, is_text=False))]
+    stems = _stems(question)
+    measured = [(table, name) for table in tables if (name := _named(table, stems, is_text=False))]
     may = "run_sql" in request.offered and not request.texts_of("tool")
     if not may or not measured or not takes_calculating(question):
         return None
     is_compared = re.search(r"\b(?:compare|vergleiche)\b", question, re.IGNORECASE) is not None
-    wanted = [one for one in measured if one[1] == measured[0][1]][: 2 if is_compared else 1]
+    targets = [one for one in measured if one[1] == measured[0][1]][: 2 if is_compared else 1]
     function = next(name for name, pattern in _ASKS if re.search(pattern, question, re.IGNORECASE))
-    sql = _sql(question, said, function, wanted)
-    return ToolCall("run_sql", json.dumps({"sql": sql, "table_ids": [one["table_id"] for one, _ in wanted]}))
+    sql = _sql(question, stems, function, targets)
+    return ToolCall("run_sql", json.dumps({"sql": sql, "table_ids": [one["table_id"] for one, _ in targets]}))
 
 
 def answer_from_rows(request: ChatRequest) -> str | None:
     """Return the last result's rows as a cited table, or None without a result."""
-    told = request.texts_of("tool")
-    if not told or not told[-1].startswith('{"success": true, "result_id"'):
+    results = request.texts_of("tool")
+    if not results or not results[-1].startswith('{"success": true, "result_id"'):
         return None
-    result = json.loads(told[-1])
+    result = json.loads(results[-1])
     text = "\n".join(request.texts_of("user"))
     is_german = detect_language(element_text(text, "question") or "") == "de"
     rows = [[_shown(cell, is_german=is_german) for cell in row] for row in result["rows"]]
     lines = [result["columns"], ["---"] * len(result["columns"]), *rows]
-    shown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f'<answer>{shown}\n\n<cite result="{result["result_id"]}"/>'
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f'<answer>{table}\n\n<cite result="{result["result_id"]}"/>'
 
 
 def _shown(cell: str | float | None, *, is_german: bool) -> str:
@@ -71,18 +71,18 @@ def _stems(text: str) -> set[str]:
     return {word[:5] for word in content_words(text)}
 
 
-def _named(table: dict[str, Any], said: set[str], *, is_text: bool) -> str:
+def _named(table: dict[str, Any], stems: set[str], *, is_text: bool) -> str:
     columns = (one for one in table["columns"] if (one["type"] in ("text", "date")) == is_text)
-    return next((str(one["name"]) for one in columns if said & _stems(one["label"])), "")
+    return next((str(one["name"]) for one in columns if stems & _stems(one["label"])), "")
 
 
-def _sql(question: str, said: set[str], function: str, wanted: Sequence[tuple[dict[str, Any], str]]) -> str:
-    (table, column), *others = wanted
-    sides = [(one["name"], str(one["title"]).replace("'", "''")) for one, _ in wanted]
+def _sql(question: str, stems: set[str], function: str, targets: Sequence[tuple[dict[str, Any], str]]) -> str:
+    (table, column), *others = targets
+    sides = [(one["name"], str(one["title"]).replace("'", "''")) for one, _ in targets]
     result = f"{function}({column}) AS result FROM"
     if others:
         return " UNION ALL ".join(f"SELECT '{title}' AS place, {result} {name}" for name, title in sides)
-    group, top = _named(table, said, is_text=True), _TOP.search(question)
+    group, top = _named(table, stems, is_text=True), _TOP.search(question)
     if not group:
         return f"SELECT {result} {table['name']}"
     limit = f" LIMIT {_NUMBERS.get(top[1].lower()) or int(top[1])}" if top else ""

@@ -65,12 +65,12 @@ def call_regardless(request: ChatRequest) -> ToolCall:
     question = f"{_question(request)} ({rounds + 1})" if rounds else _question(request)
     function = _search_of(request)
     filled, required = fill(function.parameters), function.parameters.get("required")
-    wanted = [*(required if isinstance(required, list) else ()), *_QUESTION_FIELDS]
+    fields = [*(required if isinstance(required, list) else ()), *_QUESTION_FIELDS]
     values = filled if isinstance(filled, dict) else {}
     arguments = {
         name: question if name in _QUESTION_FIELDS else value
         for name, value in values.items()
-        if name in wanted
+        if name in fields
     }
     return _call(function.name, arguments)
 
@@ -96,15 +96,15 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
     tasks = [place for place in users if has_element(messages[place].text, "task")]
     since = messages[(tasks or users or [0])[-1] :]
     texts = [message.text for message in since]
-    found = _read_results(message.text for message in since if message.role == "tool")
+    documents = _read_results(message.text for message in since if message.role == "tool")
     for text in texts:
-        found += [*read_documents(text), *read_targets(text), *read_web_results(text)]
+        documents += [*read_documents(text), *read_targets(text), *read_web_results(text)]
     question = (element_text(texts[0], "task") or element_text(texts[0], "question")) if texts else ""
     web = ("http://", "https://")
     return Assignment(
         question or "",
-        [without_captions(one) for one in merged(one for one in found if not one.doc_id.startswith(web))],
-        merged(one for one in found if one.doc_id.startswith(web)),
+        [without_captions(one) for one in merged(one for one in documents if not one.doc_id.startswith(web))],
+        merged(one for one in documents if one.doc_id.startswith(web)),
     )
 
 
@@ -113,15 +113,15 @@ def take_turn(request: ChatRequest) -> Reply:
     assignment = read_assignment(request.messages)
     subject = subject_of(assignment.question, assignment.documents)[:MAX_QUERY_CHARS]
     unread: list[JsonValue] = [one.doc_id for one in assignment.documents if not one.blocks]
-    wanted: list[tuple[str, dict[str, JsonValue]]] = []
+    candidates: list[tuple[str, dict[str, JsonValue]]] = []
     if not assignment.pages:
-        wanted.append((WEB, {"query": subject}))
+        candidates.append((WEB, {"query": subject}))
     if unread or not (assignment.documents or assignment.pages):
-        wanted.append((RETRIEVE, {"query": subject, **({"doc_ids": unread} if unread else {})}))
+        candidates.append((RETRIEVE, {"query": subject, **({"doc_ids": unread} if unread else {})}))
     calls = [call.function for message in request.messages for call in message.tool_calls]
-    made = [(call.name, _value(call.arguments)) for call in calls]
-    for name, values in wanted if subject else ():
-        if name in request.offered and (name, values) not in made:
+    previous = [(call.name, _value(call.arguments)) for call in calls]
+    for name, values in candidates if subject else ():
+        if name in request.offered and (name, values) not in previous:
             return calling(_call(name, values))
     return Reply(READY)
 
@@ -158,15 +158,15 @@ def _read_results(results: Iterable[str]) -> list[Document]:
     read = []
     for result in results:
         content = _value(result)
-        found = content.get("results") or content.get("documents") if isinstance(content, dict) else ()
-        for item in found if isinstance(found, list) else ():
+        items = content.get("results") or content.get("documents") if isinstance(content, dict) else ()
+        for item in items if isinstance(items, list) else ():
             fields = item if isinstance(item, dict) else {}
             text = next((fields[name] for name in _TEXT_FIELDS if fields.get(name)), None)
             doc_id = fields.get("doc_id") or fields.get("url")
             if isinstance(text, str) and isinstance(doc_id, str):
-                named = {name: str(fields[name]) for name in ("filename", "title") if fields.get(name)}
+                names = {name: str(fields[name]) for name in ("filename", "title") if fields.get(name)}
                 place = (str(fields.get(name) or "") for name in ("page_number", "heading_path"))
-                read.append(Document(doc_id, named, (Block(text, *place),)))
+                read.append(Document(doc_id, names, (Block(text, *place),)))
     return read
 
 

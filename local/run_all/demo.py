@@ -85,12 +85,12 @@ def wait_until_ready(stack: LocalStack, show: Show) -> None:
 
 
 def _statuses(stack: LocalStack) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    statuses: dict[str, dict[str, Any]] = {}
     for user in SAMPLE_USERS:
         for document in documents_of(stack, user):
             if document["filename"] in readable_by(user):
-                found[document["filename"]] = document
-    return found
+                statuses[document["filename"]] = document
+    return statuses
 
 
 def documents_of(stack: LocalStack, user: SampleUser) -> list[dict[str, Any]]:
@@ -151,10 +151,10 @@ def run_demo() -> int:
             print(f"Model: {stack.model.description}")
             bring_samples(stack, ProgressBar())
             print(f"Ready after {time.monotonic() - started:.1f} s.\n")
-            asked = ask_all(stack)
-        for one in asked:
+            answers = ask_all(stack)
+        for one in answers:
             report(one)
-    return conclude(asked)
+    return conclude(answers)
 
 
 def bring_samples(stack: LocalStack, show: Show) -> None:
@@ -178,41 +178,45 @@ def ask_one(stack: LocalStack, question: SampleQuestion, user: SampleUser, texts
     return Asked(question, user, reply, seconds, findings)
 
 
-def report(asked: Asked) -> None:
+def report(answer: Asked) -> None:
     """Print the question, the beginning of the answer, its sources and faults."""
-    reads = len(readable_by(asked.user))
-    if asked.user == SAMPLE_USERS[0]:
-        print(f"{asked.question.query_type}: {asked.question.text}\n")
-    print(f"  {asked.user.user_id}, who may read {reads} of {len(ACCESS)} documents ({asked.seconds:.1f} s):")
-    lines = [line.strip() for line in asked.reply.text.splitlines() if line.strip()]
+    reads = len(readable_by(answer.user))
+    if answer.user == SAMPLE_USERS[0]:
+        print(f"{answer.question.query_type}: {answer.question.text}\n")
+    print(
+        f"  {answer.user.user_id}, who may read {reads} of {len(ACCESS)} documents ({answer.seconds:.1f} s):"
+    )
+    lines = [line.strip() for line in answer.reply.text.splitlines() if line.strip()]
     for line in lines[:SHOWN_LINES]:
         print(textwrap.indent(textwrap.shorten(line, SHOWN_CHARACTERS, placeholder=" ..."), "  | "))
     if len(lines) > SHOWN_LINES:
         print(f"  | ... {len(lines) - SHOWN_LINES} more lines")
-    print(f"  {_verdict(asked)}\n")
+    print(f"  {_verdict(answer)}\n")
 
 
-def _verdict(asked: Asked) -> str:
-    if asked.findings:
-        return "WRONG: " + "; ".join(finding.text for finding in asked.findings)
-    if asked.reply.abstained:
+def _verdict(answer: Asked) -> str:
+    if answer.findings:
+        return "WRONG: " + "; ".join(finding.text for finding in answer.findings)
+    if answer.reply.abstained:
         return "ok: abstains, as it must"
     places = Counter(
         f"{cited['filename']} p. {cited['page_number']}" if cited.get("page_number") else cited["filename"]
-        for cited in asked.reply.citations
+        for cited in answer.reply.citations
     )
-    shown = ", ".join(f"{place} ({count})" if count > 1 else place for place, count in places.items())
+    places_text = ", ".join(f"{place} ({count})" if count > 1 else place for place, count in places.items())
     return (
-        f"ok: {len(asked.reply.citations)} citations proved: {shown}" if shown else "ok: lists, cites nothing"
+        f"ok: {len(answer.reply.citations)} citations proved: {places_text}"
+        if places_text
+        else "ok: lists, cites nothing"
     )
 
 
-def conclude(asked: list[Asked]) -> int:
+def conclude(answers: list[Asked]) -> int:
     """Print the last line and return the exit code."""
-    wrong = sum(1 for one in asked if one.findings)
-    citations = sum(len(one.reply.citations) for one in asked)
+    wrong = sum(1 for one in answers if one.findings)
+    citations = sum(len(one.reply.citations) for one in answers)
     print(
-        f"{len(asked)} answers, {citations} citations checked against the documents, "
-        f"{sum(1 for one in asked if one.reply.abstained)} abstentions, {wrong} wrong."
+        f"{len(answers)} answers, {citations} citations checked against the documents, "
+        f"{sum(1 for one in answers if one.reply.abstained)} abstentions, {wrong} wrong."
     )
     return 1 if wrong else 0

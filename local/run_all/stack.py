@@ -176,8 +176,8 @@ class LocalStack:
         # The blob trigger lists this container from the start.
         ensure_container(connection_string, DOCUMENTS_CONTAINER)
         allow_uploads_from(connection_string, self.base_url)
-        made = app_settings(self.ports, self.secrets, connection_string, self.model, self._environment)
-        self.app_settings = {**made, **self._overrides}
+        settings = app_settings(self.ports, self.secrets, connection_string, self.model, self._environment)
+        self.app_settings = {**settings, **self._overrides}
         write_settings_file(self.data, self.app_settings)
         write_tokens_file(self.data, self.base_url, self.secrets.token_secret)
 

@@ -80,13 +80,13 @@ def settle_ports(ports: Ports) -> Ports:
     Raises:
         StackError: a port is in use; names the setting to change.
     """
-    held: dict[str, socket.socket] = {}
+    sockets: dict[str, socket.socket] = {}
     try:
         for field in fields(ports):
-            held[field.name] = _take(field.name, getattr(ports, field.name))
-        return Ports(**{name: probe.getsockname()[1] for name, probe in held.items()})
+            sockets[field.name] = _take(field.name, getattr(ports, field.name))
+        return Ports(**{name: probe.getsockname()[1] for name, probe in sockets.items()})
     finally:
-        for probe in held.values():
+        for probe in sockets.values():
             probe.close()
 
 

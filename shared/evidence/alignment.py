@@ -117,8 +117,8 @@ class Alignment:
 
 def align(quote: str, block: Block) -> Alignment | None:
     """Locate `quote` in the block. Return None if a careful reader would not accept it as a quotation."""
-    shown = shown_form(quote)
-    for text in dict.fromkeys((shown, html.unescape(shown))):  # models sometimes escape twice
+    displayed = shown_form(quote)
+    for text in dict.fromkeys((displayed, html.unescape(displayed))):  # models sometimes escape twice
         words = quoted_words(text)
         if not _proves_something(words):
             return None
@@ -129,8 +129,8 @@ def align(quote: str, block: Block) -> Alignment | None:
             runs = _Search(reading, block).runs() or _row_runs(reading, block)
             if runs:
                 return _alignment(runs, block)
-    respaced = _respaced(quoted_words(shown), block)
-    return align(respaced, block) if respaced not in ("", shown) else None
+    respaced = _respaced(quoted_words(displayed), block)
+    return align(respaced, block) if respaced not in ("", displayed) else None
 
 
 def _respaced(quoted: Sequence[Word], block: Block) -> str:

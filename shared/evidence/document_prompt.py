@@ -164,5 +164,5 @@ def _block(hit: Hit, why_omitted: str) -> str:
 
 
 def _attributes(values: Mapping[str, object]) -> str:
-    shown = {name: truncate(str(value), _MAX_ATTRIBUTE_CHARS) for name, value in values.items() if value}
-    return "".join(f' {name}="{escape(text)}"' for name, text in shown.items())
+    attributes = {name: truncate(str(value), _MAX_ATTRIBUTE_CHARS) for name, value in values.items() if value}
+    return "".join(f' {name}="{escape(text)}"' for name, text in attributes.items())

@@ -128,12 +128,12 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
         return True
     cells = [cell for row in result.rows for cell in row]
     labels = " ".join((*result.columns, result.sql_in_words, *(table.filename for table in result.tables)))
-    said = " ".join((labels, *result.constants))
+    text = " ".join((labels, *result.constants))
     values = [Decimal(repr(cell)) for cell in cells if isinstance(cell, int | float)]
     if any(
-        _equals(number, value, said, falls=falls)
-        or _is_distance(number, value, said, falls=falls)
-        or _is_factor(number, value, said)
+        _equals(number, value, text, falls=falls)
+        or _is_distance(number, value, text, falls=falls)
+        or _is_factor(number, value, text)
         for value in values
         if value.is_finite()
     ):
@@ -191,8 +191,8 @@ def _names_scale(labels: str, exponent: int) -> bool:
 def _is_said(number: Number, others: Collection[str], language: str) -> bool:
     """Return whether one of the texts contains the number, in any notation, in digits or as a word."""
     key = (number.value, number.exponent, number.is_percent, number.is_negative)
-    said = (one for text in others for one in numbers_of(text, language))
-    if any((one.value, one.exponent, one.is_percent, one.is_negative) == key for one in said):
+    stated = (one for text in others for one in numbers_of(text, language))
+    if any((one.value, one.exponent, one.is_percent, one.is_negative) == key for one in stated):
         return True
     return number.is_plain and any(_stands_in(number, text) for text in others)
 
@@ -226,7 +226,7 @@ def _read(match: re.Match[str], language: str) -> Number:
 
 
 def _exponent(words: str) -> int:
-    return next((power for power, known in _SCALES.items() if re.fullmatch(known, words.casefold())), 0)
+    return next((power for power, pattern in _SCALES.items() if re.fullmatch(pattern, words.casefold())), 0)
 
 
 def _value(digits: str, language: str) -> tuple[Decimal, int]:

@@ -195,8 +195,8 @@ class ReaderText:
         return self._shown(text), len(text)
 
     def _sign(self, window: str, *, may_grow: bool) -> Shown | None:
-        found = shown_sign(window, self._tail, self._line, may_grow=may_grow)
-        return None if found is None else (self._shown(found[0]), found[1])
+        sign = shown_sign(window, self._tail, self._line, may_grow=may_grow)
+        return None if sign is None else (self._shown(sign[0]), sign[1])
 
     def _shown(self, text: str) -> str:
         """Track emitted text: the end of a line may close a fence or a paragraph."""

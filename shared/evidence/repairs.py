@@ -59,5 +59,5 @@ def repair_input(
 
 
 def _claim(failure: FailedQuotation) -> str:
-    said = element("statement", failure.claim) + element("wrong_quote", failure.quote)
-    return f'<claim number="{failure.number}" doc_id="{escape(failure.doc_id)}">{said}</claim>'
+    content = element("statement", failure.claim) + element("wrong_quote", failure.quote)
+    return f'<claim number="{failure.number}" doc_id="{escape(failure.doc_id)}">{content}</claim>'

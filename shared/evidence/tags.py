@@ -79,7 +79,7 @@ def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
         at_end: nothing follows, so there is no rest. Text after the first `>` of an unclosed tag is kept.
     """
     pieces: list[Piece] = []
-    shown = position = 0
+    text_start = position = 0
     while (position := text.find("<", position)) >= 0:
         if not _may_start_tag(text, position, at_end=at_end):
             position += 1
@@ -89,11 +89,11 @@ def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
             break
         tag_pieces, end = tag
         if end > position:
-            pieces += [Text(text[shown:position]), *tag_pieces]
-            shown = end
+            pieces += [Text(text[text_start:position]), *tag_pieces]
+            text_start = end
         position = max(end, position + _MIN_START_CHARS)
     certain = len(text) if position < 0 else position
-    return _joined([*pieces, Text(text[shown:certain])]), text[certain:]
+    return _joined([*pieces, Text(text[text_start:certain])]), text[certain:]
 
 
 def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
@@ -127,8 +127,8 @@ def _read_tag(tag: re.Match[str]) -> list[Piece]:
     if tag[1]:
         return []
     values = {
-        found[1].lower(): found[2][1:-1] if found[2] is not None else found[3].removesuffix("/")
-        for found in _ATTRIBUTE.finditer(tag[3] + ">")
+        match[1].lower(): match[2][1:-1] if match[2] is not None else match[3].removesuffix("/")
+        for match in _ATTRIBUTE.finditer(tag[3] + ">")
     }
     return [_piece(tag[2], values)]
 

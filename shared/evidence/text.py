@@ -38,13 +38,13 @@ def split_words(text: str) -> list[str]:
 
 
 def _joined_at_abbreviations(pieces: list[str]) -> Iterator[str]:
-    held = ""
+    pending = ""
     for piece in pieces:
-        held = f"{held} {piece.strip()}".strip()
-        if not _ABBREVIATION.search(held):
-            yield held
-            held = ""
-    yield held
+        pending = f"{pending} {piece.strip()}".strip()
+        if not _ABBREVIATION.search(pending):
+            yield pending
+            pending = ""
+    yield pending
 
 
 _MARK = r"\(Source: [^\n]*?\)\[\d{1,3}\]"  # no text of a model looks so: `shared.evidence.reader_text`

@@ -39,14 +39,14 @@ def shown_name(name: str) -> str:
     """Return a name that is safe between our own words. Only short balanced parentheses are kept."""
     seen = [(sign, unicodedata.normalize("NFKC", sign)) for sign in name]
     line = _NUMBER.sub(r"(\1)", "".join(plain if plain in _BRACKETS else sign for sign, plain in seen))
-    kept: list[str] = []
+    parts: list[str] = []
     position = 0
     for pair in _PAIR.finditer(line):
         is_harmless = "source" not in as_seen(pair[1])
-        kept += [line[position : pair.start()].translate(_NO_PARENTHESES)]
-        kept += [pair[0] if is_harmless else pair[0].translate(_NO_PARENTHESES)]
+        parts += [line[position : pair.start()].translate(_NO_PARENTHESES)]
+        parts += [pair[0] if is_harmless else pair[0].translate(_NO_PARENTHESES)]
         position = pair.end()
-    return one_line("".join((*kept, line[position:].translate(_NO_PARENTHESES))))
+    return one_line("".join((*parts, line[position:].translate(_NO_PARENTHESES))))
 
 
 def markdown_text(text: str) -> str:

@@ -32,31 +32,31 @@ def card(table: Table, max_tokens: int, count_tokens: TokenCounter) -> str:
 def _totals(table: Table) -> list[str]:
     if not table.totals:
         return []
-    shown = ", ".join(f"{one.label} (line {one.line})" for one in table.totals[:_SHOWN_TOTALS])
+    labels = ", ".join(f"{one.label} (line {one.line})" for one in table.totals[:_SHOWN_TOTALS])
     more = len(table.totals) - _SHOWN_TOTALS
-    return [f"Totals of other rows, left out: {shown}{f' and {more} more' if more > 0 else ''}"]
+    return [f"Totals of other rows, left out: {labels}{f' and {more} more' if more > 0 else ''}"]
 
 
 def _fitting(lines: Sequence[str], max_tokens: int, count_tokens: TokenCounter) -> str:
     sizes = count_tokens(lines)
-    kept, room = 0, max_tokens - max(count_tokens([f"… and {len(lines):,} more columns"]))
+    count, room = 0, max_tokens - max(count_tokens([f"… and {len(lines):,} more columns"]))
     for size in sizes:
         if size + 1 > room:
             break
-        kept, room = kept + 1, room - size - 1
-    shown = list(lines[:kept]) or [lines[0][: max_tokens * 2]]
-    more = len(lines) - len(shown)
-    return "\n".join([*shown, f"… and {more:,} more columns"] if more else shown)
+        count, room = count + 1, room - size - 1
+    fitting = list(lines[:count]) or [lines[0][: max_tokens * 2]]
+    more = len(lines) - len(fitting)
+    return "\n".join([*fitting, f"… and {more:,} more columns"] if more else fitting)
 
 
 def _line(column: Column) -> str:
     unit = f" in {column.unit}" if column.unit else ""
     label = f" ({column.label})" if column.label.casefold() != column.name else ""
-    known = ""
+    values = ""
     if column.samples:
-        known = f", such as {'; '.join(column.samples)}"
+        values = f", such as {'; '.join(column.samples)}"
     elif column.lowest:
-        known = f", from {column.lowest} to {column.highest}"
-    said = f". {column.description}" if column.description else ""
-    called = f". Also called: {'; '.join(column.synonyms)}" if column.synonyms else ""
-    return f"- {column.name}{label}: {_KINDS[column.kind]}{unit}{known}{said}{called}"
+        values = f", from {column.lowest} to {column.highest}"
+    description = f". {column.description}" if column.description else ""
+    synonyms = f". Also called: {'; '.join(column.synonyms)}" if column.synonyms else ""
+    return f"- {column.name}{label}: {_KINDS[column.kind]}{unit}{values}{description}{synonyms}"

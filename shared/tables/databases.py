@@ -61,9 +61,11 @@ class Databases:
         engine_of: Callable[[DatabaseSource], DatabaseEngine] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        known = {source.doc_id: source for source in sources}
-        self._engines = {doc_id: engine_of(source) for doc_id, source in known.items()} if engine_of else {}
-        self._sources = known
+        sources_by_id = {source.doc_id: source for source in sources}
+        self._engines = (
+            {doc_id: engine_of(source) for doc_id, source in sources_by_id.items()} if engine_of else {}
+        )
+        self._sources = sources_by_id
         self._catalogs: dict[str, _Catalog] = {}
         self._reading: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._clock = clock
@@ -116,17 +118,17 @@ class Databases:
 
     async def _catalog(self, doc_id: str) -> _Catalog:
         async with self._reading[doc_id]:  # concurrent callers share one connection
-            known = self._catalogs.get(doc_id)
-            kept_s = _FAILED_S if known and known.failed else _KEPT_S
-            if known is None or self._clock() - known.read_at > kept_s:
+            catalog = self._catalogs.get(doc_id)
+            kept_s = _FAILED_S if catalog and catalog.failed else _KEPT_S
+            if catalog is None or self._clock() - catalog.read_at > kept_s:
                 try:
-                    known = _Catalog(await self.engine(doc_id).tables(), self._clock())
+                    catalog = _Catalog(await self.engine(doc_id).tables(), self._clock())
                 except GroundworkError as failed:
-                    known = _Catalog((), self._clock(), failed)
-                self._catalogs[doc_id] = known
-        if known.failed:
-            raise known.failed
-        return known
+                    catalog = _Catalog((), self._clock(), failed)
+                self._catalogs[doc_id] = catalog
+        if catalog.failed:
+            raise catalog.failed
+        return catalog
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

@@ -135,8 +135,8 @@ class _Reader:
             place: _Place = ("tables", number)
             position = self._position(hint.table)
             if position is None:
-                named = f"there is no table {hint.table!r}" if hint.table else "say which `table` is meant"
-                self.note(_line((*place, "table"), lines), f"{named} ({self._known()})")
+                problem = f"there is no table {hint.table!r}" if hint.table else "say which `table` is meant"
+                self.note(_line((*place, "table"), lines), f"{problem} ({self._known()})")
                 continue
             table = self.tables[position]
             self.tables[position] = table.model_copy(
@@ -154,35 +154,37 @@ class _Reader:
         names = [
             (table.sheet or table.title, table.title, identifier(table.title, "")) for table in self.tables
         ]
-        wanted = name.casefold()
-        found = (position for position, known in enumerate(names) if wanted in map(str.casefold, known))
-        return next(found, None)
+        folded = name.casefold()
+        positions = (
+            position for position, aliases in enumerate(names) if folded in map(str.casefold, aliases)
+        )
+        return next(positions, None)
 
     def _known(self) -> str:
         return ", ".join(table.sheet or table.title for table in self.tables) or "the file has none"
 
     def _columns(self, table: Table, hint: TableHints, place: _Place, lines: _Lines) -> tuple[Column, ...]:
         columns = list(table.columns)
-        known = {column.label.casefold(): position for position, column in enumerate(columns)}
-        known |= {column.name: position for position, column in enumerate(columns)}
-        for name, said in hint.columns.items():
-            position = known.get(name.casefold())
+        positions = {column.label.casefold(): position for position, column in enumerate(columns)}
+        positions |= {column.name: position for position, column in enumerate(columns)}
+        for name, text in hint.columns.items():
+            position = positions.get(name.casefold())
             if position is None:
                 self.note(_line((*place, "columns", name), lines), f"there is no column {name!r}")
                 continue
-            columns[position] = columns[position].model_copy(update=said.model_dump())
+            columns[position] = columns[position].model_copy(update=text.model_dump())
         return tuple(columns)
 
     def _approved(self, hint: TableHints, place: _Place, lines: _Lines) -> tuple[ApprovedQuestion, ...]:
         approved = []
-        for number, said in enumerate(hint.questions):
+        for number, question in enumerate(hint.questions):
             try:
-                sql = _with_placeholders(said.sql, self.tables)
+                sql = _with_placeholders(question.sql, self.tables)
             except InvalidQueryError as refused:
                 line = _line((*place, "questions", number, "sql"), lines)
                 self.note(line, f"{refused.detail.rstrip('.')}. {' '.join(refused.hints)}"[:300].rstrip("."))
                 continue
-            approved.append(ApprovedQuestion(question=said.question, sql=sql))
+            approved.append(ApprovedQuestion(question=question.question, sql=sql))
         return tuple(approved)
 
 
@@ -193,7 +195,7 @@ def _with_placeholders(sql: str, tables: Sequence[Table]) -> str:
         InvalidQueryError: the guard refuses the query.
     """
     exp, guarded = load("sqlglot", "exp"), load("shared.tables.sql_guard", "guarded")
-    named = {identifier(table.title, "table"): table for table in tables}
+    tables_by_name = {identifier(table.title, "table"): table for table in tables}
     places = {
         name: (
             "f0",
@@ -205,10 +207,10 @@ def _with_placeholders(sql: str, tables: Sequence[Table]) -> str:
                 hidden=table.hidden_columns,
             ),
         )
-        for name, table in named.items()
+        for name, table in tables_by_name.items()
     }
     tree = guarded(sql, places).tree
-    marks = {name: exp.to_identifier(placeholder(table.number)) for name, table in named.items()}
+    marks = {name: exp.to_identifier(placeholder(table.number)) for name, table in tables_by_name.items()}
     for table_node in tree.find_all(exp.Table):
         if mark := marks.get(table_node.name.casefold()):
             table_node.set("this", mark.copy())

@@ -91,9 +91,10 @@ class TableFile:
                 yield row
         self._keep(reader, 0, None)
         if left_out:
-            place, shown = sheet or self._filename, line - left_out
+            place, searchable = sheet or self._filename, line - left_out
             self.notes.append(
-                f"Search finds passages of {shown:,} of the {line:,} rows of {place!r}; calculations use all."
+                f"Search finds passages of {searchable:,} of the {line:,} rows of {place!r}; "
+                "calculations use all."
             )
 
     def close(self, hints: str = "") -> tuple[Table, ...]:

@@ -219,8 +219,8 @@ async def _fetched(
     size = 0
     async with connection.cursor("query") as cursor:
         await cursor.execute(limited.encode())
-        while found := await cursor.fetchmany(_ROWS_AT_ONCE):
-            for (line,) in found:
+        while batch := await cursor.fetchmany(_ROWS_AT_ONCE):
+            for (line,) in batch:
                 size += len(line)
                 if len(line) > _MAX_ROW_CHARS:
                     raise InvalidQueryError("A row of the result is too long.", "Select fewer columns.")

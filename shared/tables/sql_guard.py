@@ -263,9 +263,11 @@ def _limit(tree: exp.Query) -> None:
 
 def _qualified(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]], dialect: Dialect) -> exp.Query:
     """Return the tree with every column resolved to its table and every `*` expanded."""
-    named = {column.name.casefold() for column in tree.find_all(exp.Column)}
+    column_names = {column.name.casefold() for column in tree.find_all(exp.Column)}
     schema: dict[str, object] = {
-        name: dict.fromkeys((*table.columns, *(hidden for hidden in table.hidden if hidden in named)), "TEXT")
+        name: dict.fromkeys(
+            (*table.columns, *(hidden for hidden in table.hidden if hidden in column_names)), "TEXT"
+        )
         for name, (_, table) in places.items()
     }
     try:

@@ -96,12 +96,12 @@ class _Teller:
         self._is_german = language == "de"
 
     def sentence(self, tree: exp.Query) -> str:
-        given = [
+        parts = [
             f"{self._one('where {} is', 'dabei ist {}').format(clause.alias)}: {self._query(clause.this)}"
             for clause in tree.find_all(exp.CTE)
             if isinstance(clause.this, exp.Query)
         ]
-        return "; ".join([self._query(tree), *given])
+        return "; ".join([self._query(tree), *parts])
 
     def _one(self, english: str, german: str) -> str:
         return german if self._is_german else english
@@ -115,16 +115,16 @@ class _Teller:
             return self._query(tree.this)
         if not isinstance(tree, exp.Select):
             return self._sql(tree)
-        shown = self._list(tree.expressions)
+        columns = self._list(tree.expressions)
         each = self._one("each different ", "ohne Wiederholungen: ")
-        parts = [f"{each if tree.args.get('distinct') else ''}{shown}"]
+        parts = [f"{each if tree.args.get('distinct') else ''}{columns}"]
         if tree.args.get("from_"):
             parts.append(f"{self._one('from', 'aus')} {self._place(tree.args['from_'].this)}")
         parts += [self._join(join) for join in tree.args.get("joins") or ()]
         for name, words in _CLAUSES:
             if clause := tree.args.get(name):
-                said = self._list(clause.expressions) if name == "group" else self._said(clause.this)
-                parts.append(f"{self._one(*words)} {said}")
+                text = self._list(clause.expressions) if name == "group" else self._said(clause.this)
+                parts.append(f"{self._one(*words)} {text}")
         return " ".join([*parts, *self._ending(tree)])
 
     def _ending(self, tree: exp.Expr) -> list[str]:
@@ -150,9 +150,9 @@ class _Teller:
         side = self._one(*(words if join.args.get("side") else ("joined to", "verknüpft mit")))
         on = join.args.get("on")
         using = ", ".join(one.name for one in join.args.get("using") or ())
-        said = f" {self._one('with', 'über')} {self._said(on)}" if on is not None else ""
+        condition = f" {self._one('with', 'über')} {self._said(on)}" if on is not None else ""
         same = f" {self._one('with the same', 'über dasselbe')} {using}" if using else ""
-        return f"{side} {self._place(join.this)}{said or same}"
+        return f"{side} {self._place(join.this)}{condition or same}"
 
     def _list(self, nodes: list[exp.Expr]) -> str:
         return ", ".join(self._said(node) for node in nodes)
@@ -187,9 +187,9 @@ class _Teller:
         (first, *more) = node.args["ifs"]
         if more or node.this:
             return ""
-        said = f"{self._said(first.args['true'])}{self._one(' where', ', falls')} {self._said(first.this)}"
+        text = f"{self._said(first.args['true'])}{self._one(' where', ', falls')} {self._said(first.this)}"
         default = node.args.get("default")
-        return f"({said}{self._one(', else', ', sonst')} {self._said(default)})" if default else said
+        return f"({text}{self._one(', else', ', sonst')} {self._said(default)})" if default else text
 
     def _counted_where(self, node: exp.Expr) -> str:
         """Describe SUM of a CASE that is 1 or 0."""

@@ -53,10 +53,10 @@ class EmbeddingService:
             hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
         ]
         with self._lock:
-            known = {key: self._cache[key] for key in keys if key in self._cache}
-            for key in known:
+            vectors_by_key = {key: self._cache[key] for key in keys if key in self._cache}
+            for key in vectors_by_key:
                 self._cache.move_to_end(key)
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors_by_key}
         # Group texts of similar length, so that both workers finish at about the same time.
         ordered = sorted(missing.items(), key=lambda item: (len(item[1]), item[0]))
         groups = [ordered[start : start + GROUP_SIZE] for start in range(0, len(ordered), GROUP_SIZE)]
@@ -65,12 +65,12 @@ class EmbeddingService:
             wave = groups[start : start + WORKERS]
             results = pool.map(lambda group: self._embedder.embed([text for _, text in group]), wave)
             for group, vectors in zip(wave, results, strict=True):
-                known.update(zip((key for key, _ in group), vectors, strict=True))
+                vectors_by_key.update(zip((key for key, _ in group), vectors, strict=True))
         with self._lock:
-            self._cache.update((key, known[key]) for key in missing)
+            self._cache.update((key, vectors_by_key[key]) for key in missing)
             while len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
-        return np.stack([known[key] for key in keys])
+        return np.stack([vectors_by_key[key] for key in keys])
 
     def count_tokens(self, text: str) -> int:
         """Count tokens with MiniLM's tokenizer, without its two special tokens."""

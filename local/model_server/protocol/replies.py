@@ -76,8 +76,8 @@ class Envelope:
 
     def completion(self, reply: Reply, usage: Usage) -> Json:
         """Return the body of a whole chat completion."""
-        said = reply.text if reply.tool_call is None and reply.refusal is None else None
-        message: Json = {"role": "assistant", "content": said, "refusal": reply.refusal}
+        content = reply.text if reply.tool_call is None and reply.refusal is None else None
+        message: Json = {"role": "assistant", "content": content, "refusal": reply.refusal}
         if reply.tool_call:
             message["tool_calls"] = [self.called(reply.tool_call, reply.tool_call.arguments)]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}

@@ -97,8 +97,8 @@ def _split_paragraph(paragraph: str) -> Iterator[str]:
 
 
 def _ends_in_abbreviation(sentence: str) -> bool:
-    found = _ABBREVIATED.search(sentence)
-    token = found[1].lower() if found else ""
+    match = _ABBREVIATED.search(sentence)
+    token = match[1].lower() if match else ""
     return token in _ABBREVIATIONS or len(token) == 1 or (token.isdigit() and len(token) == 2)
 
 

@@ -117,30 +117,32 @@ def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Pas
     Requires that every name occurs, and that the best cosine plus the best block's share of topic words
     reaches `THRESHOLD`. A name that occurs in every document, such as the organisation's, is ignored.
     """
-    wanted = {*topic_stems(question)}
-    if not ranked or not wanted:
+    topic = {*topic_stems(question)}
+    if not ranked or not topic:
         return bool(ranked)
     around = {one.block_index: _stems_around(one) for one in passages}
-    held: dict[str, set[str]] = {}
+    stems_by_document: dict[str, set[str]] = {}
     for passage in passages:
-        held.setdefault(passage.document.doc_id, set()).update(around[passage.block_index])
+        stems_by_document.setdefault(passage.document.doc_id, set()).update(around[passage.block_index])
     names = [stem(name) for name in names_of(question)]
-    if not all(any(occurs(name, stems) for stems in held.values()) for name in names):
+    if not all(any(occurs(name, stems) for stems in stems_by_document.values()) for name in names):
         return False
-    if len(held) >= FEWEST_DOCUMENTS:
+    if len(stems_by_document) >= FEWEST_DOCUMENTS:
         common = {
-            name for name in names if name.isalpha() and all(occurs(name, stems) for stems in held.values())
+            name
+            for name in names
+            if name.isalpha() and all(occurs(name, stems) for stems in stems_by_document.values())
         }
-        wanted = wanted - common or wanted
+        topic = topic - common or topic
     best = {item.passage.block_index for item in ranked[:BLOCKS_LOOKED_AT]}
-    covered = max(sum(occurs(one, around[block]) for one in wanted) for block in best) / len(wanted)
+    covered = max(sum(occurs(one, around[block]) for one in topic) for block in best) / len(topic)
     return max(item.cosine for item in ranked) + covered >= THRESHOLD
 
 
 def names_of(question: str) -> list[str]:
     """Return the lower-case words that are names or numbers, in order, without short ones ("Q2", "5 %")."""
     pattern = _NAME_IN_GERMAN if detect_language(question) == "de" else NAME
-    words = (word for found in pattern.findall(question) for word in words_of(found))
+    words = (word for name in pattern.findall(question) for word in words_of(name))
     return [word for word in dict.fromkeys(words) if len(word) > 2 and is_content_word(word)]
 
 
