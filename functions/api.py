@@ -39,7 +39,7 @@ _RESOURCES = (
     mcp,
     agents,
     completions,
-    document_events,  # before `documents/{doc_id}`
+    document_events,  # before `documents/{doc_id}`, which would match its path
     documents,
     pages,
     uploads,
@@ -67,5 +67,5 @@ def _app() -> FastAPI:
 
 def app() -> FastAPI:
     """Return the process's app."""
-    with _lock:  # `cache` would let two threads build it
+    with _lock:  # `cache` would let two threads build the app
         return _app()

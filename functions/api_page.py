@@ -23,7 +23,7 @@ router = APIRouter(tags=["Description"], route_class=ApiRoute)
 
 _OURS = Path(__file__).parent / "http" / "openapi"
 _PACKAGE = "fastapi_swagger"
-# The page holds a caller's token, so it talks only to its own origin, and no other page may frame it.
+# The page has the caller's token, so it may contact only its own origin, and no page may frame it.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -86,7 +86,7 @@ def _description(app: FastAPI) -> bytes:
 def _file(name: str) -> bytes:
     if (ours := _OURS / name).is_file():
         return ours.read_bytes()
-    spec = find_spec(_PACKAGE)  # where its files lie; it is not imported for that
+    spec = find_spec(_PACKAGE)  # locates the files without importing the package
     if spec is None or not spec.submodule_search_locations:
         raise NotFoundError("The files of the page are not installed.", "Install requirements.txt.")
     return (Path(spec.submodule_search_locations[0]) / "resources" / name).read_bytes()

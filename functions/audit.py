@@ -17,8 +17,8 @@ from shared.platform.errors import CallerError
 from shared.platform.telemetry import pseudonym
 from shared.wiring import Services
 
-_NAMED = 3  # of one entry: a list has up to a hundred documents
-_AT_ONCE = 32  # reads of states
+_NAMED = 3  # documents named per entry, which may have up to 100
+_AT_ONCE = 32  # concurrent reads of document states
 
 router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 

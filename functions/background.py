@@ -37,14 +37,14 @@ from shared.teams.store import purge_taken, purge_turns
 from shared.tools.workspace import purge_workspaces
 from shared.wiring import Services
 
-# Children are begun again by their parents.
+# Children are restarted by their parents.
 _BEGUN_AGAIN = ("reply_in_channel", "summarize_documents", "ingest_document")
 _STATUS = df.OrchestrationRuntimeStatus
 _ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
-_MAX_PURGED = 1000  # counts of revivals in one hour
-_MAX_CHANGES = 10_000  # index rows in one hour, some seconds; two for a document that is ingested
-_LONGEST_WORK = timedelta(days=1)  # of one instance, a wait for a person not included
-_FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # before all histories: the client asks for a first moment
+_MAX_PURGED = 1000  # revival counters per hour
+_MAX_CHANGES = 10_000  # index rows per hour, which takes seconds; an ingested document has two
+_LONGEST_WORK = timedelta(days=1)  # for one instance, without waiting for the user
+_FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # earlier than any history; the client requires a start time
 
 
 async def remember_turn(message: func.QueueMessage) -> None:
@@ -92,7 +92,7 @@ async def keep_tidy(client: df.DurableOrchestrationClient) -> None:
     for kind, purge in _purges(await wiring.ready_services(), client, datetime.now(UTC)).items():
         try:
             counts[kind] = await purge()
-        except Exception as error:  # noqa: BLE001  # one bad record must not keep everything else for ever
+        except Exception as error:  # noqa: BLE001  # one bad record must not block all other purges
             failed.append(kind)
             get_logger().error("retention.purge_failed", kind=kind, error_type=type(error).__name__)
     resumed = counts.pop("erasures", 0) + counts.pop("user_erasures", 0)
@@ -147,7 +147,7 @@ async def revive_instances(client: df.DurableOrchestrationClient) -> None:
                 await revive_run(failed.instance_id, instances, services)
             elif failed.name in _BEGUN_AGAIN:
                 await revive_instance(failed.instance_id, instances, services.runs)
-        except Exception as error:  # noqa: BLE001  # the others must not wait for this one
+        except Exception as error:  # noqa: BLE001  # one failure must not block the others
             get_logger().warning(
                 "instance.restart_failed", run_id=failed.instance_id, error_type=type(error).__name__
             )

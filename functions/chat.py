@@ -40,13 +40,13 @@ async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, c
     """Start a run. The reply is an event stream unless `stream` is false or `Prefer:
     respond-async` is set.
     """
-    arrived_at = datetime.now(UTC)  # a process that has just started takes a while to get ready
+    arrived_at = datetime.now(UTC)  # before a new process's preparation, which takes time
     question = Question(req, body, user, services, client, arrived_at)
     after = last_event_id(req.headers.get("last-event-id"))
     if "respond-async" in req.headers.get("prefer", ""):
         run_id, _ = await begin_question(question)
         return json_response(await view_of(run_id, question), 202, _headers(run_id))
-    place = open_stream(user, services)  # before the run begins: its answer needs a connection
+    place = open_stream(user, services)  # before the run starts, because its answer needs a connection
     run_id, begun = await begin_question(question)
     if body.stream:
         revive = closer(client, run_id, services)

@@ -43,7 +43,7 @@ from shared.wiring import Services
 router = APIRouter(tags=["Assistants"], route_class=ApiRoute)
 
 MODELS = {"groundwork": "Answers from the documents.", "groundwork-deep": "The same with deeper work."}
-_WITHIN_S = 210.0  # the platform ends a response after 230 s, and this protocol cannot continue with one
+_WITHIN_S = 210.0  # the platform ends responses after 230 s, and this protocol cannot resume them
 _CHUNK = "chat.completion.chunk"
 _MARK = re.compile(r" ?\(Source: [^\n]*?\)\[(\d{1,3})\]")
 
@@ -126,7 +126,7 @@ async def complete_chat(
     agent = None if body.model in MODELS else body.model
     chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")
-    place = open_stream(user, services)  # before the run begins: its answer needs a connection
+    place = open_stream(user, services)  # before the run starts, because its answer needs a connection
     completion = await _begun(question, earlier, body.model)
     if body.stream:
         tells_usage = body.stream_options is not None and body.stream_options.include_usage
@@ -217,7 +217,7 @@ async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
     if held and view.answer is None:
         yield completion.chunk({"content": held})
     if view.answer is not None:
-        # After a crash the text begins again; what was sent cannot be taken back.
+        # After a crash the answer may be different, but text already sent cannot be withdrawn.
         is_whole = view.answer.text.startswith(sent)
         rest = view.answer.text[len(sent) :] if is_whole else f"\n\n{view.answer.text}"
         if rest:

@@ -22,7 +22,7 @@ from shared.platform.errors import CallerError
 router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 _POLL_FIRST_S = 0.5
-_POLL_SLOWEST_S = 2.0  # each poll scans the table of states
+_POLL_SLOWEST_S = 2.0  # each poll scans the documents table
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_AGE = timedelta(days=1)
 

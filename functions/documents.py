@@ -190,7 +190,7 @@ async def correct_document(
     try:
         again = await correct(state, corrections, services, only_unchanged=is_conditional(req.headers))
     except PreconditionFailedError:
-        await _start(client, state.blob_name)  # an event may have come while the document was held
+        await _start(client, state.blob_name)  # an event may have been missed while the document was locked
         raise
     await note_act(req, user, services, "correct", state.doc_id)
     if again:

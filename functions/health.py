@@ -24,7 +24,7 @@ from shared.platform.search import SearchRequest
 router = APIRouter(tags=["Health"], route_class=ApiRoute)
 
 _READY_TIMEOUT_S = 5.0
-_KEPT_S = 3.0  # for those who are not signed in: anyone may ask, as often as they like
+_KEPT_S = 3.0  # cache for anonymous callers, who may send any number of requests
 
 
 @router.get(
@@ -64,7 +64,7 @@ async def get_readiness(req: Request) -> Response:
     """Return 200 if search, storage and tables respond, else 503. Signed-in users see which of them fail."""
     is_known = await _is_known(req)
     failed = await (_checked() if is_known else _failed())
-    # A tool that fails is reported, but the app answers without it.
+    # A failing tool is reported, but the app works without it.
     tools = await _checked_tools() if is_known else {}
     shown = failed | tools if is_known else {}
     view = ReadinessView(status="unavailable" if failed else "ok", failed=shown)

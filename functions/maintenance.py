@@ -29,7 +29,7 @@ async def reconcile_now(administrator: Administrator, client: Durable) -> Respon
     return json_response(await reconcile(client, int(time.time())))
 
 
-# Not below `admin/`: the Functions host keeps routes that begin so for itself, and refuses to load them.
+# Not below `admin/`: the Functions host reserves these routes and refuses to load them.
 @router.get(
     "/api/maintenance/audit",
     **contract(

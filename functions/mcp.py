@@ -62,7 +62,7 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
         "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER},
     },
     "ping": {},
-    "resources/list": {"resources": []},  # documents are found by tools: a list of all would be long
+    "resources/list": {"resources": []},  # documents are found with tools: the list would be too long
     "resources/templates/list": {"resourceTemplates": [_PAGE]},
 }
 

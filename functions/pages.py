@@ -151,7 +151,7 @@ class _Opened:
         async for pieces in self._parts(parts):
             searched += searched_pieces(pieces, index, cited.citation)
             index += len(pieces)
-        # In a thread: to find a passage in a long document takes longer than others should wait.
+        # In a thread, because finding a passage in a long document would block the event loop.
         found = await asyncio.to_thread(passage_places, [text for _, text in searched], cited)
         return [Place(searched[place.index][0], place.start, place.end) for place in found]
 
@@ -180,7 +180,7 @@ async def _open(reader: Reader, query: CitationQuery) -> _Opened:
 
 @cache
 def _views() -> PersonalPlaces:
-    return PersonalPlaces(2, max_waiting=6)  # browsers open six connections to a host
+    return PersonalPlaces(2, max_waiting=6)  # browsers open six connections per host
 
 
 @asynccontextmanager
@@ -242,7 +242,7 @@ async def sheet_of(
         return await page_sheet(state, page_number, user, services), True
     except (BadDocumentError, NotFoundError, ConflictError, DependencyError, TooManyRequestsError) as failed:
         get_logger().warning("page.render_failed", error_type=failed.code)
-        # After a conflict or a failure it may be drawn when the picture is asked for.
+        # After a conflict or an outage, the request for the picture may still succeed.
         return None, isinstance(failed, ConflictError | DependencyError)
 
 
@@ -325,7 +325,7 @@ async def get_readable_document(
         signed = await _with_signed(view.elements, reader)
         return json_response(view.model_copy(update={"elements": signed}), headers=_VARYING)
     if kind == _MARKDOWN:
-        # Markdown has no field for a cursor: it stands in a link. Source: RFC 8288.
+        # Markdown has no field for a cursor, so the next part is a Link header. Source: RFC 8288.
         link = {"Link": f'<?cursor={view.cursor}>; rel="next"'} if view.cursor else {}
         return Response(readable_markdown(view), media_type=_MARKDOWN, headers={**_VARYING, **link})
     return _html(readable_html(view))

@@ -13,7 +13,7 @@ from shared.ingestion.models import ReconcileReport
 from shared.ingestion.reconciliation import reconcile as repair
 from shared.platform.telemetry import get_logger
 
-SCHEDULE_S = 300  # as `functions.triggers` calls it
+SCHEDULE_S = 300  # must match RECONCILE_SCHEDULE in `functions.triggers`
 
 
 async def reconcile_documents(client: df.DurableOrchestrationClient) -> None:

@@ -94,10 +94,10 @@ async def get_run_events(
         await check_readable(run, user, services)
     begun = await services.run_log.read(run.run_id) if after else None
     if begun is not None and is_at_the_end(begun, after):
-        return Response(status_code=204)  # tells an EventSource to stop connecting again
+        return Response(status_code=204)  # makes an EventSource stop reconnecting
     close_if_dead = closer(client, run.run_id, services)
     if after and run.finished_at is None:
-        await close_if_dead()  # who comes back has often lost the line to a worker that died
+        await close_if_dead()  # clients often reconnect because their worker died
     seconds = services.settings.host.stream_seconds
     frames: Any = follow(services.run_log, run.run_id, after, seconds, close_if_dead, begun=begun)
     return event_stream(frames, open_stream(user, services), run.run_id)
@@ -132,7 +132,7 @@ async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable
     """Cancel a run and its sub-agents; idempotent. The stream ends with a RunCancelledError."""
     run = await run_end.cancel_run(run.run_id, services)
     await _terminate(client, run.run_id, run.run_id)
-    # Ending an orchestration ends none of its children. They come second: nobody starts another one now.
+    # Terminating an orchestration leaves its children running. Stop them after it: it can then start no more.
     children = await child_ids(services.run_log, services.blobs, run.run_id)
     for child_id in children:
         await _terminate(client, child_id, run.run_id)
@@ -195,6 +195,6 @@ async def post_opening(run_id: http.RunId, body: SourceOpened, user: Caller, ser
 async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, run_id: str) -> None:
     try:
         await client.terminate(instance_id, "cancelled by its owner")
-    except Exception:  # noqa: BLE001  # the client raises nothing more precise
-        # It has ended, or ends by itself: a step of a closed run does nothing, and the loop stops there.
+    except Exception:  # noqa: BLE001  # the client raises no specific error
+        # It has ended or will: a step of a closed run does nothing, which ends the loop.
         get_logger().warning("run.terminate_failed", run_id=run_id)

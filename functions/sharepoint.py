@@ -33,5 +33,5 @@ async def _start(step: SyncStep, client: df.DurableOrchestrationClient, instance
         return
     try:
         await client.start_new("synchronise_library", instance_id, step.model_dump(mode="json"))
-    except Exception as error:  # noqa: BLE001  # another instance of the app was faster; the next timer sees
+    except Exception as error:  # noqa: BLE001  # another app instance may have started it; the next timer run retries
         get_logger().warning("sharepoint.start_failed", error_type=type(error).__name__)

@@ -27,7 +27,7 @@ router = APIRouter(tags=["Caller"], route_class=ApiRoute)
 
 _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
-_SUFFIXES = {"br": ".br", "gzip": ".gz"}  # the better one first
+_SUFFIXES = {"br": ".br", "gzip": ".gz"}  # in order of preference
 ASSETS = (
     "account.js",
     "admin.js",
@@ -39,7 +39,7 @@ ASSETS = (
     "page.js",
     "style.css",
 )
-_STAND_IN = "groundwork-extractive"  # what the local model server calls the model that is none
+_STAND_IN = "groundwork-extractive"  # name of the stand-in in the local model server
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{uploads}; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -84,7 +84,7 @@ async def get_page_asset(req: Request, asset: http.AssetName) -> Response:
 )
 async def get_site() -> Response:
     """Return the limits and formats that the page needs before the first request."""
-    # Imported when used: a worker that starts does not wait for it.
+    # Imported on first use, to keep the worker's start fast.
 
     settings = get_settings()
     view = SiteView(

@@ -16,5 +16,5 @@ def require_settings() -> None:
     """
     settings = get_settings()
     if next((_ROOT / settings.answering.agents_folder).glob("*.agent.md"), None):
-        # Only an app that has agents waits for the code that reads them.
+        # Imported only if agents are configured, to keep the start fast.
         load("shared.answering.agent_files", "agents_of")(settings)

@@ -122,9 +122,9 @@ async def get_summary(
     """Return the progress of a summary, and its result once it is complete."""
     view = await view_summary(summary, services, user)
     if view.status == "running":
-        with suppress(Exception):  # the client raises nothing more precise: then nobody can tell
+        with suppress(Exception):  # the client raises no specific error; the state is then unknown
             if await revive_instance(summary.summary_id, Instances(client), services.runs) == "closed":
-                # It ended between the two looks, and then this changes nothing; or it died, and this says so.
+                # Marks a dead summary as failed; has no effect if it ended between the two reads.
                 await close_dead_summary(summary, services)
         view = await view_summary(summary, services, user)
     await _note_read(req, user, services, view)
@@ -180,7 +180,7 @@ def forgetter(client: df.DurableOrchestrationClient) -> Forget:
         await stop(instance_id)
         try:
             await client.purge_instance_history(instance_id)
-        except Exception:  # noqa: BLE001  # the client raises nothing more precise; the history holds ids only
+        except Exception:  # noqa: BLE001  # the client raises no specific error; the history contains only ids
             get_logger().warning("summary.purge_failed", run_id=instance_id)
 
     return forget
@@ -190,7 +190,7 @@ def _stopper(client: df.DurableOrchestrationClient) -> Forget:
     async def stop(instance_id: str) -> None:
         try:
             await Instances(client).stop(instance_id, "cancelled or deleted by its owner")
-        except Exception:  # noqa: BLE001  # it has ended, or ends by itself: steps of a closed summary do nothing
+        except Exception:  # noqa: BLE001  # it has ended or will: steps of a closed summary do nothing
             get_logger().warning("summary.terminate_failed", run_id=instance_id)
 
     return stop
@@ -214,7 +214,7 @@ async def _begin(wanted: _Order) -> SummaryRequest:
     async def make(claimed: Claimed | None, known: SummaryRequest | None) -> SummaryRequest:
         summary_id = claimed.resource_id if claimed else key.resource_id
         request = await _renewed(known, wanted) if known else await _store(summary_id, wanted)
-        async with beginning(claimed, services.idempotency):  # a summary that cannot be started is closed
+        async with beginning(claimed, services.idempotency):  # closes a summary that cannot be started
             await _start(wanted.client, request, services)
         return request
 
@@ -224,7 +224,7 @@ async def _begin(wanted: _Order) -> SummaryRequest:
 async def _renewed(known: SummaryRequest, wanted: _Order) -> SummaryRequest:
     """Reset the creation time of a stored request, unless its orchestration has been started."""
     is_started = True
-    with suppress(Exception):  # the client raises nothing more precise: then it stays as it is
+    with suppress(Exception):  # the client raises no specific error; the request then stays unchanged
         is_started = await Instances(wanted.client).state(known.summary_id) is not None
     if is_started or await has_ended(known.summary_id, wanted.services.blobs):
         return known
@@ -246,14 +246,14 @@ async def _store(summary_id: str, wanted: _Order) -> SummaryRequest:
 async def _start(client: df.DurableOrchestrationClient, request: SummaryRequest, services: Services) -> None:
     """Start the orchestration, unless a request under the same key has started it."""
     if await has_ended(request.summary_id, services.blobs):
-        # Its end may have come before the slot that this request has taken for it.
+        # It may have ended before this request acquired its slot.
         await release(request.user.user_id, request.summary_id, services.settings, services.user_limits)
         return
     start = {**start_of(request, services.settings).model_dump(mode="json"), **link_to(request.summary_id)}
     try:
         await Instances(client).start("summarize_documents", request.summary_id, start)
     except Exception:
-        # The client raises nothing more precise. The request is stored: it must not look alive for ever.
+        # The client raises no specific error. The stored request must not appear to be running forever.
         await close_dead_summary(request, services)
         raise
 

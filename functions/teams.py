@@ -58,7 +58,7 @@ async def _authenticated_activity(req: Request) -> BotActivity:
     token = only_header(req, "authorization")
     body = await read_body(req.stream(), MAX_BODY_BYTES)
     activity = await inbox.receive(token or None, body, _peer(req))
-    # After the token: strangers learn nothing of what would be taken. A browser's form cannot say this.
+    # Checked after the token, to reveal nothing to strangers. HTML forms cannot send this type.
     if req.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise CallerError("The Content-Type is not JSON.", "Send Content-Type: application/json.")
     return activity

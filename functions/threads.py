@@ -52,7 +52,7 @@ async def create_thread(req: Request, body: NewThread, user: Caller, services: R
 
     async def find(claimed: Claimed) -> ThreadView | None:
         if not claimed.claim.is_done:
-            return None  # `make` completes it
+            return None  # `make` completes the thread
         return view_of(await owned_thread(claimed.resource_id, user, services.threads))
 
     async def make(claimed: Claimed | None, _: ThreadView | None) -> ThreadView:

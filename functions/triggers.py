@@ -10,13 +10,13 @@ blueprint = df.Blueprint()
 sharepoint_blueprint = df.Blueprint()  # registered only if libraries are configured
 
 CONNECTION = "DocumentsStorage"
-# Hourly: how long an erasure whose message was lost, or given up, waits at most.
+# Hourly: the longest delay of an erasure whose message was lost or dead-lettered.
 TIDY_SCHEDULE = "0 7 * * * *"
-REVIVAL_SCHEDULE = "30 * * * * *"  # a minute is what a question without a reader waits at most
-# Five minutes: how long a missed event, or access changed in a blob's metadata, goes unnoticed at most while
-# all documents fit into one look; of more than 10,000 each run looks at a part (see `fitting_window`).
+REVIVAL_SCHEDULE = "30 * * * * *"  # every minute: the longest delay of a lost run without a reader
+# Every five minutes: the longest delay of a missed event or of access changed in a blob's metadata, as
+# long as one run covers all documents. Beyond 10,000, each run covers a part (see `fitting_window`).
 RECONCILE_SCHEDULE = "0 */5 * * * *"
-# 900 units of SharePoint's quota a day and library, of 1.2 million at least
+# Uses 900 units of SharePoint's daily quota (at least 1.2 million) per library.
 LIBRARIES_SCHEDULE = "0 */10 * * * *"
 _BACKGROUND = "functions.background"
 

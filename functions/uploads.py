@@ -88,7 +88,7 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
     doc_id = document_id(blob_name_of(request, user))
 
     async def find(claimed: Claimed) -> UploadTicket | None:
-        # The same document each time, and an address that is valid for an hour from now.
+        # A retry gets the same document, with a URL that is valid for an hour from now.
         return await make_ticket(request, user, services) if claimed.claim.is_done else None
 
     async def make(claimed: Claimed | None, _: UploadTicket | None) -> UploadTicket:
@@ -169,7 +169,7 @@ async def _receive(
     async def make(claimed: Claimed | None, _: DocumentState | None) -> DocumentState:
         await _admit_document(req, user, services)
         state, etag = await receive(request, aiter(content), user, services)
-        # The file's own event asks for the same instance, and finds it at work.
+        # The file's blob event has the same instance id, so it starts nothing.
         await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
         await finish(claimed, services.idempotency, await content.digest_of_rest())
         return state

@@ -92,7 +92,7 @@ async def list_users(
     return json_response(people)
 
 
-MAX_ID_CHARS = 256  # Entra ID's have 36; an id of ours for a conversation 45
+MAX_ID_CHARS = 256  # ids in Entra ID have 36, ids of chat conversations 45
 
 
 @router.delete(

@@ -28,11 +28,11 @@ class _AnyPath(PathConvertor):
 
 
 register_url_convertor("path", _AnyPath())
-_PRELOAD_AFTER_S = 0.5  # by then the host has been told about the functions
+_PRELOAD_AFTER_S = 0.5  # by then the host has indexed the functions
 _KEPT = ("type", "asgi", "http_version", "method", "scheme", "raw_path", "query_string", "headers")
 
 
-class AppResponse(Response):  # type: ignore[misc]  # a Starlette response, by the extension's own name
+class AppResponse(Response):  # type: ignore[misc]  # a Starlette response that the extension re-exports
     """A response that runs the app. `client` is the durable client for routes that start orchestrations."""
 
     def __init__(self, client: df.DurableOrchestrationClient | None = None) -> None:
@@ -54,7 +54,7 @@ def _load_app() -> ASGIApp:
 
 def _load_all() -> None:
     _load_app()
-    load("orchestrations.run_agent", "answer_question")  # what the first question needs next
+    load("orchestrations.run_agent", "answer_question")  # needed next by the first question
     load("orchestrations.activities", "perform_step")
 
 

@@ -21,8 +21,8 @@ from functions.http.responses import explain
 from shared.platform import tracing
 from shared.platform.errors import CallerError
 
-SPAN = "groundwork_span"  # in a request's scope
-_SHOWN_CHARS = 60  # of an unknown parameter's name
+SPAN = "groundwork_span"  # key in a request's scope
+_SHOWN_CHARS = 60  # characters of an unknown parameter's name in the error
 
 
 class ApiRoute(APIRoute):
@@ -88,5 +88,5 @@ async def _read_json(request: Request) -> None:
         raise CallerError(*explain({"type": "json_invalid"}, ())) from None
     headers = [pair for pair in request.scope["headers"] if pair[0] != b"content-type"]
     request.scope["headers"] = [*headers, (b"content-type", b"application/json")]
-    del request._headers  # it has cached the ones before
+    del request._headers  # cached headers of the original request
     request._body, request._json = body, content

@@ -40,20 +40,20 @@ from shared.wiring import start_telemetry
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOGGED_PARTS = ("run_id", "thread_id")
-_COMPARED_CHARS = 100  # of a mistyped address; comparing takes quadratic time
+_COMPARED_CHARS = 100  # of an unknown path, because the comparison takes quadratic time
 
-# Of responses that say nothing else. Where the platform signs people in, a cookie carries the identity, so to
-# a cache in between all callers look alike; and some bodies hold signed addresses.
+# Defaults, which a response may override. With the platform's sign-in, identity is in a cookie, so all
+# callers look alike to a shared cache. Some bodies also contain signed URLs.
 _DEFAULT_HEADERS = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 
 
 def build_app(routers: Iterable[APIRouter]) -> FastAPI:
     """Build an app that serves all routers. The first matching route wins."""
-    # FastAPI ignores it while it builds a route; ours build their validators with the first request.
+    # FastAPI suppresses it only while building routes; ours build their validators on the first request.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for router in routers:
-        # Not `include_router`: it wraps routers, and this list is read by the description and by tests.
+        # Not `include_router`, which wraps routes: the API description and tests read this list.
         app.router.routes.extend(router.routes)
     app.add_exception_handler(GroundworkError, _as_problem)
     app.add_exception_handler(RequestValidationError, _as_problem)
@@ -88,7 +88,7 @@ class RequestScope:
                 await self._serve(request, route, receive, sender)
             except BaseException as error:
                 if sender.has_begun or not isinstance(error, Exception):
-                    tracing.fail_by(span, error)  # the connection is gone, or the host ends
+                    tracing.fail_by(span, error)  # the client disconnected, or the host is stopping
                     raise
                 get_logger().exception("http.defect", function=route.name if route else "")
                 defect = DefectError("Something went wrong on our side.", "Try again later.")
@@ -203,7 +203,7 @@ def _refuse_foreign_page(request: Request) -> None:
     if request.method in ("GET", "HEAD", "OPTIONS"):
         return
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    # Browsers before 2023 send Origin alone. Behind a proxy the Host is the proxy's.
+    # Browsers before 2023 send only Origin. Behind a proxy, Host names the proxy.
     hosts = (request.headers.get("host"), request.headers.get("x-forwarded-host"))
     is_own = site in ("same-origin", "none") if site else origin is None or urlsplit(origin).netloc in hosts
     if not is_own:

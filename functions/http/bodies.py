@@ -18,13 +18,13 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from shared.platform.errors import CallerError, PayloadTooLargeError, SlowBodyError
 
-if TYPE_CHECKING:  # the package defines it for type checkers only
+if TYPE_CHECKING:  # defined by the package for type checkers only
     from python_multipart.multipart import MultipartCallbacks
 
-MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
-JSON_S = 30.0  # 256 KiB take 9 KB/s then: less than any line of today
-SILENCE_S = 30.0  # between two pieces of a file; a line that is dead so long is not coming back
-FILE_S = 3600.0  # as an upload's address is good: 500 MB at 1.1 Mbit/s
+MAX_BODY_BYTES = 256 * 1024  # limit of JSON bodies; files have their own
+JSON_S = 30.0  # enough for 256 KiB at 9 KB/s
+SILENCE_S = 30.0  # between two pieces of a file; longer silence means a dead connection
+FILE_S = 3600.0  # the validity of an upload URL; enough for 500 MB at 1.1 Mbit/s
 
 
 async def read_body(parts: AsyncIterator[bytes], max_bytes: int, within_s: float = JSON_S) -> bytes:
@@ -74,7 +74,7 @@ def too_large(what: str, max_bytes: int, hint: str) -> PayloadTooLargeError:
 
 
 def _slow(seconds: float) -> SlowBodyError:
-    # What is left of the body would be taken for the next request.
+    # Close the connection, because the unread rest would be parsed as the next request.
     return SlowBodyError(
         f"The body did not arrive within {max(0.0, seconds):.0f} s.",
         "Send it again over a faster connection; send large files by POST /documents/uploads.",
@@ -82,8 +82,8 @@ def _slow(seconds: float) -> SlowBodyError:
     )
 
 
-MAX_FIELDS_BYTES = 256 * 1024  # 500 principals of 200 characters, and some more
-_PART_BYTES = 200  # counted for each part, plus its value: many empty parts must not go uncounted
+MAX_FIELDS_BYTES = 256 * 1024  # 500 principals of 200 characters, with a reserve
+_PART_BYTES = 200  # overhead counted for each part, so that many empty parts reach the limit too
 _FORM_HINT = "Send multipart/form-data with the file as the last part, named `file`."
 _EXTENDED_NAME = re.compile(r"filename\*\s*=\s*utf-8''([^;\s]+)", re.IGNORECASE)  # RFC 5987
 
@@ -116,7 +116,7 @@ class FileForm:
         self._header_value = bytearray()
         self._fields_bytes = 0
         self._content: deque[bytes] = deque()
-        self._file_state = "awaited"  # then "open", then "ended"
+        self._file_state = "awaited"  # "awaited" -> "open" -> "ended"
 
     async def open(self) -> None:
         """Read the fields, up to the start of the file.
@@ -143,7 +143,7 @@ class FileForm:
             if not await self._read_more():
                 raise CallerError("The upload was interrupted.", "Send the file again.")
         while await self._read_more():
-            continue  # the closing boundary, and whatever a sender puts behind it
+            continue  # the closing boundary and any data after it
 
     async def _read_more(self) -> bool:
         """Feed one piece of the body to the parser. Returns False at the end."""

@@ -13,7 +13,7 @@ from shared.platform.blobs import ByteSpan
 from shared.platform.errors import PreconditionFailedError, RangeError
 
 _QUALITY = re.compile(r"q\s*=\s*([01](?:\.\d{0,3})?)\Z", re.IGNORECASE)
-_MAX_CHARS = 1000  # browsers send a hundred
+_MAX_CHARS = 1000  # browsers send about 100
 
 
 def preferred(accept: str | None, offered: Sequence[str]) -> str:
@@ -25,7 +25,7 @@ def preferred(accept: str | None, offered: Sequence[str]) -> str:
     def quality_of(kind: str) -> float:
         names = ("*/*", "*", kind, f"{kind.split('/')[0]}/*")
         fitting = [(len(named), quality) for named, quality in ranges if named in names]
-        return max(fitting)[1] if fitting else 0.0  # the most precise range decides
+        return max(fitting)[1] if fitting else 0.0  # the most specific range applies
 
     return max(offered, key=quality_of)
 

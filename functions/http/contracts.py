@@ -37,7 +37,7 @@ Shape = type[BaseModel]
 Json = dict[str, Any]
 OPENAI_PREFIX = "/api/v1/"
 """Of addresses whose errors have the shape of OpenAI's protocol; all others are problem details."""
-_KEY = "contract"  # in a route's `openapi_extra`
+_KEY = "contract"  # key in a route's `openapi_extra`
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Operation:
         return (*self._implied_errors(), *self.contract.errors)
 
     def _implied_errors(self) -> Iterator[type[GroundworkError]]:
-        yield CallerError  # of an unknown query parameter at least
+        yield CallerError  # unknown query parameters
         if self.body or self.contract.form:
             yield from (PayloadTooLargeError, SlowBodyError)
         if "doc_id" in self.names:
@@ -206,7 +206,7 @@ class Operation:
             yield PreconditionFailedError
 
 
-_IDS_IN_HEADERS = {"run_id": "X-Run-Id"}  # a stream's body has no JSON
+_IDS_IN_HEADERS = {"run_id": "X-Run-Id"}  # the body of a stream is not JSON
 _PROMISES = frozenset({"make_upload_ticket"})  # the document exists only after the upload
 
 

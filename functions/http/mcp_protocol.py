@@ -17,13 +17,13 @@ STATELESS_VERSION = "2026-07-28"
 VERSIONS = (*INITIALIZED_VERSIONS, STATELESS_VERSION)
 _META = "io.modelcontextprotocol/"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_TTL_MS = {  # tools change with a deployment; pages at any time
+_TTL_MS = {  # tools change with a deployment, pages at any time
     **dict.fromkeys(
         ("server/discover", "tools/list", "resources/list", "resources/templates/list"), 3_600_000
     ),
     "resources/read": 0,
 }
-_PER_PERSON = frozenset({"tools/list", "resources/read"})  # tools name the agents that a person may ask
+_PER_PERSON = frozenset({"tools/list", "resources/read"})  # the tools list the agents available to the user
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 RESOURCE_NOT_FOUND, HEADER_MISMATCH, UNSUPPORTED_VERSION = -32002, -32020, -32022

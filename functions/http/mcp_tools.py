@@ -38,10 +38,10 @@ from shared.tools.document_tools import DocumentFilters
 from shared.tools.registry import Binding, block_search, bound_tool
 from shared.wiring import Services
 
-ANSWER_WITHIN_S = 25.0  # clients give up a call after 30 to 60 s
+ANSWER_WITHIN_S = 25.0  # clients time out after 30 to 60 s
 SAME_QUESTION_HOLDS = timedelta(minutes=10)
 _MAX_TEXT_CHARS = 60_000
-_MAX_PAGES = 10_000  # more than a document has; one request returns 500 blocks at most
+_MAX_PAGES = 10_000  # more than any document has; one request returns at most 500 blocks
 _CITED = {
     *("n", "kind", "filename", "page_number", "quote", "verified", "fetched_at"),
     *("sql", "sql_in_words", "columns", "rows", "row_count"),
@@ -109,7 +109,7 @@ class McpTool(Tool):
             "name": cls.name,
             "description": cls.described_to(call),
             "inputSchema": cls.parameters.model_json_schema(),
-            # Asking stores a run, which is the caller's own: nobody else's data changes.
+            # Asking only stores a run of the caller; no other data changes.
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
 

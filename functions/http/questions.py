@@ -107,13 +107,13 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
         run_id = claimed.resource_id if claimed else key.resource_id
         begun = await _store(run_id, question, is_claimed=claimed is not None)
         is_repeat = claimed is not None and claimed.is_repeat
-        async with beginning(claimed, services.idempotency):  # a run that cannot be started is closed
+        async with beginning(claimed, services.idempotency):  # closes a run that cannot be started
             await (_start_late if is_repeat else _start)(run_id, question)
         return _Begun(run_id, begun)
 
     made = await idempotent(key, make, find)
     if made.is_running:
-        await _start_late(made.run_id, question)  # if the process that stored it died before
+        await _start_late(made.run_id, question)  # its process may have died first
     return made.run_id, made.log
 
 
@@ -122,7 +122,7 @@ async def _store(run_id: str, question: Question, *, is_claimed: bool) -> LogSli
     slot = slot_of_run(run_id, services.settings)
     admit: Admit | None = partial(admitted, question.request, user, services, slot=slot)
     if is_claimed or not is_expected(user, services.settings, services.user_limits, slot):
-        # A refusal takes back what begins at the same time: that must be rare, and no other request's.
+        # A refusal undoes the run's concurrent start. That must be rare and never affect another request.
         await admitted(question.request, user, services, slot=slot)
         admit = None
     try:
@@ -149,8 +149,8 @@ async def _start(run_id: str, question: Question) -> None:
         await question.client.start_new("answer_question", run_id, {"run_id": run_id, **link_to(run_id)})
     except Exception:
         if await _is_known(run_id, question):
-            return  # the same question came twice at once
-        # The client raises nothing more precise. The run is stored already: it must not look alive for ever.
+            return  # a concurrent duplicate started it
+        # The client raises no specific error. The stored run must not appear to be running forever.
         await close_dead_run(run_id, "The run could not be started.", question.services)
         raise
 
@@ -163,16 +163,16 @@ async def _start_late(run_id: str, question: Question) -> None:
         await _start(run_id, question)
         return
     await closer(question.client, run_id, services)()
-    with suppress(GroundworkError):  # a slot that is not given back expires
+    with suppress(GroundworkError):  # an unreleased slot expires
         record = await services.runs.get(run_id)
         if record is None or record.status != "running":
-            # It may have ended before this request's slot.
+            # It may have ended before this request acquired its slot.
             await release(user.user_id, run_id, services.settings, services.user_limits)
 
 
 async def _is_known(run_id: str, question: Question) -> bool:
     """Return whether the run's orchestration was started; False if its status is unavailable."""
-    with suppress(Exception):  # the client raises nothing more precise
+    with suppress(Exception):  # the client raises no specific error
         return await Instances(question.client).state(run_id) is not None
     return False
 
@@ -203,8 +203,8 @@ async def deliver_answer(
         ConflictError: the run isn't waiting for an answer.
     """
     if await answer_clarification(record, answer, user, services):
-        # After the answer is stored: if this fails, sending the answer again raises the event again.
+        # After the answer is stored. If this fails, a retry by the user raises the event again.
         try:
             await client.raise_event(record.run_id, event_name(record.ask_step), {})
-        except Exception:  # noqa: BLE001  # its host lost it meanwhile; begun again it finds the answer
+        except Exception:  # noqa: BLE001  # the instance is lost; a restarted one finds the answer
             await closer(client, record.run_id, services)()

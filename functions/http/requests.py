@@ -22,10 +22,10 @@ from shared.platform.errors import AccessDeniedError, DependencyError, NotAuthen
 from shared.platform.telemetry import get_logger, note_fields
 from shared.wiring import Services
 
-_CALLER = "groundwork.caller"  # in a request's scope, which is its own alone
+_CALLER = "groundwork.caller"  # key in a request's scope
 
 
-class SignInRedirect(Exception):  # noqa: N818  # it leads on, and is no error
+class SignInRedirect(Exception):  # noqa: N818  # a redirect, not an error
     """Raised to redirect a browser without a session to the sign-in address in its message."""
 
 
@@ -105,7 +105,7 @@ async def caller_and_services(request: Request) -> tuple[UserContext, Services]:
     return await caller_of(request), await wiring.ready_services()
 
 
-_MAX_ID_CHARS = 128  # as the ids of documents; what is longer is no id
+_MAX_ID_CHARS = 128  # the maximum length of document ids
 
 
 async def admitted(

@@ -26,8 +26,8 @@ from shared.platform.errors import (
 from shared.platform.settings import get_settings
 from shared.platform.telemetry import get_logger, note_fields
 
-_ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
-_RECORD_REFUSAL = "groundwork.record_refusal"  # likewise
+_ADDED = "groundwork.headers"  # key in a request's scope
+_RECORD_REFUSAL = "groundwork.record_refusal"  # key in a request's scope
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -38,7 +38,7 @@ _FIRST_BYTE_S = 0.1
 def address_of(request: Request) -> str:
     """Return the app's base address in a browser; if it isn't configured, the request's own."""
     host = get_settings().host
-    known = host.public_address if host.public_url or host.in_azure else None  # locally the name has no https
+    known = host.public_address if host.public_url or host.in_azure else None  # no https locally
     return known or str(request.base_url).rstrip("/")
 
 
@@ -109,7 +109,7 @@ async def file_response(
     if span is not None:
         headers["Content-Range"] = f"bytes {span.first}-{span.first + span.length - 1}/{blob.size_bytes}"
     media_type = "application/pdf" if is_pdf else "application/octet-stream"
-    # The first piece is waited for: until it is there, what goes wrong can still be answered with an error.
+    # Wait for the first piece: until it arrives, a failure can still become an error response.
     started = await _begun(parts)
     return StreamingResponse(
         started, status_code=200 if span is None else 206, media_type=media_type, headers=headers
@@ -229,7 +229,7 @@ def explain(error: Mapping[str, Any], fields: Iterable[str]) -> tuple[str, str]:
     if error["type"] == "json_invalid":
         return "The body is not valid JSON.", "Send a JSON object with Content-Type: application/json."
     place = ".".join(str(part) for part in error["loc"]) or "body"
-    message = error["msg"].removeprefix("Value error, ")  # pydantic's words around those of our validators
+    message = error["msg"].removeprefix("Value error, ")  # added by pydantic to our messages
     return f"{place}: {message}.", f"Fields: {', '.join(fields)}."
 
 

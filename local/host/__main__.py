@@ -49,13 +49,13 @@ def _run(arguments: argparse.Namespace) -> bool:
     listener = _bind(arguments.port)
     folder, _ = locate(arguments.app)
     fill_environment(folder, os.environ)
-    # What `func start` sets, too.
+    # Set by `func start` as well.
     os.environ.setdefault("AZURE_FUNCTIONS_ENVIRONMENT", "Development")
     os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{arguments.port}")
     options = read_host_options(folder)
     base_url = f"http://{ADDRESS}:{arguments.port}"
     worker = Worker(("--app", arguments.app, "--base-url", base_url), os.environ)
-    # Imported while the worker imports the app.
+    # Imported here to overlap with the worker's import of the app.
     from local.host.functions_host import FunctionsHost
     from local.host.serving import serve
 
@@ -77,13 +77,13 @@ def _bind(port: int) -> socket.socket:
     Raises:
         PortBusyError: another process uses the port.
     """
-    # asyncio turns Nagle's algorithm off only where the protocol is named; with it, answers take 40 ms more.
+    # asyncio disables Nagle's algorithm only for an explicit protocol; it would delay responses by 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((ADDRESS, port))
-        # Listening from now on: a function that calls the durable API while the host starts waits, and does
-        # not fail.
+        # Listen from here, so that functions that call the durable API during the start wait instead of
+        # failing.
         listener.listen(128)
     except OSError as error:
         listener.close()

@@ -60,7 +60,7 @@ class BlobJournal:
     def __init__(self, path: Path) -> None:
         self._database = open_database(path, SCHEMA)
         rows = self._database.execute("SELECT function, place, name, etag FROM blob_receipts")
-        # Listings compare every blob twice a second: from memory, not from disk.
+        # In memory, because listings compare every blob twice a second.
         self._etags: dict[str, dict[str, dict[str, str]]] = {}  # place -> name -> function -> etag
         for function, place, name, etag in rows:
             self._remember(BlobVersion(function, place, name, etag))

@@ -64,7 +64,7 @@ def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients
                 )
             connection = function.trigger.get("connection") or DEFAULT_STORAGE
             container = container_of(storage.resolve(function.trigger["path"]))
-            storage.container(connection, container)  # a missing connection is an error now
+            storage.container(connection, container)  # fail at start if the connection is missing
             triggers.append(BlobTrigger(function, connection, container))
     return triggers
 
@@ -81,7 +81,7 @@ def container_of(path: str) -> str:
 
 
 LISTING_PAUSE_S = 0.5
-LISTING_SHARE = 9  # pause this many times the duration of a listing: large containers must not eat a core
+LISTING_SHARE = 9  # pause as a multiple of a listing's duration: large containers must not occupy a core
 LONGEST_PAUSE_S = 5.0
 HANDLING_PAUSE_S = 0.05
 RETRY_DELAY_S = 0.25
@@ -156,7 +156,7 @@ class BlobListener:
         try:
             seen = await self._storage.lister.etags(container)
         except ResourceNotFoundError:
-            return  # no container (yet): says nothing about its blobs
+            return  # the container doesn't exist (yet), which doesn't mean that its blobs were deleted
         self._journal.record(
             BlobVersion(trigger.function.name, place, name, etag)
             for name, etag in seen.items()
@@ -173,7 +173,7 @@ class BlobListener:
             return
         queue = self._storage.queue(DEFAULT_STORAGE, self._deletion_queue)
         for deletion in deletions:
-            # Sent first, forgotten second: a crash between the two sends it twice.
+            # Send before finishing: a crash in between sends the message twice instead of losing it.
             await self._storage.send(queue, deletion.message)
             self._journal.finish_deletion(deletion)
 
@@ -188,7 +188,7 @@ class BlobListener:
         self._journal.begin(event)
         try:
             await self._run(trigger, event.version.name)
-        except Exception:  # foreign code, or storage: either way it is tried again
+        except Exception:  # app code or storage; both are retried
             log.exception("function %s failed on blob %s", trigger.function.name, event.version.name)
             if event.tries + 1 >= POISON_THRESHOLD:
                 await self._poison(event, trigger)

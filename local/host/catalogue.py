@@ -62,7 +62,7 @@ def check_return(function_name: str, annotation: object) -> None:
 
 
 def _check_generic(function_name: str, parameter: Parameter) -> None:
-    # The worker knows typing's generics (typing.Dict[str, int]) but neither dict[str, int] nor unions.
+    # The worker supports typing's generics (typing.Dict[str, int]), but neither dict[str, int] nor unions.
     is_builtin_generic = isinstance(parameter.annotation, types.GenericAlias | types.UnionType)
     is_generic = not is_builtin_generic and inspect.isclass(typing.get_origin(parameter.annotation))
     if not (is_generic and parameter.binding_type == "activityTrigger"):
@@ -73,8 +73,8 @@ def _check_generic(function_name: str, parameter: Parameter) -> None:
 
 
 def _check_http(function_name: str, parameter: Parameter) -> None:
-    # This host serves the streaming extension only; importing it anywhere switches the whole app in Azure,
-    # too.
+    # This host supports only the streaming extension. In Azure, importing it anywhere switches the whole
+    # app.
     if not extension_base.HttpV2FeatureChecker.http_v2_enabled():
         raise AppError(f"function {function_name}: {STREAMING_HINT}")
     annotation = parameter.annotation
@@ -135,7 +135,7 @@ def load_app(module_name: str, folder: Path) -> func.FunctionRegister:
         raise AppError(f"no module {module_name} in {folder}: name it with --app")
     try:
         module = importlib.import_module(module_name)
-    except ValueError as refused:  # as an app says that a setting is wrong
+    except ValueError as refused:  # raised by the app for an invalid setting
         raise AppError(f"{module_name} refuses to start. {refused}") from refused
     apps = {id(value): value for value in vars(module).values() if isinstance(value, func.FunctionRegister)}
     if len(apps) != 1:
@@ -183,7 +183,7 @@ def _parameter(function_name: str, binding: BindingDocument, annotations: Mappin
     if binding["direction"] == "OUT" or binding["type"] not in INPUTS | TRIGGERS:
         raise AppError(f"function {function_name}: this host does not serve the binding {binding['type']}")
     annotation = annotations.get(binding["name"])
-    # The worker hands str and bytes to its generic converter, except where the trigger has an implicit
+    # The worker uses its generic converter for str and bytes, unless the trigger has an implicit
     # output.
     generic = annotation in {str, bytes} and binding["type"] not in IMPLICIT_RETURN
     kind = "generic" if generic else binding["type"]

@@ -38,7 +38,7 @@ class HostedDurableFunctions:
         try:
             return await self._call(self._orchestrators[name], trigger_json)
         except WorkerLostError as lost:
-            # The extension replays the history against the answer of nobody.
+            # The extension then replays the history without a result and reports this error.
             raise WorkerLostError(f"Non-Deterministic workflow detected: {lost}") from None
 
     async def run_activity(self, name: str, input_json: str, instance_id: str) -> str:

@@ -75,11 +75,11 @@ def _compile_segment(segment: str, template: str) -> tuple[str, bool]:
     return (f"(?P<{name}>.*)", True) if star else (f"(?P<{name}>[^/]+)", bool(optional))
 
 
-# Of one connection, not of the message; the sender writes the lengths.
+# Headers of a connection, not of the message; the server sets lengths itself.
 _HOP_BY_HOP = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"te", b"upgrade", b"expect"})
 
 
-_MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = 100, 32 * 1024, 8 * 1024  # Kestrel's
+_MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = 100, 32 * 1024, 8 * 1024  # Kestrel's limits
 
 
 _NOT_IN_A_TARGET = re.compile(r"[^\x21-\x7e]")
@@ -134,7 +134,7 @@ class HttpFront:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _without_dots((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
         found = self._find(scope["method"], path)
-        # The real host answers 404 for a wrong method, too.
+        # The real host returns 404 for a wrong method as well.
         refusal = _refusal(scope, path) or (404 if found is None else None)
         if found is None or refusal is not None:
             await PlainTextResponse("", status_code=refusal or 404)(scope, receive, send)
@@ -177,7 +177,7 @@ class HttpFront:
         self, request: "_IncomingRequest", path: str, call: Mapping[str, object], send: Send
     ) -> None:
         headers = request.headers
-        # A request with UTF-8 in a header never reaches the route that waits for it.
+        # In the real host, a request with non-ASCII headers never reaches its waiting invocation.
         is_lost = any(not value.isascii() for _, value in request.scope["headers"])
         headers.add(INVOCATION_HEADER, "lost" if is_lost else str(call["id"]))
         headers[CALL_HEADER] = json.dumps(call)
@@ -191,7 +191,7 @@ class HttpFront:
                 kept = [pair for pair in answer.raw_headers if pair[0].lower() not in _HOP_BY_HOP]
                 start = {"type": "http.response.start", "status": answer.status, "headers": kept}
                 async for piece in answer.content.iter_any():
-                    if not has_begun:  # status and headers leave with the first byte
+                    if not has_begun:  # status and headers are sent with the first byte
                         has_begun = True
                         await send(start)
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -291,7 +291,7 @@ class _IncomingRequest:
             if message["type"] == "http.disconnect":
                 self._has_left = True
                 self._is_read.set()
-                await asyncio.Event().wait()  # this task is cancelled: nobody is left to answer
+                await asyncio.Event().wait()  # wait for this task's cancellation: the client has disconnected
             size_bytes += len(message.get("body", b""))
             if size_bytes > self._max_bytes:
                 raise BodyTooLargeError(f"the body has more than {self._max_bytes:,} bytes")

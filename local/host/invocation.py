@@ -25,11 +25,11 @@ class Invoker:
 
     def __init__(self, client_binding: str) -> None:
         self._client_binding = client_binding
-        # The worker's default: PYTHON_THREADPOOL_THREAD_COUNT, else cores + 4.
+        # The real worker's default: PYTHON_THREADPOOL_THREAD_COUNT, otherwise cores + 4.
         count = os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")
         self._threads = ThreadPoolExecutor(int(count) if count else None, thread_name_prefix="function")
         self._count_lock = threading.Lock()
-        self.running_threads = 0  # a cancelled invocation's thread runs on: threads cannot be ended
+        self.running_threads = 0  # includes threads of cancelled invocations, which cannot be killed
 
     async def run(self, function: HostedFunction, trigger: Datum, metadata: Mapping[str, Datum]) -> object:
         """Call a function with a wire value as trigger argument; return its result.
@@ -68,7 +68,7 @@ class Invoker:
     def _arguments(self, function: HostedFunction, argument: object) -> dict[str, object]:
         arguments: dict[str, object] = {function.trigger_parameter.name: argument}
         for name, parameter in function.inputs.items():
-            if name not in arguments:  # a durableClient: the only other input that this host serves
+            if name not in arguments:  # a durableClient, the only other input that this host supports
                 arguments[name] = decode(parameter, Datum(type="string", value=self._client_binding), {})
         return arguments
 

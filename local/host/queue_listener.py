@@ -20,7 +20,7 @@ from local.host.storage import StorageClients
 from local.host.wire import Call, FunctionDocument, Value, json_value, text_value
 from local.host.worker_process import Worker
 
-BATCH_SIZE = 16  # the real host's default, as the other values here that host.json could change
+BATCH_SIZE = 16  # the real host's default, like all values here that host.json could override
 SHORTEST_PAUSE_S = 0.1
 LEASE_S = 30
 RENEWAL_S = 10.0
@@ -116,10 +116,10 @@ class QueueListener:
         renewal = asyncio.create_task(lease.keep())
         try:
             if (message.dequeue_count or 0) > self._options.max_dequeue_count:
-                await self._poison(lease)  # it killed the host each time
+                await self._poison(lease)  # every attempt killed the host
                 return
             await self._run(message)
-        except Exception:  # foreign code: whatever it raises, the message is tried again
+        except Exception:  # app code; the message is retried
             log.exception("function %s failed on a message of %s", self.function.name, self._queue_name)
             await self._failed(lease)
         else:
@@ -138,7 +138,7 @@ class QueueListener:
             else:
                 await lease.give_back()
         except AzureError as error:
-            # The lease runs out and the message comes back by itself.
+            # The lease expires and the message is redelivered.
             log.warning("cannot give a message back to %s: %s", self._queue_name, error.__class__.__name__)
 
     async def _poison(self, lease: "_Lease") -> None:
@@ -153,7 +153,7 @@ class _Lease:
     def __init__(self, queue: QueueClient, message: QueueMessage) -> None:
         self.message = message
         self._queue = queue
-        self._changing = asyncio.Lock()  # two changes with one receipt: the second would be refused
+        self._changing = asyncio.Lock()  # a receipt is valid for one change
 
     async def keep(self) -> None:
         """Renew the lease forever."""
@@ -174,7 +174,7 @@ class _Lease:
             try:
                 await self._queue.delete_message(self.message)
             except AzureError as error:
-                # It comes back and is done again: queues promise "at least once".
+                # It is redelivered and handled again: queues guarantee at-least-once delivery.
                 log.warning("cannot delete a message that was done: %s", error.__class__.__name__)
 
     async def _update(self, visible_in_s: int) -> None:

@@ -31,8 +31,8 @@ async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable
         lifespan="off",
         log_config=None,
         access_log=False,
-        # The Durable client keeps its connections for 15 s; closing one earlier races with its next call,
-        # and that call's failure closes the connections of all others.
+        # The Durable client keeps connections open for 15 s. Closing one earlier races with its next call,
+        # whose failure closes all other connections.
         timeout_keep_alive=120,
         timeout_graceful_shutdown=round(GRACE_S) + 2,
     )

@@ -33,8 +33,8 @@ class PortBusyError(HostError):
 
 DEFAULT_STORAGE = "AzureWebJobsStorage"
 DEFAULT_FUNCTION_TIMEOUT_S = 30 * 60.0  # Flex Consumption's default
-DEFAULT_VISIBILITY_S = 300.0  # of messages of Durable Functions, after the host that had them died
-DEFAULT_LEASE_S = 30.0  # of its partitions; fixed in the real host
+DEFAULT_VISIBILITY_S = 300.0  # delay before Durable Functions redelivers messages of a dead host
+DEFAULT_LEASE_S = 30.0  # lease of its partitions; fixed in the real host
 LEASE_SETTING = "LOCAL_HOST_LEASE_S"
 BODY_SETTING = "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT"
 DEFAULT_BODY_BYTES = 104_857_600  # the real host's
@@ -48,7 +48,7 @@ class QueueOptions:
     """`extensions.queues` of host.json."""
 
     max_dequeue_count: int = 5
-    max_polling_interval_s: float = 1.0  # the real host's default is 60 s: too slow to work with
+    max_polling_interval_s: float = 1.0  # the real host's default of 60 s is too slow for development
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class HostOptions:
     work_item_visibility_s: float = DEFAULT_VISIBILITY_S
     control_visibility_s: float = DEFAULT_VISIBILITY_S
     lease_s: float = DEFAULT_LEASE_S
-    max_parallel_activities: int = 16  # the real host's default is 10 for each core
-    max_body_bytes: int = DEFAULT_BODY_BYTES  # of a request
+    max_parallel_activities: int = 16  # the real host's default is 10 per core
+    max_body_bytes: int = DEFAULT_BODY_BYTES  # maximum size of a request body
 
 
 def parse_timespan(text: str) -> float:

@@ -23,7 +23,7 @@ from yarl import URL
 
 from local.host.settings import resolve_references, storage_connection
 
-PAGE_BLOBS = 5000  # the most that the service gives
+PAGE_BLOBS = 5000  # the service's maximum
 TIMEOUT = aiohttp.ClientTimeout(total=60)
 SIGNATURE_LIFETIME = timedelta(minutes=15)
 
@@ -89,17 +89,17 @@ def _name(blob: ElementTree.Element) -> str:
     name = blob.find("Name")
     if name is None:
         return ""
-    # A name that XML cannot hold comes percent-encoded.
+    # Names that XML cannot represent are percent-encoded.
     return unquote(name.text or "") if name.get("Encoded") == "true" else name.text or ""
 
 
-# The default retries wait for up to a minute: listeners try again by themselves, and stopping must not wait.
+# Fewer retries than the default, which waits up to a minute: listeners retry anyway, and stops must be fast.
 RETRIES: dict[str, Any] = {
     "retry_total": 1,
     "initial_backoff": 0.5,
     "increment_base": 0.5,
     "random_jitter_range": 0,
-    # Else the transport reads ~/.netrc in a thread before every request; this machine needs no proxy.
+    # Otherwise the transport reads ~/.netrc in a thread before every request. No proxy is needed.
     "use_env_settings": False,
 }
 

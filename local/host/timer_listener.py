@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS timer_status (
     function TEXT PRIMARY KEY, last TEXT NOT NULL, next TEXT NOT NULL, updated TEXT NOT NULL
 );
 """
-LONGEST_SLEEP_S = 30.0  # a laptop that slept wakes to a clock that jumped
+LONGEST_SLEEP_S = 30.0  # the clock jumps when a laptop wakes up
 log = logging.getLogger(__name__)
 
 
@@ -111,7 +111,7 @@ class TimerListener:
     async def _run(self, status: TimerStatus, *, is_past_due: bool) -> TimerStatus:
         try:
             await self._call(status, is_past_due=is_past_due)
-        except Exception:  # foreign code: the next run comes on schedule, whatever this one raised
+        except Exception:  # app code; the next run stays on schedule
             log.exception("function %s failed", self.function.name)
         now = datetime.now(UTC)
         following = TimerStatus(now, self._schedule.after(max(now, status.next)))
@@ -133,5 +133,5 @@ class TimerListener:
 
 
 async def _sleep_until(moment: datetime) -> None:
-    while (remaining := moment - datetime.now(UTC)) > timedelta(0):  # noqa: ASYNC110 # a clock sets no event
+    while (remaining := moment - datetime.now(UTC)) > timedelta(0):  # noqa: ASYNC110 # there is no event to wait for
         await asyncio.sleep(min(remaining.total_seconds(), LONGEST_SLEEP_S))

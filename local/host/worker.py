@@ -38,7 +38,7 @@ from local.host.settings import HostError, locate, read_host_options, set_up_log
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, KEY_HEADER, Call, load_call
 from local.host.worker_process import KEY_SETTING
 
-INNERMOST_FRAMES = 4  # the rest are this worker's; the text is kept in the history
+INNERMOST_FRAMES = 4  # the outer frames are this worker's; the text is stored in the history
 EXIT_CANNOT_START = 2
 log = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ class WorkerApp:
         self._invoker = invoker
         self._key = key
         self._web_app = _build_web_app(self._functions, invoker)
-        # Not the functions' pool: activities that fill it must not hold up the orchestrations that await
-        # them.
+        # Separate from the functions' pool, so that activities that fill it cannot block the orchestrations
+        # that wait for them.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="orchestrator")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,7 +79,7 @@ class WorkerApp:
             return await self._run_orchestrator(function, datum_of(call.trigger))
         try:
             return JSONResponse({"result": await self._run(function, call)})
-        except Exception as error:  # foreign code: the host decides what becomes of it
+        except Exception as error:  # app code; the host handles the failure
             log.warning("function %s failed", call.function, exc_info=True)
             details = "".join(traceback.format_exception(error, limit=-INNERMOST_FRAMES))
             return JSONResponse({"error": f"{type(error).__name__}: {error}", "details": details})
@@ -94,9 +94,9 @@ class WorkerApp:
         context = decode(function.trigger_parameter, trigger, {})
         call = functools.partial(function.call, **{function.trigger_parameter.name: context})
         try:
-            # In a thread: an orchestrator that blocks by mistake must not block the whole worker.
+            # In a thread, so that an orchestrator that blocks by mistake doesn't block the worker.
             state = await asyncio.get_running_loop().run_in_executor(self._threads, call)
-        except Exception as error:  # noqa: BLE001  # the SDK's way to say that an orchestration failed
+        except Exception as error:  # noqa: BLE001  # raised by the SDK if an orchestration failed
             return JSONResponse({"error": str(error), "details": ""})
         return JSONResponse({"result": state})
 
@@ -105,7 +105,7 @@ class WorkerApp:
 
         async def send_if_reached(message: Any) -> None:
             if not call["reached"]:
-                await _never()  # the extension has no route for the path: it waits, and so does the host
+                await _never()  # no route in the extension: the real worker then waits forever
             await send(message)
 
         hidden = {CALL_HEADER.encode(), KEY_HEADER.encode()}
@@ -123,12 +123,12 @@ def _build_web_app(functions: dict[str, HostedFunction], invoker: Invoker) -> AS
     async def catch_all(request):  # type: ignore[no-untyped-def]
         call = request.scope[CALL_HEADER]
         if request.headers.get(INVOCATION_HEADER) != call["id"]:
-            await _never()  # a client's own id: the worker waits for a call that is not announced
+            await _never()  # an id sent by a client: the real worker waits for that invocation forever
         call["reached"] = True
         synchronizer.sync_route_params(request, call["parameters"])
         return await _respond(invoker, functions[call["function"]], request)
 
-    # FastAPI reads the annotation to know that it must pass the request itself.
+    # FastAPI passes the request itself only if the parameter is annotated.
     catch_all.__annotations__["request"] = request_type
     web_app = extension.WebApp()
     web_app.route(catch_all)
@@ -140,8 +140,8 @@ async def _respond(invoker: Invoker, function: HostedFunction, request: object) 
     try:
         response = await invoker.call(function, request)
     except HTTPException:
-        raise  # the extension's FastAPI turns it into its status
-    except Exception:  # the function is foreign code: whatever it raises is a 500
+        raise  # the extension's FastAPI converts it into a response
+    except Exception:  # app code: every exception becomes a 500
         log.exception("function %s failed", function.name)
         return PlainTextResponse("", status_code=500)
     if response is None:
@@ -179,7 +179,7 @@ def main() -> None:
         print(f"local.host: {error}", file=sys.stderr, flush=True)
         sys.exit(EXIT_CANNOT_START)
     key = os.environ.pop(KEY_SETTING)
-    rpc_path = f"{RPC_PREFIX}/{key}"  # the SDK has no other way to send it
+    rpc_path = f"{RPC_PREFIX}/{key}"  # the only way to make the SDK send the key
     invoker = Invoker(client_binding_json(arguments.base_url, options.task_hub, rpc_path))
     app = WorkerApp(functions, invoker, key)
 
@@ -191,15 +191,15 @@ def main() -> None:
             access_log=False,
             server_header=False,
             date_header=False,
-            timeout_keep_alive=3600,  # the host closes connections, never this side
-            timeout_graceful_shutdown=1,  # the host has waited for what may end
+            timeout_keep_alive=3600,  # only the host closes connections
+            timeout_graceful_shutdown=1,  # the host has already waited for running calls
         )
         await _Server(config).serve(sockets=[socket.socket(fileno=arguments.socket)])
         invoker.close()
 
     asyncio.run(serve())
     if invoker.running_threads:
-        # Waiting for the thread of a synchronous function could take for ever.
+        # Threads of synchronous functions may never end, so don't wait for them.
         logging.shutdown()
         os._exit(0)
 

@@ -26,7 +26,7 @@ ADDRESS = "127.0.0.1"
 KEY_SETTING = "LOCAL_WORKER_KEY"
 RESTART_SETTING = "LOCAL_WORKER_RESTART_S"
 DEFAULT_RESTART_S = 2.0  # the real host took 2 to 8 s
-MAX_DEATHS = 3  # each within 30 minutes of the one before; the real host then ends
+MAX_DEATHS = 3  # each within 30 minutes of the previous one; then the host exits, like the real one
 DEATHS_WITHIN_S = 1800.0
 STOP_TIMEOUT_S = 10.0
 Body: TypeAlias = bytes | AsyncIterator[bytes] | None
@@ -56,7 +56,7 @@ class Worker:
         """Start a process with the arguments of `local.host.worker`, except its socket."""
         self._arguments = arguments
         self._restart_s = float(environment.get(RESTART_SETTING, DEFAULT_RESTART_S))
-        self.key = secrets.token_hex(16)  # of host and worker, for each other
+        self.key = secrets.token_hex(16)  # shared secret of host and worker
         self._environment = {**environment, KEY_SETTING: self.key}
         self._timeout_s: float | None = None
         self._is_ready = False
@@ -165,13 +165,13 @@ class Worker:
 
     def _spawn(self) -> None:
         with socket.socket() as listener:
-            # Listening before it runs: the first request waits for it, and breaks if it dies.
+            # Listen before the worker runs: the first request waits for it, and fails if it dies.
             listener.bind((ADDRESS, 0))
             listener.listen(128)
             self._url = f"http://{ADDRESS}:{listener.getsockname()[1]}"
             number = listener.fileno()
             command = [sys.executable, "-m", "local.host.worker", "--socket", str(number), *self._arguments]
-            # Its stdin ends with this process, by which it knows that it has no host any more.
+            # The worker's stdin closes when this process dies, which makes the worker exit.
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, pass_fds=[number], env=self._environment
             )

@@ -36,7 +36,7 @@ _SCHEMAS = "#/components/schemas/"
 _MARK = "\n\nAttributes:\n"
 _ENTRY = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
-VERSION = "0.1.0"  # as pyproject.toml
+VERSION = "0.1.0"  # must match pyproject.toml
 
 ABOUT = (
     "Questions over an organisation's documents, answered with sources. Every call but those of health and "
@@ -102,7 +102,7 @@ def describe_operations(operations: Sequence[Operation]) -> Json:
     )
     components = document["components"]
     schemas = {**components["schemas"], **_schemas_of(operations)}
-    for name in ("HTTPValidationError", "ValidationError"):  # of FastAPI, whose errors are not sent
+    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's error models, never sent
         schemas.pop(name, None)
     components["schemas"] = {name: attributed(_tidied(schema)) for name, schema in sorted(schemas.items())}
     components["examples"] = _error_examples(operations)
@@ -150,7 +150,7 @@ def _described_route(operation: Operation, operations: Sequence[Operation]) -> A
         responses=_responses(operation, operations),
         openapi_extra=_extra(operation),
     )
-    route.description = ""  # a handler's docstring is for its developers
+    route.description = ""  # handlers' docstrings are for developers
     return route
 
 
@@ -308,7 +308,7 @@ def _shown(schema: Json) -> Json:
 
 def _headers(names: Iterable[str]) -> Json:
     known = _fields(ReplyHeaders)
-    # None is required: `Retry-After` is sent only if it is known, and proxies remove headers.
+    # No header is marked as required: `Retry-After` is sent only if known, and proxies remove headers.
     return {name: _shown(known[name]) for name in names}
 
 
