@@ -68,5 +68,5 @@ async def test_a_service_that_never_answers_fails_the_run(connect: Connect) -> N
     async with ScriptedServer(HANGING) as server:
         view, events = await ask(await services_with(server, connect, 0.5))
         assert (view.status, view.error_type) == ("failed", "TimeoutError")
-        assert "tried twice" in events[-1].data["message"]
+        assert "in two attempts" in events[-1].data["message"]
         assert len(server.requests) == 2

@@ -165,7 +165,7 @@ async def test_a_picture_is_described_where_pictures_are_taken_and_refused_once_
         knobs = f"without=images,dialect={dialect}"
         blind, _ = make("openai by key", knobs)
         for _ in range(3):
-            with pytest.raises(ConfigurationError, match="takes no pictures") as told:
+            with pytest.raises(ConfigurationError, match="does not accept pictures") as told:
                 await caption(blind)
         assert "CHAT_MODEL" in told.value.hints[0]
         assert requests_of(knobs) == 1

@@ -179,10 +179,10 @@ async def test_a_slow_answer_is_waited_for_no_longer_than_the_limit(
 async def test_the_token_goes_nowhere_else(connection: Connection[Any], graph: GraphServer) -> None:
     with GraphServer(GROUPS) as elsewhere:
         graph.next_link = f"{elsewhere.endpoint}/v1.0/users/{MANY}/transitiveMemberOf"
-        with pytest.raises(DependencyError, match="not understood"):
+        with pytest.raises(DependencyError, match="is invalid"):
             await directory(connection, graph).groups_of(MANY)
         graph.next_link = f"{graph.endpoint}@{elsewhere.endpoint.removeprefix('http://')}/v1.0/"
-        with pytest.raises(DependencyError, match="not understood"):
+        with pytest.raises(DependencyError, match="is invalid"):
             await directory(connection, graph).groups_of(MANY)
         graph.always = Trouble(307, {"Location": f"{elsewhere.endpoint}/v1.0/users/{EVA}"})
         with pytest.raises(DependencyError, match="HTTP 307"):
@@ -197,7 +197,7 @@ async def test_an_answer_that_is_none_is_an_error(
     connection: Connection[Any], graph: GraphServer, body: bytes
 ) -> None:
     graph.always = Trouble(200, body=body)
-    with pytest.raises(DependencyError, match="not understood"):
+    with pytest.raises(DependencyError, match="is invalid"):
         await directory(connection, graph, timeout_s=3).groups_of(EVA)
 
 

@@ -103,7 +103,7 @@ async def test_a_failing_model(
 @pytest.mark.parametrize(
     ("error", "kind", "hint"),
     [
-        (BudgetExceededError("used up"), "BudgetExceededError", "Answer with what"),
+        (BudgetExceededError("used up"), "BudgetExceededError", "Answer from the existing"),
         (ConfigurationError("CHAT_MODEL is missing"), "ConfigurationError", "setting"),
         (DefectError("our secret internals"), "ToolError", "Go on"),
     ],

@@ -281,5 +281,5 @@ async def test_text_of_a_document_is_not_told_to_the_web() -> None:
         web_search=web,
     )
     assert web.queries == []
-    assert "repeats a passage" in json.loads(told.text)["error"]
+    assert "repeats text" in json.loads(told.text)["error"]
     assert [use.success for use in (await world.state()).tool_uses] == [True, False]
