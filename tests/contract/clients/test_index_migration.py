@@ -249,7 +249,7 @@ async def test_a_version_that_came_before_its_index_works_but_for_what_the_index
     with pytest.raises(InvalidQueryError):
         await world.app().search(BY_CONTENT)
     other_values = definition(world.alias, dimensions=5)
-    with pytest.raises(ConfigurationError, match="has another definition: .*content_vector: dimensions 3, not 5"):
+    with pytest.raises(ConfigurationError, match="content_vector: dimensions 3, not 5"):
         await world.admin().ensure_index(other_values)
 
 
