@@ -54,9 +54,7 @@ def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel
 
 
 def asked_agent(text: str, user: UserContext, settings: Settings) -> tuple[str | None, str]:
-    """Split a chat message `NAME: question` into agent name and question; without a match, return (None,
-    text).
-    """
+    """Split a chat message `NAME: question` into agent and question; (None, text) if no agent matches."""
     name, colon, question = text.partition(":")
     name = name.strip().casefold()
     matches = [agent.name for agent in agents_for(user, settings, "chat") if colon and agent.name == name]

@@ -55,8 +55,9 @@ async def check_readable(record: RunRecord, user: UserContext, services: Answeri
 
 
 async def _may_see(citations: Sequence[Citation], user: UserContext, services: AnsweringServices) -> bool:
-    """Return whether the user may read all tables behind the citations. The view checks
-    other kinds itself.
+    """Return whether the user may read all tables behind the citations.
+
+    The view itself checks access to other kinds of citations.
     """
     doc_ids = {doc_id for citation in citations if citation.kind == "table" for doc_id in citation.doc_ids}
     return not doc_ids or doc_ids <= await readable_documents(doc_ids, user, services)

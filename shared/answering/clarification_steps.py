@@ -152,8 +152,9 @@ async def with_choice(
 
 
 def with_rights(stored: StoredPlan, request: RunRequest, choice: Choice, resumed_at: datetime) -> StoredPlan:
-    """Return the plan of a resumed run with its user and time. A reply without a known
-    user adds a warning.
+    """Return the plan of a resumed run with its user and time.
+
+    A reply without a known user adds a warning to the plan.
     """
     asker = asker_after_wait(request, choice, resumed_at)
     update: dict[str, object] = {"resumed_at": resumed_at, "asker": asker}

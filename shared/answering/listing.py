@@ -108,8 +108,9 @@ def _days(texts: Sequence[str], zone: tzinfo) -> DateRange | None:
 
 
 def _meant(text: str, existing: Sequence[str]) -> list[str]:
-    """Return the existing values that equal the words, contain them, or have them as
-    initials, in this order.
+    """Return the existing values that equal the words; if there are none, similar ones.
+
+    Similar values contain the words, or have them as initials.
     """
     words = naming_words(text)
     if not words:

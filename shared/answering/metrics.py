@@ -211,9 +211,7 @@ def _count(record: MetricRecord) -> None:
     claims.add(max(0, record.claims - record.proved), {**profile, "proved": False})
 
 
-_NOTE_LIMIT_S = (
-    10.0  # usually a few milliseconds; generous, because no caller waits and a busy host may stall
-)
+_NOTE_LIMIT_S = 10.0  # usually a few milliseconds; no caller waits, and a busy host may stall
 _HOUR = timedelta(hours=1)
 MOST_RECORDS = 100_000  # per request: about 10 s and 100 MB; unmeasured
 

@@ -61,7 +61,7 @@ def test_a_file_becomes_an_agent(tmp_path: Path) -> None:
         ("tools:", "colour: red\ntools:", 4, "colour"),
         ("  turns: 3", "  turns: many", 6, "limits.turns"),
         ("  turns: 3", "  turn: 3", 6, "limits.turn"),
-        ("  turns: 3", "  turns: 3\n  turns: 4", 7, "given twice"),
+        ("  turns: 3", "  turns: 3\n  turns: 4", 7, "set twice"),
         ("  project_id: [pumps]", "  owner: [anna]", 8, "filters.owner"),
         ("  project_id: [pumps]", "  project_id: []", 8, "filters.project_id"),
         ("read_pages]", "rag_everything]", 4, "no tool 'rag_everything'"),
@@ -96,7 +96,7 @@ def test_a_tool_that_is_there_can_be_named(name: str, tmp_path: Path) -> None:
 
 def test_our_own_models_cannot_be_replaced(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD.replace("name: helper", "name: groundwork-2"), "groundwork-2")
-    with pytest.raises(ConfigurationError, match="begins with groundwork"):
+    with pytest.raises(ConfigurationError, match="start with groundwork"):
         read_agent(path)
 
 
