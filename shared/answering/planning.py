@@ -32,7 +32,7 @@ async def plan_or_default(
     """Return the model's plan, or a rule-based one with a warning if the model fails or is late.
 
     Args:
-        tries: number of failed attempts so far.
+        tries: number of failed attempts.
 
     Raises:
         GroundworkError: the model failed, and a retry may succeed.

@@ -40,7 +40,7 @@ from shared.tools.searches import StepSearches, caller_limits
 
 MOST_DOCUMENTS = 6  # per task; with more, each would get too little of 8,000 tokens; unmeasured
 _PAGE_TOKENS = 500  # of prose; unmeasured
-_PLANNING_TOKENS = 1_000  # its instructions (some 450) and the plan; unmeasured with a real model
+_PLANNING_TOKENS = 1_000  # instructions (about 450) and plan; unmeasured with a real model
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ class SubagentFacts(Model):
         circuit_closed: whether the recent failure rate of sub-agents is acceptable.
         web_allowed: whether questions may be searched on the web.
         depth: level of the delegating agent: 0 = the main agent, 1 = a sub-agent.
-        started: number of sub-agents that this request has started so far.
+        started: number of sub-agents that this request has started.
         spent_usd: their cost.
         requested_profile: profile named in the model's call of `delegate`; None = no call.
     """

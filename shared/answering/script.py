@@ -53,7 +53,7 @@ class Step:
     """A step to perform after a delay. Its result is the step's return value.
 
     Attributes:
-        tokens: used by the run so far.
+        tokens: used by the run before this step.
         before: latest time at which the step may begin; after it the result is None.
     """
 

@@ -68,7 +68,7 @@ class SubAgent:
                 place += 1
             elif not result.retryable or closing:
                 return self._end(self._status_of_findings())
-            # From now on, attempts no longer search, but report from the evidence found so far.
+            # From now on, attempts no longer search, but report from the existing evidence.
             attempt, closing = max(attempt, start.retry_count) + 1, True
 
     def _status_of_findings(self) -> ChildStatus:

@@ -112,7 +112,7 @@ class ToolResultEvent(TimedEvent):
 
 
 class AskUserEvent(RunEvent):
-    """A question to the run's owner. Options are plain text if an agent asks."""
+    """A question to the run's owner. Options are plain text if a caller's own agent asks."""
 
     name = "ASK_USER"
 

@@ -11,7 +11,7 @@ from shared.runs.events import RunEvent
 from shared.runs.log_lines import LogSlice
 
 KEPT_CHARS = 64 * 1024
-"""Cached lines per followed run: about 30 s of a fast model. Slower readers read from storage."""
+"""Characters cached per followed run: about 30 s of a fast model. Slower readers read from storage."""
 
 
 class LogTail:

@@ -27,18 +27,18 @@ SHARES: dict[Part, float] = {
 
 # Reserve for showing (0.05 s locally) and committing (0.06 s) the answer; ten times that on a busy machine.
 _KEPT_S = 1.5
-_KEPT_SHARE = 0.25  # of budgets so short that this would be most of them
+_KEPT_SHARE = 0.25  # upper limit as a share of short budgets
 _CLOSING_S = 0.25  # between the last token and the stored answer: marks, conflicts, one append
 _LEAST_S = 0.05  # some clients reject a timeout of 0; no service responds faster
 _HURRY_S = 8.0  # below this, optional work such as reranking is skipped; unmeasured
-_HURRY_SHARE = 0.3  # of budgets so short that this would be most of them
+_HURRY_SHARE = 0.3  # upper limit as a share of short budgets
 _SEARCH_LEAST_S = 2.0  # even a late run must search, because an answer without evidence would be wrong
 _SEARCHES: frozenset[Part] = frozenset({"resolve", "gather"})
 
 # A search that fails within this time means that the service is down; with less time, the run was late. An
 # overloaded machine took 2 to 4 s instead of 0.2 s.
 _FAIR_S = 5.0
-_FAIR_SHARE = 0.2  # of budgets so short that this would be most of them
+_FAIR_SHARE = 0.2  # upper limit as a share of short budgets
 
 
 @dataclass(frozen=True)
