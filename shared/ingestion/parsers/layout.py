@@ -88,7 +88,7 @@ def parse_image_layout(path: Path, layout: Layout, context: ParseContext) -> Par
 
 
 def layout_elements(pieces: Sequence[LayoutPiece], cut: Cut, context: ParseContext) -> Iterator[Element]:
-    """Yield the elements for the pieces, without decorations and figures that cannot be cropped."""
+    """Yield the elements for the pieces. Decorations and figures that cannot be cropped are skipped."""
     for piece in pieces:
         if piece.kind == "table":
             yield from table_elements(piece.rows, piece.page_number)

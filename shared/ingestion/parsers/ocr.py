@@ -26,7 +26,10 @@ from shared.ingestion.parsers.tesseract import Engines, Problem
 
 _MIN_CONFIDENCE = 40.0  # of 100, mean of a line's words; stains, photos and handwriting are below
 _LABEL_GAP = 0.9  # of a word's height; words further apart are separate labels
-_TALL, _SURE_CONFIDENCE = 2.0, 85.0  # of the usual height; drawings misread as tall words have low confidence
+_TALL, _SURE_CONFIDENCE = (
+    2.0,
+    85.0,
+)  # times the usual height; drawings misread as tall words have low confidence
 _MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # pages have 20-45 upside down and 85-96 upright
 _WORD_LEVEL = "5"  # page, block, paragraph, line, word
 _COLUMNS = 12
@@ -78,9 +81,7 @@ class Recognised:
         return len(self.words) >= _MIN_WORDS and self.confidence < _CLEAR_CONFIDENCE
 
     def turned_back(self, quarters: int) -> Self:
-        """Undo the rotation of a picture that was turned anticlockwise by this many
-        quarters before reading.
-        """
+        """Convert the bounds to the picture before it was turned anticlockwise by this many quarters."""
         width, height = self.size if quarters == 2 else self.size[::-1]
         return replace(
             self,

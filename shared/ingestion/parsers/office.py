@@ -178,8 +178,9 @@ def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
 
 
 def _rewritten(path: Path, kind: OfficeKind) -> IO[bytes]:
-    """Copy the package in memory with transitional names, the plain main type and no
-    dangling relationships.
+    """Copy the package in memory in a form that the libraries accept.
+
+    The copy has transitional names, the plain main type and no dangling relationships.
     """
     copy = io.BytesIO()
     with ZipFile(path) as source, ZipFile(copy, "w", ZIP_DEFLATED, compresslevel=1) as target:

@@ -1,7 +1,7 @@
-"""Plain data types for the content of a PDF page. `pdfium_page` creates them; layout analysis uses only
-these.
+"""Plain data types for the content of a PDF page.
 
-Coordinates are in points and belong to the page in reading orientation, in which most of its text is upright.
+`pdfium_page` creates them; layout analysis uses only these. Coordinates are in points and belong to the page
+in reading orientation, in which most of its text is upright.
 """
 
 from collections.abc import Iterator

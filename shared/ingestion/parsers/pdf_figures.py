@@ -266,8 +266,9 @@ class _Finder:
         return is_large and not is_ground and region.area <= _PAGE_SHARE * self._whole.area
 
     def _gathered(self, caption: Region, is_above: bool) -> list[Drawing]:
-        """Return the drawings next to a caption, each near the previous one, with no
-        running text in between.
+        """Return the drawings next to a caption, each near the previous one.
+
+        Running text ends the search.
         """
         parts: list[Drawing] = []
         reached, reach = caption, CAPTION_REACH

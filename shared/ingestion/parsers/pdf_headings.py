@@ -163,7 +163,8 @@ def _continues(line: Line, after: Line | None) -> bool:
 def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
     """Yield the elements with titles directly above tables turned into headings.
 
-    Each ends the section of the table before; otherwise a cash-flow statement would be under "Balance sheet".
+    A new heading ends the previous table's section. Without it, a cash-flow statement would belong to the
+    section "Balance sheet".
     """
     level, title_level = 0, None  # of the last heading; of the last heading of a table
     for element, after in pairwise([*elements, None]):

@@ -168,7 +168,7 @@ def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
 
 
 def _is_wrapped(texts: Sequence[str]) -> bool:
-    """Return whether a line continues another one's sentence, which cells of a table don't."""
+    """Return whether a line continues a sentence, unlike the cells of a table."""
     return any(text[0].isalpha() and not text[0].isupper() for text in texts)
 
 

@@ -22,7 +22,7 @@ _MAX_RULES = 250  # in each direction, after merging; more indicate a drawing
 _MIN_CELL = 5.0  # points
 _MIN_GRID = 14.0  # points; two rows of small print
 _MIN_FILLED = 0.6  # of the positions; a chart's grid is mostly empty
-_MIN_HEADED = 0.5  # of the columns; otherwise the header is above the rules and not part of the grid
+_MIN_HEADED = 0.5  # of the columns; otherwise the header is outside the grid, above the rules
 _MIN_TEXTS = 4
 _MIN_BOXES = 0.4  # per position; fewer are boxes of a diagram
 _MAX_CELL_CHARS = 600  # in a cell with most of the text, which indicates a page layout
@@ -53,7 +53,7 @@ class Rule:
 
 
 def page_rules(page: PageContent) -> tuple[list[Rule], list[Rule]]:
-    """Return the horizontal and vertical rules of a page; empty for a drawing."""
+    """Return the horizontal and vertical rules of a page; empty if there are as many as in a drawing."""
     edges = [edge for drawn in page.drawn for edge in drawn.edges]
     if len(edges) > _MAX_EDGES:
         return [], []

@@ -72,9 +72,7 @@ _FIGURES = frozenset(("figure", "nil"))
 
 @lru_cache(maxsize=1 << 14)
 def _kind(text: str) -> Kind:
-    """Classify a word. Cached, because words repeat within a document and each is
-    classified several times.
-    """
+    """Classify a word. Cached, because words repeat within a document."""
     if _FIGURE.match(text):
         return "figure"
     if _NIL.match(text):

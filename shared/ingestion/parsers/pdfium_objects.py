@@ -141,7 +141,7 @@ class _Objects:
         return Region(left.value, bottom.value, right.value, top.value).moved(outer)
 
     def _visible_region(self, drawn: Any, bounds: Region | None, outer: Matrix | None) -> Region | None:
-        """Return the unclipped bounds on the page; None if nothing is visible.
+        """Return the bounds on the page after clipping; None if nothing is visible.
 
         Args:
             outer: transformation of the clip path; None = ignore clipping.

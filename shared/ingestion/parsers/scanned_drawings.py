@@ -25,7 +25,7 @@ _MIN_SIDE_PT = 60.0
 _MIN_INK_SHARE = 0.02  # of the piece's cells; less is a frame or a rule
 _MAX_TEXT_SHARE = 0.5  # of the area; labels cover up to 0.45 of a drawing in our samples
 _MIN_BORDERS, _BORDER_SHARE, _TABLE_TEXT_SHARE = 3, 0.75, 0.05
-_MAX_PIECES = 500  # more is noise; the page then has no figures
+_MAX_PIECES = 500  # further ones are ignored as noise
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _without(ink: Image.Image, boxes: Sequence[Box]) -> Image.Image:
 
 
 def _pieces(ink: Image.Image) -> Iterator[_Piece]:
-    """Yield areas of connected or nearly connected ink; nothing if the page consists of specks."""
+    """Yield areas of connected or nearly connected ink, at most `_MAX_PIECES`."""
     cells = ink.reduce(_CELL_PX).point([255 if value >= _MIN_CELL_INK else 0 for value in range(256)])
     near = cells.filter(ImageFilter.MaxFilter(_REACH_CELLS)).tobytes()
     inked, width = cells.tobytes(), cells.width

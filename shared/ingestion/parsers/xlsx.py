@@ -159,15 +159,13 @@ def cell_text(value: object, number_format: str | None) -> str:
 
 
 def _currency(number_format: str) -> str:
-    """Return the currency of a number format after a blank; "" if there is none."""
+    """Return a blank and the currency of a number format; "" if there is none."""
     match = _CURRENCY.search(_LOCALE.sub("", number_format).replace("[$", "["))
     return f" {_CODES.get(match[0], match[0])}" if match else ""
 
 
 def _has_valueless_formulas(path: Path) -> bool:
-    """Return whether the workbook has formulas without cached results, which Excel
-    would compute on opening.
-    """
+    """Return whether the workbook has formulas without stored results."""
     with ZipFile(path) as archive:
         for name in archive.namelist():
             if name.startswith("xl/worksheets/") and name.endswith(".xml"):
