@@ -41,15 +41,15 @@ def fitting(hits: Sequence[Hit], tokens: int) -> list[Hit]:
     The first hit is always included, truncated if necessary: a partial passage is better than none.
     """
     room = tokens * CHARS_PER_TOKEN
-    kept: list[Hit] = []
+    fitting_hits: list[Hit] = []
     for hit in hits:
         size = _size(hit)
         if size <= room:
-            kept.append(hit)
+            fitting_hits.append(hit)
             room -= size
-        elif not kept:
+        elif not fitting_hits:
             return [_cut(hit, room)]
-    return kept
+    return fitting_hits
 
 
 def spread(places: int, count: int) -> list[int]:
@@ -64,9 +64,9 @@ def spread(places: int, count: int) -> list[int]:
 def thinned(hits: Sequence[Hit], tokens: int) -> list[Hit]:
     """Omit hits evenly until the rest fits. The first and the last are kept."""
     for count in range(len(hits), 0, -1):
-        kept = [hits[place] for place in spread(len(hits), count)]
-        if size_tokens(kept) <= tokens:
-            return kept
+        remaining = [hits[place] for place in spread(len(hits), count)]
+        if size_tokens(remaining) <= tokens:
+            return remaining
     return []
 
 
@@ -91,10 +91,10 @@ def task_message(
         targets: (doc_id, file name) of the documents that the task is about.
         listed: documents whose metadata was returned by tools.
     """
-    named = "\n".join(f"{doc_id}: {filename}" for doc_id, filename in targets)
+    target_lines = "\n".join(f"{doc_id}: {filename}" for doc_id, filename in targets)
     parts = [
         element("task", task),
-        *([element("targets", named)] if named else []),
+        *([element("targets", target_lines)] if target_lines else []),
         documents_with_blocks(hits, records),
         *([documents_with_summaries(listed)] if listed else []),
         *([web_results(pages)] if pages else []),

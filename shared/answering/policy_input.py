@@ -129,9 +129,9 @@ def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
 
     Documents named by the question don't count if the evidence was also searched elsewhere.
     """
-    named = delegation_request.stored.doc_ids if delegation_request.evidence.narrowed else ()
-    called = delegation_request.call.doc_ids if delegation_request.call else ()
-    return tuple(dict.fromkeys(called or named or delegation_request.request.doc_ids))
+    question_ids = delegation_request.stored.doc_ids if delegation_request.evidence.narrowed else ()
+    call_ids = delegation_request.call.doc_ids if delegation_request.call else ()
+    return tuple(dict.fromkeys(call_ids or question_ids or delegation_request.request.doc_ids))
 
 
 def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> tuple[str, ...]:
@@ -140,17 +140,17 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
     These are the named documents. A comparison of editions without named documents is limited to the editions
     found and the rest of their series. If there are too many, the best ones are returned.
     """
-    found = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))
+    hit_ids = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))
     targets = target_documents(delegation_request)
     if not targets:
         # Compared things needn't be documents; a third document may describe them.
         is_of_editions = compared and repeated_series(
             hit.filename for hit in delegation_request.evidence.hits
         )
-        return (*found, *delegation_request.series)[:MOST_DOCUMENTS] if is_of_editions else ()
+        return (*hit_ids, *delegation_request.series)[:MOST_DOCUMENTS] if is_of_editions else ()
     if len(targets) <= MOST_DOCUMENTS:
         return targets
-    best = [doc_id for doc_id in found if doc_id in targets]
+    best = [doc_id for doc_id in hit_ids if doc_id in targets]
     return tuple(dict.fromkeys((*best, *targets)))[:MOST_DOCUMENTS]
 
 
@@ -171,8 +171,8 @@ async def with_documents(
         delegation_request = replace(
             delegation_request, series=await rest_of_series(delegation_request, services)
         )
-    found = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))[:MOST_DOCUMENTS]
-    doc_ids = task_documents(delegation_request, compared=compared) or (found if compared else ())
+    hit_ids = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))[:MOST_DOCUMENTS]
+    doc_ids = task_documents(delegation_request, compared=compared) or (hit_ids if compared else ())
     pages = {record.doc_id: record.page_count or 1 for record in delegation_request.evidence.records}
     tokens = sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _PAGE_TOKENS
     if tokens <= services.settings.answering.whole_documents_tokens:
@@ -197,8 +197,8 @@ async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services
 def spent_tokens(request: RunRequest) -> int:
     """Estimate the tokens used for planning, because models don't always report their usage."""
     conversation = request.conversation
-    said = [text for turn in conversation.turns for text in (turn.question, turn.answer)]
-    return _PLANNING_TOKENS + sum(map(_tokens, (request.question, conversation.summary, *said)))
+    texts = [text for turn in conversation.turns for text in (turn.question, turn.answer)]
+    return _PLANNING_TOKENS + sum(map(_tokens, (request.question, conversation.summary, *texts)))
 
 
 def _doc_scope(delegation_request: DelegationRequest) -> DocScope:
@@ -206,14 +206,14 @@ def _doc_scope(delegation_request: DelegationRequest) -> DocScope:
     targets = target_documents(delegation_request)
     # The caller's choice only limits the search; the question is about the documents that it names.
     names_several = evidence.narrowed and len(set(delegation_request.stored.doc_ids)) > 1
-    found = sum(_tokens(hit.content or hit.image_caption or "") for hit in evidence.hits)
+    evidence_tokens = sum(_tokens(hit.content or hit.image_caption or "") for hit in evidence.hits)
     # Phrases such as "in these filings" or "in each period", with evidence from several editions of a series.
     is_about_editions = speaks_of_editions(delegation_request.question) and bool(
         repeated_series(hit.filename for hit in evidence.hits)
     )
     return DocScope(
         target_doc_ids=targets,
-        estimated_tokens=delegation_request.document_tokens or found,
+        estimated_tokens=delegation_request.document_tokens or evidence_tokens,
         requires_full_document=plan.query_type == "DOCUMENT_SUMMARY",
         multi_document=plan.query_type == "COMPARISON" or names_several or is_about_editions,
     )
@@ -250,8 +250,8 @@ def budget_of(
 
 async def may_read_targets(delegation_request: DelegationRequest, services: SubagentServices) -> bool:
     """Return whether the user may read all target documents. Documents without evidence are looked up."""
-    known = {record.doc_id for record in delegation_request.evidence.records}
-    unknown = [doc_id for doc_id in target_documents(delegation_request) if doc_id not in known]
+    record_ids = {record.doc_id for record in delegation_request.evidence.records}
+    unknown = [doc_id for doc_id in target_documents(delegation_request) if doc_id not in record_ids]
     if not unknown:
         return True
     documents = StepSearches(services).documents(delegation_request.request)
@@ -267,8 +267,8 @@ async def rest_of_series(
     "How did it change over the quarters?" is about the whole series, but the best passages come from only a
     few of its documents. A failed lookup is ignored, because a comparison works without them.
     """
-    known = {hit.doc_id: hit.filename for hit in delegation_request.evidence.hits}
-    series = repeated_series(known.values())[:_MOST_SERIES]
+    filenames = {hit.doc_id: hit.filename for hit in delegation_request.evidence.hits}
+    series = repeated_series(filenames.values())[:_MOST_SERIES]
     documents = StepSearches(services).documents(delegation_request.request)
     try:
         async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
@@ -285,7 +285,7 @@ async def rest_of_series(
         record.doc_id
         for one, records in zip(series, alike, strict=True)
         for record in sorted(records, key=lambda record: record.filename, reverse=True)
-        if series_of(record.filename) == one and record.doc_id not in known
+        if series_of(record.filename) == one and record.doc_id not in filenames
     )
 
 

@@ -81,9 +81,13 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
             question = question_back(
                 stored.plan.language, readable_line(stored.reference), len(stored.options)
             )
-            asked = Clarification(question=question, options=stored.options, expires_at=expires_at(context))
+            clarification = Clarification(
+                question=question, options=stored.options, expires_at=expires_at(context)
+            )
             await context.keep(Preparation(stored=stored), "preparation")
-            return await ask_user(context, request, asked, _observed(context, Preparation(stored=stored)))
+            return await ask_user(
+                context, request, clarification, _observed(context, Preparation(stored=stored))
+            )
         return await _found(context, request, stored, search, event_log)
     finally:
         search.stop()
@@ -91,9 +95,9 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
 
 async def take_answer(context: StepContext, action: TakeAnswer) -> Observation:
     """Continue with the chosen documents and the permissions of the user who chose."""
-    asked = await context.journal.get(action.ask_step, Preparation, "preparation")
+    preparation = await context.journal.get(action.ask_step, Preparation, "preparation")
     event_log = await context.open()
-    stored = await with_choice(context, action, asked.stored, event_log)
+    stored = await with_choice(context, action, preparation.stored, event_log)
     request = (await context.request()).with_rights_of(stored.asker)
     search = _search(context, request, context.time_of(request, stored))
     try:

@@ -44,9 +44,9 @@ def first_messages(
     agent = request.agent
     has_documents = agent is None or SemanticSearch.name in agent.tools
     # Only context for understanding the question; never ids, groups or roles.
-    known = {"asker_name": request.user.name, "asker_department": request.user.department}
+    user_fields = {"asker_name": request.user.name, "asker_department": request.user.department}
     question = plan.standalone_question or request.question
-    asker = [element(tag, value) for tag, value in known.items() if value]
+    asker = [element(tag, value) for tag, value in user_fields.items() if value]
     user = "\n".join(
         part
         for part in (

@@ -61,13 +61,13 @@ async def write_report(context: TurnContext) -> Ending:
     finally:
         if is_paid:
             context.book(report.usage)
-    brought = report.close()
+    new_findings = report.close()
     if is_whole(report.said, context.profile.report):
         if not context.state.findings:
             context.warn("NOTHING_FOUND")
         return "done"
     context.warn("REPORT_UNREADABLE")
-    if brought:
+    if new_findings:
         return "partial"
     raise ModelFixableError("A sub-agent's report cannot be read.")
 
@@ -116,8 +116,8 @@ class _Report:
     @property
     def usage(self) -> ModelUsage:
         """Usage reported by the endpoint, otherwise an estimate."""
-        written = -(-self.chars // CHARS_PER_TOKEN)
-        return self._usage or ModelUsage(input_tokens=self._prompt_tokens, output_tokens=written)
+        output_tokens = -(-self.chars // CHARS_PER_TOKEN)
+        return self._usage or ModelUsage(input_tokens=self._prompt_tokens, output_tokens=output_tokens)
 
     async def listen(self, limit_s: float) -> None:
         """Stream the report, and parse it at intervals.
@@ -128,8 +128,8 @@ class _Report:
         limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=self.allowed.output_tokens)
         most_chars = self.allowed.output_tokens * _MOST_CHARS_PER_TOKEN
         model, report = self._context.services.chat_model, self._context.profile.report
-        async with aclosing(model.stream_output(self._prompt, report, limits)) as said:
-            async for piece in said:
+        async with aclosing(model.stream_output(self._prompt, report, limits)) as pieces:
+            async for piece in pieces:
                 if isinstance(piece, ModelUsage):
                     self._usage = piece
                     continue
@@ -158,11 +158,11 @@ class _Report:
             await self._context.keep_findings(self.usage)
 
     def _read(self) -> None:
-        said = read_partial("".join(self._text))
-        if said is None:
+        report = read_partial("".join(self._text))
+        if report is None:
             return
-        self.said = said
-        proved = proved_report(self._context.profile.report, said, self._material)
+        self.said = report
+        proved = proved_report(self._context.profile.report, report, self._material)
         self._dropped = proved.dropped
         self._context.change(
             findings=without_repeats((*self._findings, *proved.findings)),
@@ -177,8 +177,8 @@ def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:
     room -= tokens_of(page.text + page.title + page.url for page in shown_pages)
     hits = list(context.state.hits)
     chosen = fitting(in_turns(by_document(hits)), room) if hits and room > 0 else []
-    known = {hit.block_id: hit for hit in chosen}
-    return [known[hit.block_id] for hit in hits if hit.block_id in known], shown_pages
+    chosen_by_id = {hit.block_id: hit for hit in chosen}
+    return [chosen_by_id[hit.block_id] for hit in hits if hit.block_id in chosen_by_id], shown_pages
 
 
 def _listed(context: TurnContext) -> list[DocumentRecord]:

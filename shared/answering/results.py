@@ -131,8 +131,11 @@ def call_result(collected: Collected, shown: Collection[str]) -> str:
     fresh = [hit for hit in collected.evidence.hits if hit.block_id not in shown]
     records = {record.doc_id: record for record in collected.evidence.records}
     passages = documents_with_blocks(fresh, records) if fresh else ""
-    told = "\n".join(collected.warnings)
-    return "\n".join(filter(None, (collected.findings, passages, told))) or "The sub-agent found nothing."
+    warning_lines = "\n".join(collected.warnings)
+    return (
+        "\n".join(filter(None, (collected.findings, passages, warning_lines)))
+        or "The sub-agent found nothing."
+    )
 
 
 def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
@@ -147,10 +150,10 @@ def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
 def _warnings(
     delegation: Delegation, ended: Sequence[tuple[Child, ChildStatus]], words: SubagentWords
 ) -> tuple[str, ...]:
-    told = [warning_of(words, child.state, status) for child, status in ended]
+    warnings = [warning_of(words, child.state, status) for child, status in ended]
     if not any(child.state.findings or child.state.hits for child, _ in ended):
-        told.append(words.fallbacks[delegation.decided.fallback_plan])
-    return tuple(warning for warning in told if warning)
+        warnings.append(words.fallbacks[delegation.decided.fallback_plan])
+    return tuple(warning for warning in warnings if warning)
 
 
 def merge_evidence(
@@ -189,12 +192,12 @@ def tokens_of(hits: Iterable[Hit]) -> int:
 
 def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
     """Yield the passages that prove findings, in the order of the findings."""
-    known = {hit.block_id: hit for state in states for hit in state.hits}
+    hits_by_id = {hit.block_id: hit for state in states for hit in state.hits}
     for state in states:
         for finding in state.findings:
             for proof in finding.proofs:
-                if proof.block_id in known:
-                    yield known[proof.block_id]
+                if proof.block_id in hits_by_id:
+                    yield hits_by_id[proof.block_id]
 
 
 def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:

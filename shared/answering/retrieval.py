@@ -46,20 +46,22 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
     before = documents_before(request, plan)
     if before:
         # Look up again: permissions may have changed since that answer, and the caller's limits apply.
-        known = await documents.get_many(before[:MAX_NAMED])
-        within = tuple(doc_id for doc_id in before if doc_id in known and _is_within(request, known[doc_id]))
+        records = await documents.get_many(before[:MAX_NAMED])
+        within = tuple(
+            doc_id for doc_id in before if doc_id in records and _is_within(request, records[doc_id])
+        )
         return stored.model_copy(update={"doc_ids": within})
-    found = await _named(request, plan, documents)
+    matches = await _named(request, plan, documents)
     before_that = cited_before(request.conversation)
     resolution = resolve_references(
         plan.standalone_question,
         plan.query_type,
-        found,
+        matches,
         before_that.doc_ids if before_that else (),
         may_ask=not request.doc_ids,
     )
     # If the caller chose documents, the question means these, whatever it calls them.
-    missing = () if request.doc_ids else missing_documents(found)
+    missing = () if request.doc_ids else missing_documents(matches)
     return stored.model_copy(
         update={
             "missing": missing,
@@ -133,8 +135,8 @@ class QuestionSearch:
         tokens = sum(tokens_of(hit.content or hit.image_caption or "") for hit in blocks)
         if tokens > max_tokens or not all(documents):
             return None
-        known = {hit.block_id for hit in found.hits}
-        return [hit for hit in blocks if hit.block_id not in known]
+        block_ids = {hit.block_id for hit in found.hits}
+        return [hit for hit in blocks if hit.block_id not in block_ids]
 
     async def _best(self, stored: StoredPlan, top_k: int) -> Evidence:
         self._words = messages_in(stored.plan.language)
@@ -176,8 +178,8 @@ class QuestionSearch:
         look = self._first_look
         if look.done() and (look.cancelled() or look.exception()):
             return await self._blocks.rank_each(queries, self._filters)
-        known, others = await run_together(look, self._blocks.rank_each(queries[1:], self._filters))
-        return [*known, *others]
+        first_rankings, others = await run_together(look, self._blocks.rank_each(queries[1:], self._filters))
+        return [*first_rankings, *others]
 
     async def _within(self, stored: StoredPlan) -> Sequence[Sequence[Ranking]]:
         """Return rankings within each of the named documents."""
@@ -191,8 +193,8 @@ class QuestionSearch:
     async def _best_of_each(self, within: Sequence[Sequence[Ranking]], top_k: int) -> list[Hit]:
         """Return the best blocks of each named document, so that no side of a comparison is missing."""
         share = max(_FEWEST_OF_EACH, -(-top_k // len(within)))
-        found = await run_together(*(self._telling(rankings, share) for rankings in within))
-        return [hit for hits in found for hit in hits]
+        hit_lists = await run_together(*(self._telling(rankings, share) for rankings in within))
+        return [hit for hits in hit_lists for hit in hits]
 
     async def _telling(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
         """Return the best blocks with text. Headings alone only point to other blocks."""
@@ -227,11 +229,11 @@ class QuestionSearch:
     def _described(
         self, hits: Sequence[Hit], rankings: Sequence[Ranking], *, narrowed: bool = False
     ) -> Evidence:
-        shown = {hit.doc_id for hit in hits}
+        doc_ids = {hit.doc_id for hit in hits}
         return Evidence(
             hits=tuple(hits),
             figures=_page_figures(hits, rankings),
-            records=tuple(record for doc_id, record in self._records.items() if doc_id in shown),
+            records=tuple(record for doc_id, record in self._records.items() if doc_id in doc_ids),
             unique_names=tuple(sorted(self._unique_names)),
             narrowed=narrowed,
             warnings=self._warnings,
@@ -239,8 +241,8 @@ class QuestionSearch:
 
     @property
     def _warnings(self) -> tuple[str, ...]:
-        said = {"meaning": self._words.words_alone, "late": self._words.searches_late}
-        return tuple(said[what] for what in sorted(self._blocks.missed))
+        texts = {"meaning": self._words.words_alone, "late": self._words.searches_late}
+        return tuple(texts[what] for what in sorted(self._blocks.missed))
 
 
 def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
@@ -276,7 +278,7 @@ def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit
     A document without pages counts as one page.
     """
     pages = list(dict.fromkeys((hit.doc_id, hit.page_number) for hit in hits if hit.block_type == "text"))
-    known = {hit.block_id for hit in hits}
+    block_ids = {hit.block_id for hit in hits}
     near = {
         hit.block_id: hit
         for ranking in rankings
@@ -284,7 +286,7 @@ def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit
         if hit.block_type == "image" and (hit.doc_id, hit.page_number) in pages[:_FIGURE_PAGES]
     }
     fitting = [
-        hit for hit in near.values() if hit.block_id not in known and hit.score >= _NEAR_BEST * _top(hits)
+        hit for hit in near.values() if hit.block_id not in block_ids and hit.score >= _NEAR_BEST * _top(hits)
     ]
     return tuple(sorted(fitting, key=lambda hit: -hit.score)[:_MAX_FIGURES])
 
@@ -297,8 +299,8 @@ async def _named(
         dict.fromkeys(name for reference in plan.document_references if (name := reference.strip()))
     )[:_MAX_REFERENCES]
     filters = caller_limits(request)
-    found = await run_together(*(documents.find_named(reference, filters) for reference in references))
-    return dict(zip(references, found, strict=True))
+    matches = await run_together(*(documents.find_named(reference, filters) for reference in references))
+    return dict(zip(references, matches, strict=True))
 
 
 def _is_within(request: RunRequest, record: DocumentRecord) -> bool:

@@ -90,10 +90,10 @@ async def _say_resumed(run_id: str, now: datetime, run_log: RunLog) -> bool:
     """Append a `resumed` event; return False if the run has ended meanwhile."""
     while True:
         try:
-            written = await run_log.read(run_id)
-            if is_closed(written):
+            log_slice = await run_log.read(run_id)
+            if is_closed(log_slice):
                 return False
-            await run_log.append(run_id, [ResumedStatus(at=now)], at_offset=written.next_offset)
+            await run_log.append(run_id, [ResumedStatus(at=now)], at_offset=log_slice.next_offset)
         except ConflictError:  # an attempt that outlived its orchestration is still writing
             continue
         except NotFoundError:  # the run is being erased

@@ -101,12 +101,14 @@ async def report_failure(
         }
         record = record.model_copy(update=ended)
         await run_together(services.runs.replace(record), show_run(record, services.threads))
-    told = event_log.write(ErrorEvent(type=action.error_type, message=action.message, hints=action.hints))
+    send_error = event_log.write(
+        ErrorEvent(type=action.error_type, message=action.message, hints=action.hints)
+    )
     if record is None:
-        await told
+        await send_error
     else:
         await run_together(
-            told,
+            send_error,
             release(record.owner_id, run_id, services.settings, services.user_limits),
             record_unanswered(record, "fail", services),
         )

@@ -49,13 +49,13 @@ def _texts(events: Iterable[RunEvent]) -> dict[int, str]:
 
 def shown_citations(events: Iterable[RunEvent]) -> list[Citation]:
     """Return the citations of all steps as received by readers, without withdrawn ones."""
-    shown: dict[int, list[Citation]] = {}
+    citations_by_step: dict[int, list[Citation]] = {}
     for event in events:
         if isinstance(event, CitationEvent):
-            shown.setdefault(event.step, []).append(event.citation)
+            citations_by_step.setdefault(event.step, []).append(event.citation)
         elif withdraws_step(event):
-            shown.pop(event.step, None)
-    return [citation for of_step in shown.values() for citation in of_step]
+            citations_by_step.pop(event.step, None)
+    return [citation for of_step in citations_by_step.values() for citation in of_step]
 
 
 def _announcement(answer: RunAnswer, step: int, others: Sequence[int]) -> list[RunEvent]:

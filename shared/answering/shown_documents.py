@@ -54,8 +54,8 @@ class ShownDocuments:
 
 def documents_of(answer: RunAnswer) -> tuple[str, ...]:
     """Return the ids of the documents that an answer cites or shows pictures of."""
-    shown = (*(one.doc_id for one in answer.citations), *(one.doc_id for one in answer.figures))
-    return tuple(dict.fromkeys(doc_id for doc_id in shown if doc_id))
+    doc_ids = (*(one.doc_id for one in answer.citations), *(one.doc_id for one in answer.figures))
+    return tuple(dict.fromkeys(doc_id for doc_id in doc_ids if doc_id))
 
 
 async def record_unanswered(record: RunRecord, action: AuditAction, services: AnsweringServices) -> None:

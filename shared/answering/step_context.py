@@ -132,9 +132,9 @@ class StepContext:
             of: the step whose result it is part of; None = this one.
         """
         step = of or self.action.step
-        kept = await self.journal.find(step, type(value), part)
-        if kept is not None:
-            return kept
+        stored = await self.journal.find(step, type(value), part)
+        if stored is not None:
+            return stored
         line = await self.journal.stage(step, value, part)
         if self._event_log is not None:
             self._event_log.stage(line)
@@ -163,8 +163,8 @@ class StepContext:
     async def show(self, answer: RunAnswer) -> None:
         """Stage events that give readers exactly this answer's text, unless they already have it."""
         event_log = await self.opened()
-        known = [*self.journal.events, *event_log.written, *event_log.staged]
-        if events := correction(known, answer, self.action.step):
+        events_so_far = [*self.journal.events, *event_log.written, *event_log.staged]
+        if events := correction(events_so_far, answer, self.action.step):
             await self.shown.record(citation.doc_id for citation in answer.citations)
             event_log.stage(*events)
 

@@ -109,14 +109,14 @@ class TurnContext:
     def _outside(self, name: str) -> Outside | None:
         if name not in WEB_TOOLS:
             return None
-        known, hits = self.records, self.state.hits
+        records, hits = self.records, self.state.hits
         return outside_of(
             self.services.settings,
             own_words=[self.request.question, *(turn.question for turn in self.request.conversation.turns)],
             # The task may have been written by a model that had read documents.
             shown=[self.task.question, *(f"{hit.content} {hit.image_caption or ''}" for hit in hits)],
             found=[page.url for page in self.state.pages],
-            documents={hit.doc_id: known.get(hit.doc_id) for hit in hits},
+            documents={hit.doc_id: records.get(hit.doc_id) for hit in hits},
         )
 
     @property
@@ -137,8 +137,8 @@ class TurnContext:
     @property
     def targets(self) -> list[tuple[str, str]]:
         """(doc_id, file name) of the documents that the task is about and the user may read."""
-        known = self.records
-        return [(doc_id, known[doc_id].filename) for doc_id in self.task.doc_ids if doc_id in known]
+        records = self.records
+        return [(doc_id, records[doc_id].filename) for doc_id in self.task.doc_ids if doc_id in records]
 
     def message(
         self,
@@ -149,8 +149,8 @@ class TurnContext:
         then: Literal["work", "report"] = "work",
     ) -> str:
         """Return the user message with the task and the given evidence."""
-        question, known = self.task.question, self.records
-        return task_message(question, self.targets, hits, known, pages, listed=listed, then=then)
+        question, records = self.task.question, self.records
+        return task_message(question, self.targets, hits, records, pages, listed=listed, then=then)
 
     def filters(self) -> Filters:
         """Return the limits of every search: the project, and the task's documents within the caller's
@@ -176,9 +176,11 @@ class TurnContext:
 
     def add(self, hits: Iterable[Hit], records: Iterable[DocumentRecord]) -> None:
         """Add search results to the state."""
-        found = {hit.block_id: hit for hit in (*self.state.hits, *hits)}
-        known = {record.doc_id: record for record in (*self.state.records, *records)}
-        self.change(hits=tuple(found.values())[:_MAX_HITS], records=tuple(known.values())[:_MAX_HITS])
+        hits_by_id = {hit.block_id: hit for hit in (*self.state.hits, *hits)}
+        records_by_id = {record.doc_id: record for record in (*self.state.records, *records)}
+        self.change(
+            hits=tuple(hits_by_id.values())[:_MAX_HITS], records=tuple(records_by_id.values())[:_MAX_HITS]
+        )
 
     def change(self, **values: object) -> None:
         """Replace fields of the state."""
@@ -193,10 +195,12 @@ class TurnContext:
         """
         turn = self.turn
         place = (turn.step, turn.index, turn.profile)
-        known = (self.journal.events, self.journal.offset)
+        journal_lines = (self.journal.events, self.journal.offset)
         first = [self._phase(phase) for phase in phases]
         with _unless_erased():
-            self._event_log = await open_child_log(self.services.run_log, turn.run_id, place, first, known)
+            self._event_log = await open_child_log(
+                self.services.run_log, turn.run_id, place, first, journal_lines
+            )
 
     def note_losses(self) -> None:
         """Postpone the deadline by the time lost with a worker."""
@@ -263,8 +267,8 @@ class TurnContext:
 
     async def tell_call(self, tool: str, arguments: dict[str, Any]) -> None:
         """Send an event about the start of a tool call."""
-        shown = {name: _shown(value) for name, value in arguments.items()}
-        await self._tell(ToolStartedEvent(tool=tool, arguments=shown))
+        short_arguments = {name: _shown(value) for name, value in arguments.items()}
+        await self._tell(ToolStartedEvent(tool=tool, arguments=short_arguments))
 
     async def tell_use(self, use: ToolUse) -> None:
         """Send an event about a tool's result or its rejection."""

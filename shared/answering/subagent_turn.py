@@ -82,15 +82,15 @@ async def make_calls(context: TurnContext) -> None:
     """
     planned = context.state.planned
     limit_s = tool_limit_s(context.remaining_s, context.services.settings.answering.retrieval_timeout_s)
-    called = await run_together(*(_call(context, item, limit_s) for item in planned))
-    uses = [_use(context, one) for one in called if one.planned.refused is None]
+    results = await run_together(*(_call(context, item, limit_s) for item in planned))
+    uses = [_use(context, one) for one in results if one.planned.refused is None]
     context.change(tool_uses=(*context.state.tool_uses, *uses))
-    has_failed = any(one.result.get("type") in _PASSING for one in called)
+    has_failed = any(one.result.get("type") in _PASSING for one in results)
     if has_failed and not context.turn.attempt:
         raise SearchFailedError
-    if any(one.result.get("type") == CallTimeoutError.code for one in called):
+    if any(one.result.get("type") == CallTimeoutError.code for one in results):
         context.warn("TOOL_FAILED")
-    await _note(context, called, limit_s)
+    await _note(context, results, limit_s)
     await context.keep()
     if has_failed:
         raise SearchFailedError
@@ -155,14 +155,14 @@ async def look_further(context: TurnContext) -> bool:
     turn = await _ask(context) if left > 0 else None
     if turn is None:
         return False
-    asked = [call for call in turn.tool_calls if len(call.arguments) <= _MAX_ARGUMENT_CHARS][:left]
-    planned = plan_calls(asked, context.tools, context.state.made, left)
+    calls = [call for call in turn.tool_calls if len(call.arguments) <= _MAX_ARGUMENT_CHARS][:left]
+    planned = plan_calls(calls, context.tools, context.state.made, left)
     for refused in planned:
         await _tell_refused(context, refused)
     if not any(item.refused is None for item in planned) or not _result_room(context):
         return False
-    said = Message(role="assistant", text=turn.text[:_MAX_SAID_CHARS], tool_calls=tuple(asked))
-    context.change(messages=(*context.state.messages, said), planned=planned)
+    message = Message(role="assistant", text=turn.text[:_MAX_SAID_CHARS], tool_calls=tuple(calls))
+    context.change(messages=(*context.state.messages, message), planned=planned)
     return True
 
 
@@ -183,9 +183,9 @@ async def _ask(context: TurnContext) -> ModelTurn | None:
         context.book(ModelUsage(input_tokens=prompt_tokens, output_tokens=0))
         context.warn("MODEL_FAILED")
         return None
-    written = tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
-    read = prompt_tokens if turn.tokens is None else max(turn.tokens - written, 0)
-    context.book(turn.usage or ModelUsage(input_tokens=read, output_tokens=written))
+    output_tokens = tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
+    read = prompt_tokens if turn.tokens is None else max(turn.tokens - output_tokens, 0)
+    context.book(turn.usage or ModelUsage(input_tokens=read, output_tokens=output_tokens))
     return turn
 
 
@@ -221,9 +221,9 @@ async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
     journal = Journal(services.run_log, services.blobs, turn.run_id)
     try:
         await journal.read()
-        known = completed_turn(journal, turn)
-        if known is not None:
-            return known
+        earlier_result = completed_turn(journal, turn)
+        if earlier_result is not None:
+            return earlier_result
         context = await _turn_context(turn, services, journal)
     except (RunClosedError, NotFoundError):
         return _STOPPED
@@ -387,9 +387,9 @@ async def _result_of_other(context: TurnContext) -> TurnResult:
             return _STOPPED  # erased run
         except GroundworkError:
             continue
-        known = completed_turn(journal, context.turn)
-        if known is not None:
-            return known
+        result = completed_turn(journal, context.turn)
+        if result is not None:
+            return result
         if journal.is_closed:
             return _STOPPED
     return _STOPPED

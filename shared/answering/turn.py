@@ -109,8 +109,10 @@ class TurnAttempt:
         except ModelFailedError as broken:
             turn = await self._without_model(writer, broken.failed)
         turn = turn.model_copy(update={"advice": self._advice})
-        sent = {*self._question.warnings, *(turns[-1].answer.warnings if turns else ())}
-        event_log.stage(*warning_events(warning for warning in turn.answer.warnings if warning not in sent))
+        sent_warnings = {*self._question.warnings, *(turns[-1].answer.warnings if turns else ())}
+        event_log.stage(
+            *warning_events(warning for warning in turn.answer.warnings if warning not in sent_warnings)
+        )
         await self._context.show(turn.answer)
         await self._context.keep(turn, "turn")
         await self._keep_facts(event_log)
@@ -149,11 +151,11 @@ class TurnAttempt:
             question.collected.findings,
             *(message.text for message in results if message.call_id not in of_web),
         ]
-        known = {record.doc_id: record for record in evidence.records}
+        records = {record.doc_id: record for record in evidence.records}
         queried = (doc_id for found in before.results for doc_id in found.table_doc_ids)
         # Workspace files may contain text that earlier runs read from unknown documents.
         files = [item.call.name for item in calls if reads_files(item)]
-        read = [*(hit.doc_id for hit in evidence.blocks), *queried, *known, *files]
+        read = [*(hit.doc_id for hit in evidence.blocks), *queried, *records, *files]
         return outside_of(
             self._services.settings,
             own_words=[
@@ -163,7 +165,7 @@ class TurnAttempt:
             ],
             shown=shown,
             found=[url for found in before.results for url in found.found_urls],
-            documents={doc_id: known.get(doc_id) for doc_id in read},
+            documents={doc_id: records.get(doc_id) for doc_id in read},
         )
 
     async def _held_results(self, step: int, turn: Turn, event_log: EventLog) -> dict[str, HeldResult]:
@@ -187,10 +189,10 @@ class TurnAttempt:
         self._question.join(collected)
         if collected.warnings:
             await event_log.write(*warning_events(collected.warnings))
-        known = {hit.block_id for hit in shown.blocks}
+        block_ids = {hit.block_id for hit in shown.blocks}
         result = HeldResult(
-            text=call_result(collected, known),
-            hits=tuple(hit for hit in collected.evidence.hits if hit.block_id not in known),
+            text=call_result(collected, block_ids),
+            hits=tuple(hit for hit in collected.evidence.hits if hit.block_id not in block_ids),
             records=collected.evidence.records,
         )
         return {call_id: result}
@@ -448,13 +450,13 @@ class TurnAttempt:
             shared_names=writer.book.shared_names,
         )
         answer = answer_without_model(question.text, evidence, book, words, warning)
-        told = {
+        update = {
             "text": "\n\n".join(filter(None, (answer.text, question.collected.web))),
             "language": question.stored.plan.language,
             "sub_agents": question.collected.views,
             "warnings": tuple(dict.fromkeys((*question.warnings, warning))),
         }
-        return Turn(said="", answer=answer.model_copy(update=told), is_last=True)
+        return Turn(said="", answer=answer.model_copy(update=update), is_last=True)
 
     async def _keep_facts(self, event_log: EventLog) -> None:
         """Store the metrics of the answer. The time of the first token comes from the first turn that wrote

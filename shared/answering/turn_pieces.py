@@ -33,15 +33,15 @@ async def turn_pieces(
     """
     until = asyncio.get_running_loop().time() + limits.timeout_s
     chars_left = limits.max_output_tokens * MOST_CHARS_PER_TOKEN
-    said: list[str] = []
+    texts: list[str] = []
     async with aclosing(chat_model.stream_turn(messages, tools, limits, may_call=may_call)) as pieces:
         while (piece := await _next(pieces, until)) is not None:
             yield piece
             if isinstance(piece, str):
-                said.append(piece)
+                texts.append(piece)
                 chars_left -= len(piece)
                 if chars_left < 0:
-                    yield ModelTurn(text="".join(said), cut=True)
+                    yield ModelTurn(text="".join(texts), cut=True)
                     return
 
 

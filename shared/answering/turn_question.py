@@ -35,9 +35,9 @@ HeldArguments = AskUserParameters | DelegateParameters
 
 async def collected_once(context: StepContext, step: int, evidence: Evidence) -> Collected:
     """Return the results of a step's sub-agents, collected only once and shared by all turns."""
-    kept = await context.journal.find(step, Collected, "collected")
-    if kept is not None:
-        return kept
+    stored = await context.journal.find(step, Collected, "collected")
+    if stored is not None:
+        return stored
     collected = await collect(context.journal, step, evidence, context.services)
     return await context.keep(collected, "collected", of=step)
 
@@ -164,8 +164,8 @@ class TurnQuestion:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings in words, without duplicates."""
-        told = (*self.stored.warnings, *self.collected.evidence.warnings, *self.collected.warnings)
-        return tuple(dict.fromkeys(told))
+        texts = (*self.stored.warnings, *self.collected.evidence.warnings, *self.collected.warnings)
+        return tuple(dict.fromkeys(texts))
 
     async def join_earlier(self, context: StepContext) -> None:
         """Add the evidence of earlier turns' sub-agents, and remove everything that the user can no longer
@@ -192,9 +192,9 @@ def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[Pla
     Args:
         may_ask: False once the user was asked, because each answer may ask only once.
     """
-    held = [call for call in planned if _arguments(call) is not None]
-    first = next((call for call in held if may_ask or call.call.name != AskUser.name), None)
-    return tuple(_refused(call) if call in held and call is not first else call for call in planned)
+    script_calls = [call for call in planned if _arguments(call) is not None]
+    first = next((call for call in script_calls if may_ask or call.call.name != AskUser.name), None)
+    return tuple(_refused(call) if call in script_calls and call is not first else call for call in planned)
 
 
 def awaiting_consent(

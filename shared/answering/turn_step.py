@@ -100,8 +100,8 @@ async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent
     evidence = preparation.evidence or Evidence()
     consent = web_consent_of(context, request, before)
     off = WEB_TOOLS if consent is False else ()
-    known = tools_of(request.agent, context.services.settings, has_tables=evidence.has_tables)
-    tools = tuple(name for name in known if name not in off)
+    tool_names = tools_of(request.agent, context.services.settings, has_tables=evidence.has_tables)
+    tools = tuple(name for name in tool_names if name not in off)
     question = TurnQuestion(request, stored, Collected(evidence=evidence), tools, before, consent)
     if action.delegation_step:
         question.collected = await collected_once(context, action.delegation_step, evidence)
@@ -144,13 +144,13 @@ async def _allowed_delegation(context: StepContext, action: TakeTurn, before: Be
     """
     if not action.earlier or before.consent_step != action.earlier[-1] or not before.web_allowed:
         return None
-    asked = before.turns[-1]
-    held = held_call(asked)
+    previous = before.turns[-1]
+    held = held_call(previous)
     if held is None:
         return None
     call = held[0].call.model_copy(update={"call_id": f"{held[0].call.call_id}-allowed"})
     repeated = held[0].model_copy(update={"call": call})
-    turn = Turn(said="", calls=(repeated,), answer=asked.answer, advice=asked.advice)
+    turn = Turn(said="", calls=(repeated,), answer=previous.answer, advice=previous.advice)
     return await context.keep(turn, "turn")
 
 
@@ -170,7 +170,7 @@ async def _delegation(
     context: StepContext, question: TurnQuestion, time: StepTime, call: DelegateParameters | None = None
 ) -> DelegationOutcome:
     """Return the policy's decision on the question, or on a call of the model."""
-    asked = DelegationRequest(
+    delegation_request = DelegationRequest(
         question.request,
         question.stored,
         question.shown,
@@ -180,7 +180,7 @@ async def _delegation(
         call=call,
         web_allowed=question.web_consent is True,
     )
-    return await decide_delegation(asked, context.journal, context.services)
+    return await decide_delegation(delegation_request, context.journal, context.services)
 
 
 async def _waits_for(

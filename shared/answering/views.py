@@ -192,10 +192,10 @@ def final_status(child: Child, now: datetime) -> ChildStatus:
 
 
 def _warnings(state: SubagentState, status: ChildStatus, words: SubagentWords) -> tuple[str, ...]:
-    told = [words.warnings[code] for code in state.warnings]
+    warnings = [words.warnings[code] for code in state.warnings]
     # A sub-agent that crashed or was terminated couldn't report it.
     is_silent = status in ("late", "failed") and state.status == "running"
-    return (words.ended[status], *told) if is_silent else tuple(told)
+    return (words.ended[status], *warnings) if is_silent else tuple(warnings)
 
 
 def _sentence(text: str) -> str:

@@ -67,17 +67,17 @@ def consent_question(
     calls: Sequence[PlannedCall], language: str
 ) -> tuple[str, tuple[ClarificationOption, ...]]:
     """Return the question to the user, including the text that would be sent, and its options."""
-    sent = [
+    sent_texts = [
         one_line(str((call.arguments or {}).get(_SENT[call.call.name], "")))
         for call in calls
         if uses_web(call)
     ]
     is_german = messages_in(language) is GERMAN
     if is_german:
-        texts = "; ".join(f"„{text}“" for text in sent)
+        texts = "; ".join(f"„{text}“" for text in sent_texts)
         question = f"Darf ich für diese Unterhaltung das Web nutzen? Als Erstes würde gesendet: {texts}"
     else:
-        texts = "; ".join(f"“{text}”" for text in sent)
+        texts = "; ".join(f"“{text}”" for text in sent_texts)
         question = f"May I use the web in this conversation? The first text sent would be: {texts}"
     titles = (_YES_GERMAN, _NO_GERMAN) if is_german else (_YES, _NO)
     options = tuple(ClarificationOption(number=n, title=title) for n, title in enumerate(titles, start=1))

@@ -147,8 +147,8 @@ class BlobRunLog(RunLog):
     @asynccontextmanager
     async def _call(self, run_id: str, operation: str) -> "AsyncIterator[BlobClient]":
         limit_s = self._limits.call_s
-        called = calling(self._connection, BLOBS, _log_status, timeout_s=limit_s, operation=operation)
-        async with called as client:
+        client_call = calling(self._connection, BLOBS, _log_status, timeout_s=limit_s, operation=operation)
+        async with client_call as client:
             yield self._blob(client, run_id)
 
     def _blob(self, client: "BlobServiceClient", run_id: str) -> "BlobClient":

@@ -131,10 +131,10 @@ class EventLog:
         A transport that lost the response repeats the append, which then conflicts with itself. Attempts have
         unique ids, so no other writer can have appended the same lines.
         """
-        added = await self._log.read(self._run_id, self._offset)
-        self._offset = added.next_offset
-        is_ours = list(added.lines[: len(batch)]) == [event.to_line() for event in batch]
-        others = events_of(added)[len(batch) if is_ours else 0 :]
+        new_lines = await self._log.read(self._run_id, self._offset)
+        self._offset = new_lines.next_offset
+        is_ours = list(new_lines.lines[: len(batch)]) == [event.to_line() for event in batch]
+        others = events_of(new_lines)[len(batch) if is_ours else 0 :]
         try:
             _refuse_closed(others, self._step, self._child)
             if any(map(self._is_taken_over, others)):
@@ -166,8 +166,8 @@ async def open_event_log(
         RunClosedError: the run has ended.
     """
     if known is None:
-        written = await log.read(run_id)
-        known = events_of(written), written.next_offset
+        log_slice = await log.read(run_id)
+        known = events_of(log_slice), log_slice.next_offset
     event_log = staged_event_log(log, run_id, step, then, known)
     await event_log.write()
     return event_log

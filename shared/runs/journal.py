@@ -88,8 +88,8 @@ class Journal:
 
     def value_lines(self, part: str) -> list[ValueLine]:
         """Return the lines that store `part`, of any step."""
-        kept = [line for line in self.events if isinstance(line, ValueLine)]
-        return [line for line in (*kept, *self._staged) if line.part == part]
+        stored = [line for line in self.events if isinstance(line, ValueLine)]
+        return [line for line in (*stored, *self._staged) if line.part == part]
 
     async def find(self, step: int, kind: type[Stored], part: str) -> Stored | None:
         """Return a part of a step's result, or None if it is missing. The first stored value counts."""
@@ -154,8 +154,10 @@ async def clarification_of(
     for event in events:
         if isinstance(event, AskUserEvent) and event.step == step and event.expires_at is not None:
             options = tuple(option for option in event.options if isinstance(option, ClarificationOption))
-            asked = Clarification(question=event.question, options=options, expires_at=event.expires_at)
-            return asked, first_reply(events, step)
+            clarification = Clarification(
+                question=event.question, options=options, expires_at=event.expires_at
+            )
+            return clarification, first_reply(events, step)
     return None, first_reply(events, step)
 
 
@@ -169,16 +171,16 @@ async def keep_reply(log: RunLog, run_id: str, step: int, choice: Choice, at: da
         RunClosedError: the run ended without a reply.
     """
     while True:
-        written = await log.read(run_id)
-        events = events_of(written)
-        known = first_reply(events, step)
-        if known is not None:
-            return known
+        log_slice = await log.read(run_id)
+        events = events_of(log_slice)
+        reply = first_reply(events, step)
+        if reply is not None:
+            return reply
         if any(map(is_terminal, events)):
             raise RunClosedError("The run has ended.")
         line = ReplyLine(step=step, choice=choice, at=at)
         try:
-            await log.append(run_id, [line], at_offset=written.next_offset)
+            await log.append(run_id, [line], at_offset=log_slice.next_offset)
         except ConflictError:  # another writer appended, or this append's response was lost
             continue
         return line

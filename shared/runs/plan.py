@@ -101,11 +101,11 @@ def started(todo: Sequence[TodoItem]) -> Todo:
 def evidence_found(todo: Sequence[TodoItem]) -> Todo:
     """Complete the items in progress that others depend on, and start the latter."""
     needed = {position for item in todo for position in item.dependencies}
-    found = tuple(
+    updated = tuple(
         _with_status(item, "done") if item.status == "in_progress" and item.position in needed else item
         for item in todo
     )
-    return started(found)
+    return started(updated)
 
 
 def tried_again(todo: Sequence[TodoItem]) -> Todo:

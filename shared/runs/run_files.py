@@ -58,9 +58,9 @@ class RunFiles:
 
     async def keep_request(self, request: RunRequest) -> RunRequest:
         """Store the request unless one is stored already, and return the stored one."""
-        kept = await keep_model(self._blobs, WORK, self._request_path, request)
-        self._remember(self._request_path, kept)
-        return kept
+        stored = await keep_model(self._blobs, WORK, self._request_path, request)
+        self._remember(self._request_path, stored)
+        return stored
 
     async def write_value(self, value: Model) -> str:
         """Store a value of the journal and return its blob name."""
@@ -89,9 +89,9 @@ class RunFiles:
         return f"{self.folder}request.json"
 
     async def _read(self, path: str, kind: type[Stored]) -> Stored:
-        known = self._cache.get(path)
-        if isinstance(known, kind):
-            return known
+        cached = self._cache.get(path)
+        if isinstance(cached, kind):
+            return cached
         value = await read_model(self._blobs, WORK, path, kind)
         self._remember(path, value)
         return value

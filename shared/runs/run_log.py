@@ -128,18 +128,18 @@ async def next_piece(log: RunLog, run_id: str, offset: int, tail: LogTail, pause
         with unrecorded():
             return await log.read_piece(run_id, offset)
     async with tail.reading:
-        if (known := tail.since(offset)) is not None:
-            return known
+        if (cached := tail.since(offset)) is not None:
+            return cached
         if tail.was_looked(offset, pause_s):  # by another reader, while this one waited
             return LogSlice(lines=(), next_offset=offset)
         try:
             with unrecorded():
-                written = await log.read_piece(run_id, offset)
+                log_slice = await log.read_piece(run_id, offset)
         except NotFoundError:
             tail.note_look(offset)
             raise
-        if written.lines:
-            tail.add(offset, written.lines, written.next_offset, written_here=False)
+        if log_slice.lines:
+            tail.add(offset, log_slice.lines, log_slice.next_offset, written_here=False)
         else:
             tail.note_look(offset)
-    return written
+    return log_slice

@@ -85,19 +85,19 @@ class TimeLeft:
 
 def child_losses(events: Iterable[RunEvent]) -> dict[tuple[int, int], timedelta]:
     """Return the time that each sub-agent (by step and index) lost in turns that had to be restarted."""
-    begun: dict[tuple[int, int], SubagentStatus] = {}
+    turn_starts: dict[tuple[int, int], SubagentStatus] = {}
     lost: defaultdict[tuple[int, int], timedelta] = defaultdict(timedelta)
     for event in events:
         if not isinstance(event, SubagentStatus) or event.at is None:
             continue
         child = (event.step or 0, event.child or 0)
-        before = begun.get(child)
+        before = turn_starts.get(child)
         if event.phase in ("failed", "ended"):
-            begun.pop(child, None)
+            turn_starts.pop(child, None)
         elif event.phase == "turn":
             if before is not None and before.at is not None and before.turn == event.turn:
                 lost[child] += event.at - before.at
-            begun[child] = event
+            turn_starts[child] = event
     return lost
 
 
