@@ -26,7 +26,7 @@ for resource in STARTING_WORK:
 for resource in OTHERS:
     add_function(app, resource, f"api/{resource}/{{*rest}}")
 # All other URLs: the web page, the API description and 404s. The host matches functions in the
-# alphabetical order of their names, so this one must be the last.
+# alphabetical order of their names, so `www` must be the last.
 add_function(app, "www", "{*path}")
 
 for module in (triggers, ingest, registration, ingest_activities):

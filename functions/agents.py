@@ -16,7 +16,7 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 @router.get(
     "/api/agents",
     **contract(
-        "Agents that the caller may ask",
+        "Agents available to the caller",
         json_reply(200, "The agents, by name.", AgentList),
     ),
 )

@@ -35,7 +35,7 @@ ASSETS = ("swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png", "start.
 @router.get(
     "/api/openapi.json",
     **contract(
-        "This description",
+        "This API description",
         Reply(200, "OpenAPI 3.1.", ((JSON, None),), ("ETag",)),
         headers=http.CachedHeaders,
         is_open=True,
@@ -49,7 +49,7 @@ async def get_description(req: Request) -> Response:
 @router.get(
     "/api/docs",
     **contract(
-        "A page to try the API on",
+        "A page for trying the API",
         Reply(200, "The page.", ((HTML, None),)),
         is_open=True,
     ),
@@ -62,7 +62,7 @@ async def get_docs_page(req: Request) -> Response:
 @router.get(
     "/api/docs/{asset}",
     **contract(
-        "A file of that page",
+        "A file of the page for trying the API",
         Reply(200, "The file.", (("text/css", None), ("text/javascript", None), (PNG, None)), ("ETag",)),
         errors=(NotFoundError,),
         headers=http.CachedHeaders,
@@ -72,7 +72,7 @@ async def get_docs_page(req: Request) -> Response:
 async def get_docs_asset(req: Request, asset: http.AssetName) -> Response:
     """Return a script or style sheet of the Swagger UI page."""
     if asset not in ASSETS:
-        raise NotFoundError("The page has no such file.", "Open /api/docs.")
+        raise NotFoundError("The page has no file of this name.", "Open /api/docs.")
     content = await asyncio.to_thread(_file, asset)
     return cached_response(req, content, _MEDIA_TYPES[Path(asset).suffix], _HEADERS)
 

@@ -26,7 +26,7 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 @router.get(
     "/api/audit",
     **contract(
-        "Who read, changed, published or deleted what",
+        "The audit trail: who read, changed, published or deleted what",
         json_reply(200, "Entries, newest first.", AuditPage),
     ),
 )
@@ -37,7 +37,7 @@ async def get_audit_trail(
     until = asked.until or datetime.now(UTC) + timedelta(seconds=1)
     since = asked.since or until - timedelta(days=1)
     if since >= until:
-        raise CallerError("`since` is not before `until`.", "Give an earlier `since`.")
+        raise CallerError("`since` must be before `until`.", "Send an earlier `since`.")
     wanted = AuditFilter(since, until, asked.user_id, asked.doc_id, asked.action)
     page = await services.audit.page(wanted, asked.limit, asked.cursor)
     await note_act(

@@ -101,7 +101,7 @@ async def keep_tidy(client: df.DurableOrchestrationClient) -> None:
     get_logger().info("histories.purged", result_count=histories)
     if failed:
         raise DependencyError(
-            f"Purges failed: {', '.join(failed)}.", "The log lines retention.purge_failed say why."
+            f"Purges failed: {', '.join(failed)}.", "See the log events retention.purge_failed."
         )
 
 

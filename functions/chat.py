@@ -25,11 +25,13 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
         "Ask a question",
         Reply(
             200,
-            "The run's events as they come; with `stream` false the run when it has ended.",
+            "The stream of the run's events; with `stream` false, the finished run.",
             ((STREAM, http.RunStreamEvent), (JSON, RunView)),
             ("X-Run-Id",),
         ),
-        json_reply(202, "The run continues, or waits for a choice.", RunView, "Location", "X-Run-Id"),
+        json_reply(
+            202, "The run is in progress or waits for a clarification.", RunView, "Location", "X-Run-Id"
+        ),
         errors=(NotFoundError, ConflictError),
         headers=http.ChatHeaders,
         ends_as=RunView,

@@ -84,7 +84,7 @@ class _Completion:
 @router.get(
     "/api/v1/models",
     **contract(
-        "What can be asked, as OpenAI's models",
+        "Models and agents, in OpenAI's protocol",
         json_reply(200, "The models.", http.ModelList),
     ),
 )
@@ -102,7 +102,7 @@ async def list_models(user: Caller, services: Ready) -> Response:
         "Ask a question in OpenAI's protocol",
         Reply(
             200,
-            "The answer, whole or as it is written.",
+            "The complete answer, or a stream.",
             ((JSON, http.Completion), (STREAM, http.CompletionEvent)),
             ("X-Run-Id",),
         ),
@@ -122,7 +122,10 @@ async def complete_chat(
     if not last.strip():
         raise CallerError("The last message of the role `user` has no text.", "Send the question in it.")
     if _is_chore(last):
-        raise CallerError("This is no question to documents.", "Give such tasks to another model.")
+        raise CallerError(
+            "Requests for chat titles and similar tasks are not supported.",
+            "Use another model for such tasks.",
+        )
     agent = None if body.model in MODELS else body.model
     chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")

@@ -36,7 +36,7 @@ def scans_of(store: DocumentStore) -> SharedScans:
 @router.get(
     "/api/documents/events",
     **contract(
-        "The status of documents, as it changes",
+        "A stream of document status changes",
         Reply(200, "Documents in progress, then each change.", ((STREAM, http.DocumentStreamEvent),)),
         headers=http.ResumeHeaders,
     ),
@@ -86,7 +86,7 @@ def _moment(number: int) -> datetime | None:
     """Convert an event id to its time. Returns None without an id, or if it is more than a day old.
 
     Raises:
-        CallerError: the id lies in the future.
+        CallerError: the id is in the future.
     """
     if number == 0:
         return None

@@ -68,7 +68,7 @@ OwnDocument = Annotated[DocumentState, Depends(own_document)]
 @router.get(
     "/api/documents",
     **contract(
-        "The documents the caller may see",
+        "The caller's readable documents",
         json_reply(200, "Documents in progress or failed first, then the newest.", DocumentList),
         errors=(InvalidQueryError,),
     ),
@@ -93,7 +93,7 @@ async def list_documents(
 @router.get(
     "/api/documents/facets",
     **contract(
-        "Values of metadata to filter by, and how many documents have each",
+        "Metadata values for filters, with document counts",
         json_reply(200, "Counts of complete documents.", DocumentFacets),
         errors=(InvalidQueryError,),
     ),
@@ -106,7 +106,7 @@ async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, 
 @router.get(
     "/api/documents/{doc_id}",
     **contract(
-        "One document, with the history of its ingestion",
+        "A document, with the history of its ingestion",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
         headers=http.CachedHeaders,
     ),
@@ -125,7 +125,7 @@ async def get_document(req: Request, doc_id: http.DocId, user: Caller, services:
         Reply(200, "All of it.", ((PDF, None), (BYTES, None)), ("ETag", "Accept-Ranges")),
         Reply(
             206,
-            "The bytes that were asked for.",
+            "The requested bytes.",
             ((PDF, None), (BYTES, None)),
             ("ETag", "Accept-Ranges", "Content-Range"),
         ),
@@ -151,7 +151,7 @@ async def get_document_content(
 @router.get(
     "/api/documents/{doc_id}/figures/{name}",
     **contract(
-        "One of its pictures",
+        "A picture in a document",
         Reply(200, "The picture.", ((PNG, None),), ("ETag",)),
         errors=(ConflictError,),
         headers=http.CachedHeaders,
@@ -169,7 +169,7 @@ async def get_document_figure(
 @router.patch(
     "/api/documents/{doc_id}",
     **contract(
-        "Correct its metadata",
+        "Correct a document's metadata",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
         errors=(ConflictError,),
         headers=http.IfMatchHeaders,
@@ -202,7 +202,7 @@ async def correct_document(
 @router.put(
     "/api/documents/{doc_id}/access",
     **contract(
-        "Set who may read it",
+        "Set a document's access list",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
         errors=(ConflictError,),
         headers=http.IfMatchHeaders,
@@ -229,8 +229,8 @@ async def change_access(
 @router.post(
     "/api/documents/{doc_id}/reingest",
     **contract(
-        "Ingest it again",
-        json_reply(202, "It is being ingested.", DocumentDetail, "Location"),
+        "Ingest a document again",
+        json_reply(202, "The ingestion is in progress.", DocumentDetail, "Location"),
         errors=(ConflictError,),
         costs=True,
     ),
@@ -251,8 +251,8 @@ async def reingest_document(
 @router.delete(
     "/api/documents/{doc_id}",
     **contract(
-        "Delete it and everything made of it",
-        json_reply(202, "It is no longer listed.", DocumentDeleting),
+        "Delete a document and all data derived from it",
+        json_reply(202, "The document is no longer listed.", DocumentDeleting),
         errors=(ConflictError,),
         headers=http.IfMatchHeaders,
     ),

@@ -30,8 +30,8 @@ _KEPT_S = 3.0  # cache for anonymous callers, who may send any number of request
 @router.get(
     "/api/health",
     **contract(
-        "Whether the process answers",
-        json_reply(200, "It does.", http.HealthView),
+        "Liveness of the process",
+        json_reply(200, "The process responds.", http.HealthView),
         is_open=True,
     ),
 )
@@ -54,14 +54,14 @@ _LAST = _Check()
 @router.get(
     "/api/health/ready",
     **contract(
-        "Whether search and storage answer",
-        json_reply(200, "All do.", http.ReadinessView),
-        json_reply(503, "Some do not.", http.ReadinessView),
+        "Availability of search and storage",
+        json_reply(200, "All services respond.", http.ReadinessView),
+        json_reply(503, "At least one service doesn't respond.", http.ReadinessView),
         is_open=True,
     ),
 )
 async def get_readiness(req: Request) -> Response:
-    """Return 200 if search, storage and tables respond, else 503. Signed-in users see which of them fail."""
+    """Return 200 if search, storage and tables respond, otherwise 503. Only signed-in users see details."""
     is_known = await _is_known(req)
     failed = await (_checked() if is_known else _failed())
     # A failing tool is reported, but the app works without it.

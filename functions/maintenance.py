@@ -20,8 +20,8 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 @router.post(
     "/api/maintenance/reconcile",
     **contract(
-        "Repair what events missed, now",
-        json_reply(200, "The action.", ReconcileReport),
+        "Repair documents whose events were missed",
+        json_reply(200, "The actions taken.", ReconcileReport),
     ),
 )
 async def reconcile_now(administrator: Administrator, client: Durable) -> Response:
@@ -33,8 +33,8 @@ async def reconcile_now(administrator: Administrator, client: Durable) -> Respon
 @router.get(
     "/api/maintenance/audit",
     **contract(
-        "Whether files, states and indexes agree",
-        json_reply(200, "What was found.", AuditReport),
+        "Consistency of files, states and indexes",
+        json_reply(200, "The inconsistencies.", AuditReport),
     ),
 )
 async def get_audit(administrator: Administrator, services: Ready) -> Response:
@@ -45,8 +45,8 @@ async def get_audit(administrator: Administrator, services: Ready) -> Response:
 @router.get(
     "/api/maintenance/failed",
     **contract(
-        "Failed documents of everybody",
-        json_reply(200, "The newest first.", FailedDocumentList),
+        "Failed documents of all users",
+        json_reply(200, "Failed documents, newest first.", FailedDocumentList),
     ),
 )
 async def get_failed(req: Request, administrator: Administrator, services: Ready) -> Response:
@@ -61,7 +61,7 @@ async def get_failed(req: Request, administrator: Administrator, services: Ready
     "/api/maintenance/poison",
     **contract(
         "Events that failed every attempt",
-        json_reply(200, "The oldest of each queue.", PoisonList),
+        json_reply(200, "The oldest messages of each queue.", PoisonList),
     ),
 )
 async def get_poison(administrator: Administrator, services: Ready) -> Response:

@@ -70,7 +70,7 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
 @router.post(
     "/api/mcp",
     **contract(
-        "Other assistants: the Model Context Protocol",
+        "Model Context Protocol endpoint for other assistants",
         Reply(200, "The answer.", ((JSON, http.RpcAnswer), (STREAM, http.RpcEvent))),
         Reply(202, "A notification was accepted."),
         body=http.RpcMessage,
@@ -108,7 +108,7 @@ async def mcp(req: Request, client: Durable) -> Response:
 async def get_resource_metadata(req: Request) -> Response:
     """Return the authorization server of this resource. Source: RFC 9728."""
     if req.path_params.get("resource", "api/mcp").strip("/") != "api/mcp":
-        raise NotFoundError("There is no such resource.", "Ask for that of /api/mcp.")
+        raise NotFoundError("There is no such resource.", "Request the metadata of /api/mcp.")
     tenant = get_settings().identity.allowed_tenants
     return json_response(
         {
@@ -129,7 +129,7 @@ async def _result_of(message: Message, call: McpCall) -> Mapping[str, Any]:
         version = negotiated(message.params.get("protocolVersion"))
         return {**_ABOUT, "protocolVersion": version, "serverInfo": _SERVER}
     if message.method not in _FIXED:
-        raise RpcError(METHOD_NOT_FOUND, "This server has no such method.")
+        raise RpcError(METHOD_NOT_FOUND, "This server doesn't support the method.")
     return _FIXED[message.method]
 
 

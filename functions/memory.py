@@ -20,7 +20,7 @@ router = APIRouter(tags=["Memory"], route_class=ApiRoute)
 @router.get(
     "/api/memory",
     **contract(
-        "What is remembered of the caller's questions",
+        "The caller's memories",
         json_reply(200, "A page of memories, newest first.", conversations.MemoryList),
     ),
 )
@@ -36,8 +36,8 @@ async def get_memory(page: Annotated[ListQuery, Query()], user: Caller, services
 @router.put(
     "/api/memory",
     **contract(
-        "Switch remembering on or off",
-        json_reply(200, "As it is now.", conversations.MemorySwitch),
+        "Enable or disable memory",
+        json_reply(200, "The new setting.", conversations.MemorySwitch),
     ),
 )
 async def put_memory(body: MemorySwitch, user: Caller, services: Ready) -> Response:
@@ -48,8 +48,8 @@ async def put_memory(body: MemorySwitch, user: Caller, services: Ready) -> Respo
 @router.delete(
     "/api/memory",
     **contract(
-        "Forget all of it",
-        json_reply(200, "How many there were.", conversations.MemoriesDeleted),
+        "Delete all of the caller's memories",
+        json_reply(200, "Number of deleted memories.", conversations.MemoriesDeleted),
     ),
 )
 async def delete_memory(user: Caller, services: Ready) -> Response:

@@ -20,8 +20,8 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 @router.get(
     "/api/metrics/subagents",
     **contract(
-        "How sub-agents did recently",
-        json_reply(200, "By profile.", SubagentMetrics),
+        "Recent performance of sub-agents",
+        json_reply(200, "Metrics by profile.", SubagentMetrics),
     ),
 )
 async def get_subagent_metrics(
@@ -42,7 +42,7 @@ async def get_subagent_metrics(
 @router.get(
     "/api/metrics/quality",
     **contract(
-        "How good answers were in use",
+        "Quality of answers in production",
         json_reply(200, "Measures, each with its target.", QualityMetrics),
     ),
 )

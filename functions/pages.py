@@ -249,7 +249,7 @@ async def sheet_of(
 @router.get(
     "/api/documents/{doc_id}/pages/{page}",
     **contract(
-        "A page with its picture, the cited passage marked",
+        "A page as picture and text, with the cited passage marked",
         Reply(200, "The page.", ((HTML, None), (JSON, page_models.PageView))),
     ),
 )
@@ -292,7 +292,7 @@ async def get_document_page_image(
     number = page_number_of(page)
     found = await readable_document(reader.doc_id, reader.user, reader.services)
     if not has_pictures(found.state.filename):
-        raise NotFoundError("Pages of this file type have no picture.", "Only those of PDFs have one.")
+        raise NotFoundError("Pages of this file type have no picture.", "Only pages of PDFs have pictures.")
     blob = await page_picture(found.state, number, reader.user, reader.services)
     await note_act(req, reader.user, reader.services, "page", reader.doc_id)
     media_type = "image/png"
@@ -305,7 +305,7 @@ async def get_document_page_image(
 @router.get(
     "/api/documents/{doc_id}/readable",
     **contract(
-        "Its whole text, a part at a time",
+        "The complete text, in parts",
         Reply(200, "A part.", ((HTML, None), (JSON, page_models.ReadableView), (MARKDOWN, None))),
     ),
 )

@@ -36,7 +36,7 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
 
 async def own_run(run_id: http.RunId, user: Caller, services: Ready) -> RunRecord:
-    """Return the run of the path. Raises `NotFoundError` for runs of other users, too."""
+    """Return the run of the path. Raises `NotFoundError` also for runs of other users."""
     return await owned_run(run_id, user, services.runs)
 
 
@@ -61,7 +61,7 @@ async def list_runs(page: Annotated[ListQuery, Query()], user: Caller, services:
     "/api/runs/{run_id}",
     **contract(
         "A run: status, todo list, answer",
-        json_reply(200, "The run as it is now.", RunView),
+        json_reply(200, "The run in its current state.", RunView),
     ),
 )
 async def get_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -> Response:
@@ -75,7 +75,7 @@ async def get_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -
 @router.get(
     "/api/runs/{run_id}/events",
     **contract(
-        "The events of a run, from the first or after one",
+        "The events of a run, from the first or after a given one",
         Reply(200, "The events.", ((STREAM, http.RunStreamEvent),), ("X-Run-Id",)),
         Reply(204, "The run has ended, and the caller has seen its last event."),
         headers=http.ResumeHeaders,
@@ -87,9 +87,7 @@ async def get_run_events(
     """Stream a run's events from the first, or after `Last-Event-ID`."""
     after = last_event_id(req.headers.get("last-event-id"))
     if not run.has_log:
-        raise NotFoundError(
-            "The events of this run are no longer kept.", "Its answer is still there: GET the run."
-        )
+        raise NotFoundError("The events of this run have expired.", "GET the run for its answer.")
     if run.finished_at is not None:
         await check_readable(run, user, services)
     begun = await services.run_log.read(run.run_id) if after else None
@@ -106,7 +104,7 @@ async def get_run_events(
 @router.post(
     "/api/runs/{run_id}/answer",
     **contract(
-        "Answer what a run asks",
+        "Answer a run's clarifying question",
         json_reply(202, "The run continues.", RunView, "Location"),
         errors=(ConflictError,),
     ),
@@ -123,8 +121,8 @@ async def answer_run(
 @router.post(
     "/api/runs/{run_id}/cancel",
     **contract(
-        "End a run and its sub-agents",
-        json_reply(200, "The run, cancelled.", RunView),
+        "Cancel a run and its sub-agents",
+        json_reply(200, "The cancelled run.", RunView),
         errors=(ConflictError,),
     ),
 )

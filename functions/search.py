@@ -37,7 +37,7 @@ async def search(req: Request, body: SearchBody, user: Caller, services: Ready) 
 @router.get(
     "/api/search",
     **contract(
-        "The same, with its filters as query parameters",
+        "Passages and figures for a query, with filters as query parameters",
         json_reply(200, "What was found, best first.", http.SearchResults),
         errors=(InvalidQueryError,),
         costs=True,

@@ -1,8 +1,8 @@
 """The web page at `/` and `/web`, its files below `/web/assets/`, and its configuration at `/api/site`.
 
-No identity is read: responses are the same for everybody and hold no personal data. web/build.mjs builds the
-files and their compressed variants. File names are fixed, because the platform's sign-in lists every public
-address; the query parameter `v` is the version of the build, so browsers may cache files forever.
+No identity is read: responses are the same for all callers and contain no personal data. web/build.mjs builds
+the files and their compressed variants. File names are fixed, because the platform's sign-in lists every
+public address; the query parameter `v` is the version of the build, so browsers may cache files forever.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ async def get_page_asset(req: Request, asset: http.AssetName) -> Response:
     """Send a file of the page in the best encoding that the browser accepts."""
     version = await asyncio.to_thread(_version)
     if version is None or asset not in ASSETS or req.query_params.get("v") != version:
-        raise NotFoundError("The page has no such file.", "Reload it: there is a newer version.")
+        raise NotFoundError("The page has no such file.", "Reload the page to get the newer version.")
     headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
     encoding = acceptable_coding(req.headers.get("accept-encoding"), tuple(_SUFFIXES))
     if encoding:
@@ -77,8 +77,8 @@ async def get_page_asset(req: Request, asset: http.AssetName) -> Response:
 @router.get(
     "/api/site",
     **contract(
-        "Limits and formats, to know before anything is sent",
-        json_reply(200, "The same for everyone.", http.SiteView),
+        "Limits and supported formats",
+        json_reply(200, "The same limits for all callers.", http.SiteView),
         is_open=True,
     ),
 )

@@ -51,7 +51,7 @@ router = APIRouter(tags=["Summaries"], route_class=ApiRoute)
 
 
 async def own_summary(summary_id: http.SummaryId, user: Caller, services: Ready) -> SummaryRequest:
-    """Return the summary of the path. Raises `NotFoundError` for summaries of other users, too."""
+    """Return the summary of the path. Raises `NotFoundError` also for summaries of other users."""
     return await owned_summary(summary_id, user, services.blobs)
 
 
@@ -75,9 +75,9 @@ class _Order:
 @router.post(
     "/api/summaries",
     **contract(
-        "Begin a summary of 1-20 documents",
+        "Start a summary of 1-20 documents",
         json_reply(200, "The summary with its result.", SummaryView, "Location"),
-        json_reply(202, "It is being made.", SummaryView, "Location"),
+        json_reply(202, "The summary is in progress.", SummaryView, "Location"),
         errors=(NotFoundError,),
         headers=http.SummaryHeaders,
         ends_as=SummaryView,
@@ -112,8 +112,8 @@ async def list_summaries(page: Annotated[ListQuery, Query()], user: Caller, serv
 @router.get(
     "/api/summaries/{summary_id}",
     **contract(
-        "The progress of a summary, and its result",
-        json_reply(200, "The summary as it is now.", SummaryView),
+        "Progress and result of a summary",
+        json_reply(200, "The summary in its current state.", SummaryView),
     ),
 )
 async def get_summary(
@@ -134,8 +134,8 @@ async def get_summary(
 @router.post(
     "/api/summaries/{summary_id}/cancel",
     **contract(
-        "End a summary",
-        json_reply(200, "The summary, cancelled.", SummaryView),
+        "Cancel a summary",
+        json_reply(200, "The cancelled summary.", SummaryView),
         errors=(ConflictError,),
     ),
 )
@@ -153,7 +153,7 @@ async def cancel_summary(
 @router.delete(
     "/api/summaries/{summary_id}",
     **contract(
-        "Delete a summary and everything made of it",
+        "Delete a summary and all data derived from it",
         Reply(204, "It is gone."),
     ),
 )
@@ -197,7 +197,7 @@ def _stopper(client: df.DurableOrchestrationClient) -> Forget:
 
 
 async def _begin(wanted: _Order) -> SummaryRequest:
-    """Create a summary, or return the one that an earlier request under the same key created.
+    """Create a summary, or return the summary of an earlier request with the same key.
 
     Raises:
         NotFoundError: the earlier summary has been deleted.

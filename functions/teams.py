@@ -27,9 +27,9 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "
 @router.post(
     "/api/messages",
     **contract(
-        "What Teams and other chat channels send, with a token of the Bot Service",
+        "Messages from Teams and other chat channels, with a token of the Bot Service",
         Reply(202, "Accepted; the answer is written into the conversation."),
-        json_reply(200, "An answer that the channel waits for.", ActivityAnswer),
+        json_reply(200, "A response that the channel waits for.", ActivityAnswer),
         body=ChannelActivity,
     ),
 )

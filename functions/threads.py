@@ -39,7 +39,7 @@ router = APIRouter(tags=["Threads"], route_class=ApiRoute)
 @router.post(
     "/api/threads",
     **contract(
-        "Begin a thread, or a branch of one",
+        "Create a thread, or a branch of an existing one",
         json_reply(201, "The thread.", conversations.ThreadView, "Location"),
         errors=(NotFoundError, ConflictError),
         headers=http.KeyHeaders,
@@ -72,7 +72,7 @@ async def create_thread(req: Request, body: NewThread, user: Caller, services: R
 @router.get(
     "/api/threads",
     **contract(
-        "The caller's threads, the one that was last asked in first",
+        "The caller's threads, most recently used first",
         json_reply(200, "A page of threads.", conversations.ThreadList),
     ),
 )
@@ -86,7 +86,7 @@ async def get_threads(page: Annotated[ThreadsQuery, Query()], user: Caller, serv
 @router.get(
     "/api/threads/{thread_id}",
     **contract(
-        "One thread, without its turns",
+        "A thread, without its turns",
         json_reply(200, "The thread.", conversations.ThreadView, "ETag"),
         headers=http.CachedHeaders,
     ),
@@ -116,7 +116,7 @@ async def patch_thread(
 @router.delete(
     "/api/threads/{thread_id}",
     **contract(
-        "Delete a thread and everything made of it",
+        "Delete a thread and all data derived from it",
         Reply(204, "It is deleted."),
         errors=(ConflictError,),
         headers=http.IfMatchHeaders,
@@ -131,7 +131,7 @@ async def delete_thread(req: Request, thread_id: http.ThreadId, user: Caller, se
 @router.post(
     "/api/threads/{thread_id}/clear",
     **contract(
-        "Delete the turns of a thread, and keep the thread",
+        "Delete the turns of a thread, but not the thread",
         json_reply(200, "The empty thread.", conversations.ThreadView),
         errors=(ConflictError,),
     ),
@@ -144,7 +144,7 @@ async def clear_thread(thread_id: http.ThreadId, user: Caller, services: Ready) 
 @router.get(
     "/api/threads/{thread_id}/messages",
     **contract(
-        "Questions and answers of a thread, a page at a time from the newest",
+        "Questions and answers of a thread, newest page first",
         json_reply(200, "A page of turns, oldest first.", conversations.MessageList),
     ),
 )

@@ -73,8 +73,8 @@ async def upload_document(req: Request, user: Caller, services: Ready, client: D
 @router.post(
     "/api/documents/uploads",
     **contract(
-        "An address for a large file, bypassing the app",
-        json_reply(201, "Where to send it.", requests.UploadTicket, "Location"),
+        "A URL for uploading a large file directly to storage",
+        json_reply(201, "The URL for the upload.", requests.UploadTicket, "Location"),
         errors=(ConflictError, BadDocumentError),
         headers=http.KeyHeaders,
         costs=True,
@@ -105,7 +105,7 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
 @router.post(
     "/api/documents/import",
     **contract(
-        "Make a document of a web page",
+        "Import a web page as a document",
         json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
         errors=(ConflictError, BadDocumentError, DocumentNotFoundError, PayloadTooLargeError),
         headers=http.KeyHeaders,
@@ -117,7 +117,7 @@ async def import_page(
 ) -> Response:
     """Import a public web page as a new document, or a new version, of the caller."""
     if not services.settings.web_pages.web_import or services.web_pages is None:
-        raise AccessDeniedError("Web pages are not imported here.", "Save the page, and upload the file.")
+        raise AccessDeniedError("The import of web pages is disabled.", "Save the page and upload the file.")
     pages = services.web_pages
 
     async def find(claimed: Claimed) -> DocumentState | None:

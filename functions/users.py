@@ -33,7 +33,7 @@ router = APIRouter(route_class=ApiRoute)
     "/api/me",
     tags=["Caller"],
     **contract(
-        "Who the caller is",
+        "The caller's identity",
         json_reply(200, "The caller.", Me),
     ),
 )
@@ -50,7 +50,7 @@ async def get_me(user: Caller, services: Ready) -> Response:
     "/api/me/audiences",
     tags=["Caller"],
     **contract(
-        "Whom the caller may share documents with",
+        "People and groups with whom the caller may share documents",
         json_reply(200, "Entries of access lists, with names.", AudienceList),
     ),
 )
@@ -73,16 +73,16 @@ async def get_audiences(
     "/api/users",
     tags=["Operators"],
     **contract(
-        "People with their limits",
-        json_reply(200, "Those found by name, else those of the last 24 hours.", PersonList),
+        "People and their limits",
+        json_reply(
+            200, "People whose name matches; without `q`, people active in the last 24 hours.", PersonList
+        ),
     ),
 )
 async def list_users(
     req: Request, query: Annotated[PeopleQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """List people with their use of the daily limits: those that match a name, or the
-    recently active ones.
-    """
+    """List people with their use of the daily limits: matches of a name, or recently active people."""
     settings, limits = services.settings, services.user_limits
     if query.q:
         people = await people_found(query.q, services.directory, settings, limits)
@@ -100,7 +100,7 @@ MAX_ID_CHARS = 256  # ids in Entra ID have 36, ids of chat conversations 45
     tags=["Operators"],
     **contract(
         "Erase everything stored about a person",
-        json_reply(202, "It has begun, or is in progress.", ErasureView, "Location"),
+        json_reply(202, "The erasure is in progress.", ErasureView, "Location"),
         errors=(ConflictError,),
     ),
 )
@@ -122,8 +122,8 @@ async def erase_user(
     "/api/users/{user_id}/erasure",
     tags=["Operators"],
     **contract(
-        "The progress of the erasure of a person",
-        json_reply(200, "What was erased, and what remains.", ErasureView),
+        "Progress of the erasure of a person",
+        json_reply(200, "Erased and remaining data.", ErasureView),
         errors=(NotFoundError,),
     ),
 )

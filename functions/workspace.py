@@ -17,8 +17,8 @@ router = APIRouter(tags=["Workspace"], route_class=ApiRoute)
 @router.get(
     "/api/workspace",
     **contract(
-        "The files that agents wrote for the caller, by name",
-        json_reply(200, "All of them.", WorkspaceList),
+        "Files that agents wrote for the caller, by name",
+        json_reply(200, "All files.", WorkspaceList),
     ),
 )
 async def get_workspace(user: Caller, services: Ready) -> Response:

@@ -74,8 +74,7 @@ def _drop_blank_parameters(request: Request) -> None:
 
 
 async def _read_json(request: Request) -> None:
-    """Read the body, and have FastAPI parse it as JSON whatever its Content-Type: curl's default is another
-    one.
+    """Have FastAPI parse the body as JSON regardless of its Content-Type, because curl sends a different one.
 
     Raises:
         PayloadTooLargeError, SlowBodyError: as `read_body`.

@@ -91,7 +91,7 @@ class RequestScope:
                     tracing.fail_by(span, error)  # the client disconnected, or the host is stopping
                     raise
                 get_logger().exception("http.defect", function=route.name if route else "")
-                defect = DefectError("Something went wrong on our side.", "Try again later.")
+                defect = DefectError("Internal error.", "Retry later.")
                 await _refusal(request, defect)(scope, receive, sender)
             finally:
                 tracing.end(span)
@@ -163,7 +163,7 @@ async def _wrong_address(request: Request, error: Exception) -> Response:
     known = sorted({route.path_format for route in routes if route.include_in_schema})
     nearest = get_close_matches(request.url.path[:_COMPARED_CHARS], known, n=1)
     hint = f"Did you mean {nearest[0]}?" if nearest else "/api/docs lists all calls."
-    return _refusal(request, NotFoundError("There is no such address.", hint))
+    return _refusal(request, NotFoundError("No route matches this URL.", hint))
 
 
 async def _to_sign_in(request: Request, error: Exception) -> Response:
@@ -208,7 +208,7 @@ def _refuse_foreign_page(request: Request) -> None:
     is_own = site in ("same-origin", "none") if site else origin is None or urlsplit(origin).netloc in hosts
     if not is_own:
         raise AccessDeniedError(
-            "This request comes from a page of another site.", "Use Groundwork's own page."
+            "Requests from pages of other sites are rejected.", "Use Groundwork's own page."
         )
 
 

@@ -77,7 +77,7 @@ def _slow(seconds: float) -> SlowBodyError:
     # Close the connection, because the unread rest would be parsed as the next request.
     return SlowBodyError(
         f"The body did not arrive within {max(0.0, seconds):.0f} s.",
-        "Send it again over a faster connection; send large files by POST /documents/uploads.",
+        "Retry over a faster connection; send large files by POST /documents/uploads.",
         headers={"Connection": "close"},
     )
 
@@ -178,7 +178,7 @@ class FileForm:
 
     def _begin_part(self) -> None:
         if self._file_state != "awaited":
-            raise CallerError("The form has more after the file.", _FORM_HINT)
+            raise CallerError("The file must be the last part of the form.", _FORM_HINT)
         self._part = _Part()
         self._count(_PART_BYTES)
 
@@ -226,7 +226,7 @@ class FileForm:
         if self._fields_bytes > MAX_FIELDS_BYTES:
             headers = {"X-Max-Body-Bytes": str(MAX_FIELDS_BYTES)}
             detail = "The form's fields are too large."
-            raise PayloadTooLargeError(detail, "Only the file may be large.", headers=headers)
+            raise PayloadTooLargeError(detail, "Shorten the other fields.", headers=headers)
 
 
 def _filename(disposition: bytes, options: dict[bytes, bytes]) -> str | None:

@@ -81,7 +81,7 @@ def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
     if matched[1] and matched[2] and int(matched[2]) < first:
         return None
     if first > last:
-        raise RangeError(f"The file has {size_bytes} bytes.", "Ask for bytes within it.")
+        raise RangeError(f"The file has {size_bytes} bytes.", "Request a range within the file.")
     return ByteSpan(first=first, length=last - first + 1)
 
 
@@ -112,6 +112,6 @@ def require_match(headers: Mapping[str, str], etag: str) -> None:
     """
     if is_conditional(headers) and etag not in _STRONG.findall(headers["if-match"]):
         raise PreconditionFailedError(
-            "It was changed since you read it (If-Match).",
-            "Read it again, and repeat the change if it still fits.",
+            "The resource has changed since you read it (If-Match).",
+            "Read it again and reapply your change.",
         )

@@ -62,7 +62,7 @@ def json_reply(status: int, description: str, shape: Shape, *headers: str) -> Re
 
 @dataclass(frozen=True)
 class Contract:
-    """What a route takes and returns in addition to its handler's signature.
+    """Inputs and replies of a route that its handler's signature doesn't declare.
 
     Errors that follow from parameters and body are implied.
 

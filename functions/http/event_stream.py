@@ -25,7 +25,7 @@ from shared.wiring import Services
 
 
 async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
-    """Record the spans of a cancelled run, or one whose orchestration died. Never raises."""
+    """Record the spans of a cancelled run or of a run with a dead orchestration. Never raises."""
     if not tracing.is_on():
         return
 
@@ -58,7 +58,7 @@ async def follow(
     *,
     begun: LogSlice | None = None,
 ) -> AsyncIterator[bytes]:
-    """Yield frames of the events after number `after` as they are written.
+    """Yield frames of the events after number `after` while they are appended.
 
     Stops after the run's last event, or after `stream_seconds`; clients resume.
 

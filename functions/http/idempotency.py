@@ -55,7 +55,7 @@ class Key:
         if value is None:
             return None
         if not _KEY.fullmatch(value):
-            raise CallerError("Idempotency-Key takes 1-200 visible ASCII characters.", "Send a UUID.")
+            raise CallerError("Idempotency-Key must have 1-200 visible ASCII characters.", "Send a UUID.")
         return await claim_key(
             value,
             self.user,
@@ -77,7 +77,7 @@ async def idempotent(
     make: Callable[[Claimed | None, Made | None], Awaitable[Made]],
     find: Callable[[Claimed], Awaitable[Made | None]],
 ) -> Made:
-    """Make a resource, or return what an earlier request under the same key made.
+    """Create a resource, or return the resource of an earlier request with the same key.
 
     Args:
         make: makes the resource and counts the call, or completes an unfinished result of `find`. Its claim
@@ -96,7 +96,10 @@ async def idempotent(
         await admitted(key.request, key.user, key.services)
     found = await find(claimed)
     if found is None and is_done:
-        raise NotFoundError("What this Idempotency-Key made was deleted.", "Send a new key to make it again.")
+        raise NotFoundError(
+            "The resource created with this Idempotency-Key was deleted.",
+            "Send a new key to create another one.",
+        )
     if found is not None:
         if not is_done:
             await admitted(key.request, key.user, key.services)

@@ -86,9 +86,9 @@ def read_message(body: bytes, headers: Mapping[str, str]) -> Message:
         raise RpcError(INVALID_REQUEST, "Send one JSON-RPC message; batches are not supported.")
     method, params, number = given.get("method"), given.get("params", {}), given.get("id")
     if given.get("jsonrpc") != "2.0" or not isinstance(method, str) or not isinstance(params, dict):
-        raise RpcError(INVALID_REQUEST, "This is not a JSON-RPC 2.0 request or notification.")
+        raise RpcError(INVALID_REQUEST, "Not a JSON-RPC 2.0 request or notification.")
     if "id" in given and (isinstance(number, bool) or not isinstance(number, str | int)):
-        raise RpcError(INVALID_REQUEST, "An id is a string or a whole number.")
+        raise RpcError(INVALID_REQUEST, "`id` must be a string or an integer.")
     version = headers.get("mcp-protocol-version")
     is_stateless = version == STATELESS_VERSION or f"{_META}protocolVersion" in _meta_of(params)
     return Message(method, params, number, is_stateless)
@@ -115,9 +115,9 @@ def _check_envelope(message: Message, headers: Mapping[str, str]) -> None:
     claimed, named_by = meta[f"{_META}protocolVersion"], _NAMED_BY.get(message.method, "")
     name = message.params.get(named_by)
     if headers.get("mcp-protocol-version") != claimed:
-        raise RpcError(HEADER_MISMATCH, "MCP-Protocol-Version is not the version of the body.")
+        raise RpcError(HEADER_MISMATCH, "MCP-Protocol-Version doesn't match the body.")
     if headers.get("mcp-method") != message.method:
-        raise RpcError(HEADER_MISMATCH, "Mcp-Method is not the method of the body.")
+        raise RpcError(HEADER_MISMATCH, "Mcp-Method doesn't match the body.")
     if name is not None and _decoded(headers.get("mcp-name")) != name:
         raise RpcError(HEADER_MISMATCH, f"Mcp-Name is not the {named_by} of the body.")
     if claimed != STATELESS_VERSION:

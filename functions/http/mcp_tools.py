@@ -123,7 +123,7 @@ class McpTool(Tool):
 class SearchParameters(Parameters):
     """Arguments of `search`."""
 
-    query: str = Field(min_length=1, max_length=8000, description="What to look for, in words.")
+    query: str = Field(min_length=1, max_length=8000, description="Search terms or a question.")
     top_k: int = Field(default=10, ge=1, le=MAX_TOP_K, description="Maximum number of passages.")
     filters: DocumentFilters = Field(default_factory=dict)
 
@@ -158,7 +158,7 @@ class Search(McpTool):
 class FetchParameters(Parameters):
     """Arguments of `fetch`."""
 
-    id: str = Field(min_length=1, max_length=200, description="Of a search result, or a doc_id.")
+    id: str = Field(min_length=1, max_length=200, description="Id of a search result, or a doc_id.")
 
 
 class Fetch(McpTool):
@@ -201,7 +201,7 @@ async def read_item(item: str, call: McpCall) -> tuple[DocumentRecord, list[Hit]
     await admitted(call.request, call.user, call.services)
     matched = _ITEM.fullmatch(item)
     absent = DocumentNotFoundError(
-        f"There is no document or page {item[:64]!r}.", "Take the id of a search result."
+        f"There is no document or page {item[:64]!r}.", "Use the id of a search result."
     )
     if matched is None:
         raise absent
@@ -221,7 +221,9 @@ class AskParameters(Parameters):
 
     question: str = Field(min_length=1, description="The question, in any language.")
     thread_id: str | None = Field(
-        default=None, pattern=ID_PATTERN, description="Of an earlier answer, to continue its conversation."
+        default=None,
+        pattern=ID_PATTERN,
+        description="Thread of an earlier answer, to continue its conversation.",
     )
     agent: str | None = Field(
         default=None, pattern=AGENT_NAME, description="Agent to ask; without one, all documents are searched."
@@ -270,7 +272,7 @@ class Ask(McpTool):
 class GetAnswerParameters(Parameters):
     """Arguments of `get_answer`."""
 
-    run_id: str = Field(pattern=ID_PATTERN, description="As `ask` returned it.")
+    run_id: str = Field(pattern=ID_PATTERN, description="Run id returned by `ask`.")
 
 
 class GetAnswer(McpTool):
@@ -299,12 +301,12 @@ class GetAnswer(McpTool):
 class ReplyParameters(Parameters):
     """Arguments of `reply`."""
 
-    run_id: str = Field(pattern=ID_PATTERN, description="Of the run that is `waiting`.")
+    run_id: str = Field(pattern=ID_PATTERN, description="Id of the waiting run.")
     answer: str = Field(
         min_length=1,
         max_length=MAX_ANSWER_CHARS,
         pattern=r"\S",
-        description="The person's answer: an option's number, or their words.",
+        description="The user's answer: the number of an option, or free text.",
     )
 
 
@@ -370,10 +372,10 @@ class ListDocumentsParameters(Parameters):
     """Arguments of `list_documents`."""
 
     query: str = Field(
-        default="", max_length=500, description="Words of names, tags, people or summaries; empty = all."
+        default="", max_length=500, description="Words in names, tags, people or summaries; empty = all."
     )
     filters: DocumentFilters = Field(default_factory=dict)
-    limit: int = Field(default=50, ge=1, le=100, description="How many at most.")
+    limit: int = Field(default=50, ge=1, le=100, description="Maximum number of documents.")
     cursor: str = Field(default="", max_length=6000, description="The `cursor` of the previous page.")
 
 

@@ -280,7 +280,7 @@ class ReplyHeaders(Model):
     replayed: str = Field(
         alias="Idempotency-Replayed",
         pattern=r"^true$",
-        description="The result is that of an earlier request.",
+        description="The response repeats an earlier result.",
     )
     limit: str = Field(alias="RateLimit-Limit", pattern=r"^[0-9]+$", description="Calls per minute.")
     remaining: str = Field(

@@ -68,7 +68,9 @@ async def administrator_of(request: Request) -> UserContext:
     """
     user = await caller_of(request)
     if not is_admin(user):
-        raise AccessDeniedError("This is for administrators.", "Ask for the application role `admin`.")
+        raise AccessDeniedError(
+            "This operation requires an administrator.", "Request the application role `admin`."
+        )
     return user
 
 
@@ -178,7 +180,7 @@ async def _note_refusal(request: Request, user: UserContext, asked: str) -> None
 
 
 def client_address(request: Request) -> str:
-    """Return the client's address: the last one that App Service adds, else the peer's."""
+    """Return the client's address: the last one added by App Service, otherwise the peer's."""
     if wiring.get_services().settings.host.in_azure:
         forwarded: str = request.headers.get("x-forwarded-for", "")
         return forwarded.rpartition(",")[2].strip()[:64]

@@ -38,9 +38,9 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.host", description=__doc__)
     parser.add_argument("--port", type=int, default=int(os.environ.get(PORT_SETTING, DEFAULT_PORT)))
-    parser.add_argument("--data", type=Path, required=True, help="folder for what must survive a restart")
+    parser.add_argument("--data", type=Path, required=True, help="folder for data that survives restarts")
     parser.add_argument(
-        "--app", default="function_app", help="module name in the current folder, or path of a .py"
+        "--app", default="function_app", help="module name in the current folder, or path of a .py file"
     )
     return parser.parse_args()
 

@@ -39,7 +39,7 @@ class BlobVersion:
 
 @dataclass(frozen=True)
 class BlobEvent:
-    """A pending event. `tries` counts the attempts that have begun."""
+    """A pending event. `tries` counts started attempts."""
 
     event_id: int
     version: BlobVersion
@@ -95,7 +95,7 @@ class BlobJournal:
         self._etags.get(place, {}).pop(name, None)
 
     def due_events(self, limit: int, excluded: Iterable[int]) -> list[BlobEvent]:
-        """Return the oldest visible events, except those in `excluded`, which are being handled."""
+        """Return the oldest visible events, except events in `excluded`, which are in progress."""
         if limit <= 0:
             return []
         query = (
@@ -106,7 +106,7 @@ class BlobJournal:
         return [BlobEvent(row[0], BlobVersion(*row[1:5]), row[5]) for row in rows]
 
     def begin(self, event: BlobEvent) -> None:
-        """Count an attempt before it is made, so that a blob that kills the process ends as poison, too."""
+        """Count an attempt before it is made, so that a blob that kills the process is also dead-lettered."""
         self._database.execute("UPDATE blob_events SET tries = tries + 1 WHERE id = ?", (event.event_id,))
 
     def finish(self, event: BlobEvent) -> None:

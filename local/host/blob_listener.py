@@ -56,12 +56,10 @@ def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients
         if function.kind == "blobTrigger":
             if function.trigger.get("source") != "EventGrid":
                 raise AppError(
-                    f"function {function.name}: Flex Consumption runs blob triggers of source EventGrid only"
+                    f"function {function.name}: Flex Consumption supports only EventGrid blob triggers"
                 )
             if not function.takes_place:
-                raise AppError(
-                    f"function {function.name}: its blob must be of an SDK type, which is not read"
-                )
+                raise AppError(f"function {function.name}: its blob parameter must have an SDK type")
             connection = function.trigger.get("connection") or DEFAULT_STORAGE
             container = container_of(storage.resolve(function.trigger["path"]))
             storage.container(connection, container)  # fail at start if the connection is missing
@@ -76,7 +74,9 @@ def container_of(path: str) -> str:
         AppError: the path has another form.
     """
     if (found := _PATH.fullmatch(path)) is None:
-        raise AppError(f"blob path {path!r} must be a container and one name, as documents/{{name}}")
+        raise AppError(
+            f"blob path {path!r} must consist of a container and one name, such as documents/{{name}}"
+        )
     return found[1]
 
 

@@ -56,7 +56,7 @@ def check_return(function_name: str, annotation: object) -> None:
     is_sent = inspect.isclass(annotation) and extension_base.ResponseTrackerMeta.check_type(annotation)
     if annotation is not None and not is_sent:
         raise AppError(
-            f"function {function_name}: the worker refuses the return annotation {annotation}; a plain class "
+            f"function {function_name}: the worker rejects the return annotation {annotation}; a plain class "
             "such as dict is accepted"
         )
 
@@ -67,7 +67,7 @@ def _check_generic(function_name: str, parameter: Parameter) -> None:
     is_generic = not is_builtin_generic and inspect.isclass(typing.get_origin(parameter.annotation))
     if not (is_generic and parameter.binding_type == "activityTrigger"):
         raise AppError(
-            f"function {function_name}: the worker refuses the annotation {parameter.annotation} "
+            f"function {function_name}: the worker rejects the annotation {parameter.annotation} "
             f"of parameter {parameter.name}; a plain class such as dict or object is accepted"
         )
 
@@ -136,7 +136,7 @@ def load_app(module_name: str, folder: Path) -> func.FunctionRegister:
     try:
         module = importlib.import_module(module_name)
     except ValueError as refused:  # raised by the app for an invalid setting
-        raise AppError(f"{module_name} refuses to start. {refused}") from refused
+        raise AppError(f"{module_name} failed to start. {refused}") from refused
     apps = {id(value): value for value in vars(module).values() if isinstance(value, func.FunctionRegister)}
     if len(apps) != 1:
         raise AppError(

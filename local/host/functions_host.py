@@ -32,7 +32,7 @@ GRACE_S = 5.0
 
 
 class DrainingApp:
-    """An ASGI app around another one, whose `stop()` is called once when the host begins to stop."""
+    """ASGI middleware that drains requests. `stop()` is called once, when the host starts to stop."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -87,7 +87,7 @@ class _ObservedResponse:
         await self._send(message)
 
     async def finish(self) -> None:
-        """End the response: as 503 if it hasn't started, else with its last chunk."""
+        """End the response: as 503 if it hasn't started, otherwise with its last chunk."""
         if not self._started:
             await self.send(
                 {"type": "http.response.start", "status": 503, "headers": [(b"retry-after", b"5")]}

@@ -24,7 +24,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
-    """An ASGI app around another one. Also accepts absolute-form request lines, as Kestrel does."""
+    """ASGI middleware. Also accepts absolute-form request lines, as Kestrel does."""
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self._app = app

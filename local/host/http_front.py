@@ -70,7 +70,7 @@ def _compile_segment(segment: str, template: str) -> tuple[str, bool]:
         return f"(?i:{re.escape(segment)})", False
     matched = PARAMETER.match(segment)
     if matched is None:
-        raise AppError(f"route {template!r}: this host does not know the segment {segment!r}")
+        raise AppError(f"route {template!r}: this host does not support the segment {segment!r}")
     star, name, optional = matched.groups()
     return (f"(?P<{name}>.*)", True) if star else (f"(?P<{name}>[^/]+)", bool(optional))
 
@@ -294,7 +294,7 @@ class _IncomingRequest:
                 await asyncio.Event().wait()  # wait for this task's cancellation: the client has disconnected
             size_bytes += len(message.get("body", b""))
             if size_bytes > self._max_bytes:
-                raise BodyTooLargeError(f"the body has more than {self._max_bytes:,} bytes")
+                raise BodyTooLargeError(f"the body exceeds {self._max_bytes:,} bytes")
             yield message.get("body", b"")
             if not message.get("more_body", False):
                 break

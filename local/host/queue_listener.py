@@ -71,7 +71,7 @@ class QueueListener:
         self._handling: set[asyncio.Task[None]] = set()
 
     async def listen(self) -> None:
-        """Poll forever: at once while there are messages, else with a growing interval."""
+        """Poll forever: without pause while there are messages, otherwise with a growing interval."""
         pause_s = SHORTEST_PAUSE_S
         while True:
             taken = await self._take()

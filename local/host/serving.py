@@ -40,7 +40,7 @@ async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable
     try:
         await host.start_durable()
     except StoreInUse as error:
-        raise HostError(f"the data folder is in use by another host: {error}") from error
+        raise HostError(f"the data folder is used by another host: {error}") from error
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started and not serving.done():  # noqa: ASYNC110 # uvicorn offers no event to wait for
         await asyncio.sleep(0.01)

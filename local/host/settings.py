@@ -183,7 +183,7 @@ def storage_connection(name: str | None, environment: Mapping[str, str]) -> str:
         if environment.get(candidate):
             return environment[candidate]
     raise SettingError(
-        f"setting {wanted} is not set: it must hold the storage connection string of a binding"
+        f"setting {wanted} is not set; it must contain the storage connection string of a binding"
     )
 
 
@@ -200,5 +200,5 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise SettingError(f"{path.name} is not valid JSON: {error}") from error
     if not isinstance(document, dict):
-        raise SettingError(f"{path.name} must hold a JSON object")
+        raise SettingError(f"{path.name} must contain a JSON object")
     return document

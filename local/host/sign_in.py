@@ -51,7 +51,7 @@ _BUTTON = '<button name="user" value="{user_id}">{name}<small>{about}</small></b
 
 
 class SignIn:
-    """An ASGI app around another one. Without a secret it forwards every request unchanged."""
+    """ASGI middleware. Without a secret it forwards every request unchanged."""
 
     def __init__(self, app: ASGIApp, environment: Mapping[str, str]) -> None:
         self._app = app

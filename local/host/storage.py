@@ -69,9 +69,9 @@ class BlobLister:
         except (aiohttp.ClientError, TimeoutError) as failed:
             raise ServiceRequestError(f"listing failed: {type(failed).__name__}") from None
         if response.status == 404:
-            raise ResourceNotFoundError("there is no such container")
+            raise ResourceNotFoundError("the container does not exist")
         if response.status != 200:
-            raise HttpResponseError(f"listing was answered with {response.status}")
+            raise HttpResponseError(f"listing returned {response.status}")
         return ElementTree.fromstring(body)  # noqa: S314 - of the storage emulator on this machine
 
 

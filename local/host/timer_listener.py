@@ -44,12 +44,12 @@ class Schedule:
     def __init__(self, expression: str) -> None:
         """Parse the expression. Raises `AppError` if it is invalid."""
         if len(expression.split()) != 6:
-            raise AppError(f"schedule {expression!r} must have six fields, seconds first")
+            raise AppError(f"schedule {expression!r} must have six fields, the first for seconds")
         self._expression = expression
         try:
             self.after(datetime.now(UTC))
         except (CroniterBadCronError, ValueError) as error:
-            raise AppError(f"schedule {expression!r} cannot be read: {error}") from error
+            raise AppError(f"schedule {expression!r} cannot be parsed: {error}") from error
 
     def after(self, moment: datetime) -> datetime:
         """Return the first time strictly after `moment`."""

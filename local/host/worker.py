@@ -211,7 +211,7 @@ def _end_with_host() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.host.worker", description=__doc__)
-    parser.add_argument("--socket", type=int, required=True, help="number of the listening socket")
+    parser.add_argument("--socket", type=int, required=True, help="file descriptor of the listening socket")
     parser.add_argument("--app", required=True)
     parser.add_argument("--base-url", required=True, help="of the host")
     return parser.parse_args()

@@ -260,7 +260,7 @@ def _schemas_of(operations: Sequence[Operation]) -> dict[str, Json]:
 
 
 def _tidied(schema: Any) -> Any:
-    """Leave out what repeats the field's name, and defaults that nobody can send or that are always sent."""
+    """Omit titles that repeat a field's name, and defaults that can't be sent or are always sent."""
     if isinstance(schema, list):
         return [_tidied(item) for item in schema]
     if not isinstance(schema, dict):
