@@ -141,7 +141,7 @@ def _deleted(trial: _Trial) -> str:
 
 
 def _file_deleted(trial: _Trial) -> str:
-    doc_id = trial.doc_id or _found(trial)
+    doc_id = trial.doc_id or _find_upload(trial)
     if not doc_id:
         return "there was none"
     while True:
@@ -158,7 +158,7 @@ def _file_deleted(trial: _Trial) -> str:
         _wait(trial, f"{trial.filename} is still there")
 
 
-def _found(trial: _Trial) -> str:
+def _find_upload(trial: _Trial) -> str:
     """Return the id of the file whose upload got no response, or "". Busy documents are listed first."""
     if not trial.was_sent:
         return ""

@@ -229,8 +229,8 @@ def import_page(
     acl: ReadersOption = None,
 ) -> None:
     """Make a document of a web page."""
-    wanted = {"url": address, "project_id": project, "acl": acl}
-    body = {name: value for name, value in wanted.items() if value}
+    request = {"url": address, "project_id": project, "acl": acl}
+    body = {name: value for name, value in request.items() if value}
     _show(call.terminal, call.api.call("POST", "/documents/import", json=body))
 
 

@@ -244,9 +244,9 @@ def _session_of_the_stack(url: str | None, name: str) -> Session:
 
 def _tokens_file() -> Path:
     """Return the tokens file in GROUNDWORK_DATA, in this folder or one above it, or in this checkout."""
-    given = os.environ.get("GROUNDWORK_DATA")
-    if given:
-        return Path(given) / _TOKENS_FILE
+    data_folder = os.environ.get("GROUNDWORK_DATA")
+    if data_folder:
+        return Path(data_folder) / _TOKENS_FILE
     here = Path.cwd()
     folders = (here, *here.parents, Path(__file__).resolve().parents[1])
     files = [folder / _LOCAL_DATA / _TOKENS_FILE for folder in folders]

@@ -10,10 +10,10 @@ from cli.terminal import moment
 @app.add("libraries")
 def show_libraries(call: Call) -> int:
     """Show synchronised SharePoint libraries (administrators)."""
-    found = call.api.call("GET", "/sharepoint")
-    libraries: list[dict[str, Any]] = found["libraries"]
+    response = call.api.call("GET", "/sharepoint")
+    libraries: list[dict[str, Any]] = response["libraries"]
     if call.terminal.as_json:
-        call.terminal.json(found)
+        call.terminal.json(response)
     else:
         call.terminal.rows(
             libraries,

@@ -51,14 +51,14 @@ def show_status(call: Call) -> int:
     return DONE if health["ready"] else NOT_ALL_WELL
 
 
-def _lines(found: Any, name: str) -> Iterator[tuple[str, str]]:
+def _lines(node: Any, name: str) -> Iterator[tuple[str, str]]:
     """Yield every number of a report with its path."""
-    if isinstance(found, dict):
-        for key, value in found.items():
+    if isinstance(node, dict):
+        for key, value in node.items():
             yield from _lines(value, f"{name}.{key}" if name else key)
-    elif isinstance(found, list) and any(isinstance(one, dict) for one in found):
-        for at, value in enumerate(found):
+    elif isinstance(node, list) and any(isinstance(one, dict) for one in node):
+        for at, value in enumerate(node):
             yield from _lines(value, f"{name}[{value.get('profile') or value.get('name') or at}]")
     else:
-        text = ", ".join(map(str, found)) if isinstance(found, list) else found
+        text = ", ".join(map(str, node)) if isinstance(node, list) else node
         yield name, "-" if text is None else str(text)

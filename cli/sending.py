@@ -178,7 +178,7 @@ def send_in_blocks(
 
 
 def _send_blocks(
-    path: Path, ticket: Ticket, transfer: Transfer, kept: Path, on_bytes: Callable[[int], None]
+    path: Path, ticket: Ticket, transfer: Transfer, record: Path, on_bytes: Callable[[int], None]
 ) -> None:
     names = transfer.names(transfer.count)
     with path.open("rb") as file:
@@ -187,10 +187,10 @@ def _send_blocks(
             block = file.read(transfer.block_bytes)
             ticket.put(f"comp=block&blockid={quote(names[transfer.blocks], safe='')}", block)
             transfer.blocks += 1
-            _keep(transfer, kept)
+            _keep(transfer, record)
             on_bytes(len(block))
     if _looks(path) != (transfer.size_bytes, transfer.changed_ns):
-        kept.unlink(missing_ok=True)
+        record.unlink(missing_ok=True)
         raise CommandError(f"{path.name} changed while it was sent.", "Send it again.")
 
 

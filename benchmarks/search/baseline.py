@@ -93,10 +93,10 @@ class Baseline:
         rows = self._matrix
         if readers is not None:
             marks = ",".join("?" * len(readers))
-            found = self._connection().execute(
+            neighbours = self._connection().execute(
                 f"SELECT DISTINCT slot FROM readers WHERE principal IN ({marks})", readers
             )
-            slots = np.fromiter((row[0] for row in found), dtype=np.int64)
+            slots = np.fromiter((row[0] for row in neighbours), dtype=np.int64)
             rows = rows[slots]
         similarity = rows @ query
         top = np.argpartition(-similarity, min(k, len(slots) - 1))[:k]

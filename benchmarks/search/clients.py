@@ -62,16 +62,16 @@ class Clients:
 
 # One each per client process.
 _clients: list[SearchClient] = []
-_asked: list[Question] = []
+_questions: list[Question] = []
 
 
 def _connect(endpoint: str) -> None:
     _clients.append(SearchClient(endpoint, INDEX, AzureKeyCredential(KEY)))
-    _asked.extend(questions(QUESTIONS))
+    _questions.extend(questions(QUESTIONS))
 
 
 def _warm_up(scenario: Scenario, number: int) -> None:
-    for turn, question in enumerate(_asked[:WARM_UP]):
+    for turn, question in enumerate(_questions[:WARM_UP]):
         _ask(_clients[0], scenario, question, f"warm-{number}-{turn}" if scenario.cold else "")
 
 
@@ -83,7 +83,7 @@ def _ask_for(scenario: Scenario, number: int, start: float, end: float) -> list[
     while (started := time.monotonic()) < end:
         turn = len(latencies)
         extra = f"nobody-{number}-{turn}" if scenario.cold else ""
-        _ask(_clients[0], scenario, _asked[(offset + turn) % QUESTIONS], extra)
+        _ask(_clients[0], scenario, _questions[(offset + turn) % QUESTIONS], extra)
         latencies.append(1000 * (time.monotonic() - started))
     return latencies
 

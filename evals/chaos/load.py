@@ -177,22 +177,22 @@ class Load:
             self._insist(send, "event")
 
     def _ask(self, user: SampleUser, question: str, *, is_cancelled: bool = False) -> None:
-        asked, caller = Asked(), self._caller(user)
+        question_state, caller = Asked(), self._caller(user)
 
         def ask() -> bool:
             if is_cancelled:
-                asked.run_id = self._begin(user, question)
-                caller.call("POST", f"/api/runs/{asked.run_id}/cancel")
-                events = caller.replay(asked.run_id)
+                question_state.run_id = self._begin(user, question)
+                caller.call("POST", f"/api/runs/{question_state.run_id}/cancel")
+                events = caller.replay(question_state.run_id)
             else:
                 seen = caller.ask(question, GIVE_UP_S)
-                asked.run_id, events = seen.run_id, seen.events
-            asked.numbers = [event.number for event in events]
+                question_state.run_id, events = seen.run_id, seen.events
+            question_state.numbers = [event.number for event in events]
             return is_last(events)
 
         self._insist(ask, "question")
         if user is ANNA:
-            self._world.runs.append(asked)
+            self._world.runs.append(question_state)
 
     def _erase(self) -> None:
         person = SampleUser(f"person-{self._number:05}", "A Person", department="chaos", groups=())

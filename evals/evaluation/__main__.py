@@ -57,13 +57,13 @@ def _evaluate(app: App, questions: QuestionSet, arguments: argparse.Namespace) -
     ingestion = Ingestion()
     if not arguments.keep:
         ingestion = ingest(app, questions, arguments.ingest_at_once, INGEST_TIMEOUT_S)
-    outcomes = _asked(app, questions, arguments)
+    outcomes = _outcomes_of(app, questions, arguments)
     return conclude(
         questions, ingestion, outcomes, SourceTexts(questions).page, answers=not arguments.no_answers
     )
 
 
-def _asked(app: App, questions: QuestionSet, arguments: argparse.Namespace) -> list[Outcome]:
+def _outcomes_of(app: App, questions: QuestionSet, arguments: argparse.Namespace) -> list[Outcome]:
     show = _progress(questions.name, len(questions.questions))
     outcomes = []
     for outcome in ask_all(app, questions, arguments.at_once, answers=not arguments.no_answers):

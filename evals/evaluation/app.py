@@ -70,7 +70,7 @@ class App:
 
     def content(self, doc_id: str) -> bytes:
         """Return the original file."""
-        return self._tried("GET", f"/api/documents/{doc_id}/content").content
+        return self._send_with_retries("GET", f"/api/documents/{doc_id}/content").content
 
     def document(self, doc_id: str) -> JsonObject:
         return self._call("GET", f"/api/documents/{doc_id}")
@@ -131,10 +131,10 @@ class App:
 
     def _call(self, method: str, path: str, **arguments: Any) -> JsonObject:
         """Return a response's JSON."""
-        result: JsonObject = self._tried(method, path, **arguments).json()
+        result: JsonObject = self._send_with_retries(method, path, **arguments).json()
         return result
 
-    def _tried(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+    def _send_with_retries(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """Send a request, retrying temporary failures.
 
         Raises:

@@ -80,17 +80,17 @@ def ask_all(app: App, questions: QuestionSet, at_once: int, *, answers: bool) ->
 def _ask(app: App, question: Question, project_id: str, *, answers: bool) -> Outcome:
     errors: dict[str, str] = {}
     whole = {"project_id": project_id}
-    pages, seconds = _tried("search", errors, lambda: _search(app, question.text, whole))
+    pages, seconds = _attempt("search", errors, lambda: _search(app, question.text, whole))
     scoped = None
     if question.scope is not None:
         scope = {**whole, "filename": question.scope}
-        scoped, _ = _tried("scoped search", errors, lambda: _search(app, question.text, scope))
+        scoped, _ = _attempt("scoped search", errors, lambda: _search(app, question.text, scope))
     answer: Answer | None = None
     answer_seconds: float | None = None
     calls: tuple[ModelCall, ...] = ()
     if answers:
         with app.watching() as watch:
-            answer, answer_seconds = _tried(
+            answer, answer_seconds = _attempt(
                 "answer", errors, lambda: read_answer(app.ask(question.text, project_id, watch.headers))
             )
         calls = tuple(
@@ -99,7 +99,9 @@ def _ask(app: App, question: Question, project_id: str, *, answers: bool) -> Out
     return Outcome(question, pages, scoped, answer, seconds, answer_seconds, errors, calls)
 
 
-def _tried(call: str, errors: dict[str, str], work: Callable[[], Value]) -> tuple[Value | None, float | None]:
+def _attempt(
+    call: str, errors: dict[str, str], work: Callable[[], Value]
+) -> tuple[Value | None, float | None]:
     """Return a call's result and duration. If it fails, return (None, None) and add to `errors`."""
     began = time.monotonic()
     try:

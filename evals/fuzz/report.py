@@ -10,12 +10,12 @@ from evals.fuzz.sending import Seen
 _TOLD = 100  # complaints listed in full; counts include all
 
 
-def report(seen: Sequence[Seen], unknown: Sequence[Seen], told: Told | None = None) -> dict[str, Any]:
+def report(seen: Sequence[Seen], unknown: Sequence[Seen], scenarios: Told | None = None) -> dict[str, Any]:
     """Return totals, counts per operation, and the first complaints.
 
-    `unknown` are requests without an identity, `told` the scenarios, whose failures count equally.
+    `unknown` are requests without an identity, `scenarios` the call sequences, whose failures count equally.
     """
-    everything = (*seen, *unknown, *(told.seen if told else ()))
+    everything = (*seen, *unknown, *(scenarios.seen if scenarios else ()))
     complained = [one for one in everything if one.complaints]
     return {
         "cases": len(seen),
@@ -25,30 +25,30 @@ def report(seen: Sequence[Seen], unknown: Sequence[Seen], told: Told | None = No
         "mismatches": sum(not _is_server_error(one) for one in complained),
         "no_answer": sum(one.status is None for one in everything),
         "statuses": _statuses(seen),
-        "stateful": told.body if told else Told().body,
+        "stateful": scenarios.body if scenarios else Told().body,
         "calls": {name: _of_call([one for one in seen if one.name == name]) for name in _names(seen)},
         "complaints": [vars(one) for one in complained[:_TOLD]],
     }
 
 
-def is_clean(told: dict[str, Any]) -> bool:
+def is_clean(results: dict[str, Any]) -> bool:
     """Return whether there was no server error and every response matched the description."""
-    return bool(told["cases"]) and not told["server_errors"] and not told["mismatches"]
+    return bool(results["cases"]) and not results["server_errors"] and not results["mismatches"]
 
 
-def as_text(told: dict[str, Any]) -> str:
+def as_text(data: dict[str, Any]) -> str:
     """Render the report as text."""
     lines = [
-        f"{told['cases']} requests ({told['valid_cases']} valid), {told['without_identity']} without "
-        f"identity: {told['server_errors']} errors of the server, {told['mismatches']} other than described"
+        f"{data['cases']} requests ({data['valid_cases']} valid), {data['without_identity']} without "
+        f"identity: {data['server_errors']} errors of the server, {data['mismatches']} other than described"
     ]
-    stateful = told["stateful"]
+    stateful = data["stateful"]
     lines[0] += (
         f"; {stateful['scenarios']} scenarios of {stateful['calls']} calls, {stateful['followed_links']} by "
         f"links, {stateful['foreign_tries']} tried by another user"
     )
-    lines += [f"  {status}: {count}" for status, count in told["statuses"].items()]
-    for one in told["complaints"][:20]:
+    lines += [f"  {status}: {count}" for status, count in data["statuses"].items()]
+    for one in data["complaints"][:20]:
         lines += [f"- {one['name']} {one['status']} as {one['user']}: {one['sent']}"]
         lines += [f"    {complaint}" for complaint in one["complaints"]]
     return "\n".join(lines)

@@ -75,8 +75,8 @@ class Player:
         self._things = things
         self._chance = random.Random(f"scenarios {seed_number}")
         schema = schemathesis.openapi.from_dict(dict(document))
-        found = (one.ok() for one in schema.get_all_operations() if isinstance(one, Ok))
-        self._operations = {one.definition.raw["operationId"]: one for one in found}
+        operations = (one.ok() for one in schema.get_all_operations() if isinstance(one, Ok))
+        self._operations = {one.definition.raw["operationId"]: one for one in operations}
         self._pools: dict[str, list[AnyCase]] = {}
         self._seed = seed_number
 
@@ -137,10 +137,10 @@ class Player:
     def _case(self, name: str, parameters: Mapping[str, str] | None = None) -> AnyCase:
         """Return a valid case of the operation from a pool that is reused."""
         if name not in self._pools:
-            made = cases_of(self._operations[name], GenerationMode.POSITIVE, _POOL, f"{self._seed} {name}")
-            for case in made[::2]:
+            cases = cases_of(self._operations[name], GenerationMode.POSITIVE, _POOL, f"{self._seed} {name}")
+            for case in cases[::2]:
                 case.headers.pop("If-Match", None)  # the description can't provide a matching tag
-            self._pools[name] = made
+            self._pools[name] = cases
         case = self._chance.choice(self._pools[name])
         case.path_parameters.update(parameters or {})
         keep_to_one_line(case)
@@ -217,8 +217,8 @@ def _value(place: str, answer: Any) -> str | None:
     """Evaluate an OpenAPI runtime expression: a header or a field of the body."""
     kind, _, name = place.removeprefix("$response.").partition(".")
     if kind == "header":
-        found: Sequence[str] = answer.headers.get(name.lower(), ())
-        return found[0] if found else None
+        values: Sequence[str] = answer.headers.get(name.lower(), ())
+        return values[0] if values else None
     field_name = place.partition("#/")[2]
     body = answer.json()
     value = body.get(field_name) if isinstance(body, dict) else None

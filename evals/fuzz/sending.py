@@ -67,12 +67,12 @@ class Sender:
     def without_identity(self, requests: Sequence[Request], open_calls: frozenset[str]) -> list[Seen]:
         """Send one request per protected operation without an identity, which must get 401."""
         first = {request.name: request for request in requests if request.name not in open_calls}
-        told = []
+        results = []
         for request in first.values():
             seen = self._answered(request, "nobody", {"Authorization": ""})
             wrong = () if seen.status == 401 else (f"answered with {seen.status} to nobody",)
-            told.append(Seen(**{**vars(seen), "complaints": (*seen.complaints, *wrong)}))
-        return told
+            results.append(Seen(**{**vars(seen), "complaints": (*seen.complaints, *wrong)}))
+        return results
 
     def _send(self, request: Request) -> Seen:
         # A request depends only on its number, not on the scheduling of threads.
@@ -87,17 +87,22 @@ class Sender:
 
     def _answered(self, request: Request, user: str, headers: Mapping[str, str]) -> Seen:
         case = request.case
-        sent = shown(case)
+        request_text = shown(case)
         try:
             answer = case.call(base_url=self._url, headers=dict(headers), timeout=TIMEOUT_S)
         except OSError as failed:  # base class of the HTTP library's errors
             return Seen(
-                request.name, user, request.is_valid, None, (f"no answer: {type(failed).__name__}",), sent
+                request.name,
+                user,
+                request.is_valid,
+                None,
+                (f"no answer: {type(failed).__name__}",),
+                request_text,
             )
         if answer.status_code < 300:
             self._learn(answer)
         complaints = tuple(complaints_of(case, answer))
-        return Seen(request.name, user, request.is_valid, answer.status_code, complaints, sent)
+        return Seen(request.name, user, request.is_valid, answer.status_code, complaints, request_text)
 
     def _learn(self, answer: Any) -> None:
         if "json" in answer.headers.get("content-type", [""])[0]:
@@ -122,12 +127,12 @@ def complaints_of(case: AnyCase, answer: Any) -> list[str]:
     try:
         case.validate_response(answer, checks=[_SERVER_ERROR, *_CHECKS])
     except FailureGroup as found:
-        return [_told(failure) for failure in found.exceptions]
+        return [_failure_text(failure) for failure in found.exceptions]
     except Failure as found:
-        return [_told(found)]
+        return [_failure_text(found)]
     return []
 
 
-def _told(failure: BaseException) -> str:
+def _failure_text(failure: BaseException) -> str:
     title = getattr(failure, "title", type(failure).__name__)
     return f"{title}: {getattr(failure, 'message', failure)}"[:_MESSAGE_CHARS]

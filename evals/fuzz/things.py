@@ -41,17 +41,17 @@ class Things:
     def choose(self, kind: str, chance: random.Random) -> str | None:
         """Return an id of a kind, or None if there is none."""
         with self._lock:
-            known = sorted(self._ids[kind])
-        return chance.choice(known) if known else None
+            ids = sorted(self._ids[kind])
+        return chance.choice(ids) if ids else None
 
 
 def bring(user: httpx.Client, things: Things) -> None:
     """Create two documents, a run, a thread and a summary for a user."""
     doc_ids = []
     for number, note in enumerate(_NOTES):
-        sent = user.post("/documents", files={"file": (f"note-{number}.md", note.encode())})
-        sent.raise_for_status()
-        doc_ids.append(sent.json()["doc_id"])
+        response = user.post("/documents", files={"file": (f"note-{number}.md", note.encode())})
+        response.raise_for_status()
+        doc_ids.append(response.json()["doc_id"])
     for doc_id in doc_ids:
         _wait_until_ready(user, doc_id)
         things.add("doc_id", doc_id)

@@ -39,24 +39,24 @@ def make_report(app: RunningApp, files: list[CorpusFile], arguments: argparse.Na
     """Ingest all files and report on each."""
     began = time.monotonic()
     run = Ingesting(app, f"ingest-report-{time.time_ns()}", arguments.at_once, arguments.timeout)
-    found: dict[str, FileReport] = {}
+    reports: dict[str, FileReport] = {}
     try:
         with observer(app) as watching:
             for ended in run.run(files):
                 entry = watching.report(ended)
-                found[entry.file] = entry
-                print(_line(len(found), len(files), entry), flush=True)
+                reports[entry.file] = entry
+                print(_line(len(reports), len(files), entry), flush=True)
     finally:
         if not arguments.keep:
             run.remove()
-    return summarize([found[name] for name in sorted(found)], time.monotonic() - began)
+    return summarize([reports[name] for name in sorted(reports)], time.monotonic() - began)
 
 
 def _line(done: int, total: int, entry: FileReport) -> str:
     recall = "" if entry.word_recall is None else f", recall {entry.word_recall:.3f}"
-    said = entry.reason or "; ".join(entry.warnings)
+    remark = entry.reason or "; ".join(entry.warnings)
     counts = f"{entry.blocks} blocks{recall}, {entry.seconds:.1f} s"
-    return f"{done:>4}/{total} {entry.status:<18} {entry.file}: {counts}{f' - {said}' if said else ''}"
+    return f"{done:>4}/{total} {entry.status:<18} {entry.file}: {counts}{f' - {remark}' if remark else ''}"
 
 
 def _arguments() -> argparse.Namespace:

@@ -40,10 +40,10 @@ def find_files(folder: Path) -> list[CorpusFile]:
         raise ValueError(f"There is no folder {folder}.")
     manifest = folder / MANIFEST
     files = _listed(folder, manifest) if manifest.is_file() else _walked(folder)
-    found = sorted(files, key=lambda file: file.name)
-    if not found:
+    ordered = sorted(files, key=lambda file: file.name)
+    if not ordered:
         raise ValueError(f"There is no file in {folder}.")
-    return found
+    return ordered
 
 
 def _listed(folder: Path, manifest: Path) -> Iterator[CorpusFile]:

@@ -77,13 +77,13 @@ class Ingesting:
     def _ended(self, table: TableClient, in_flight: dict[str, _InFlight]) -> list[tuple[str, Ended]]:
         now = time.monotonic()
         seen = _statuses(table, set(in_flight))
-        found = []
+        outcomes = []
         for name, flight in in_flight.items():
             doc_id, status = seen.get(name, (None, None))
             seconds = now - flight.since
             if status in _ENDS or seconds > self._timeout_s:
-                found.append((name, Ended(flight.file, doc_id, status in _ENDS, round(seconds, 2))))
-        return found
+                outcomes.append((name, Ended(flight.file, doc_id, status in _ENDS, round(seconds, 2))))
+        return outcomes
 
 
 @contextmanager

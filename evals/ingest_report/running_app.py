@@ -41,7 +41,7 @@ def running_app(environment: Mapping[str, str] = os.environ) -> Iterator[Running
         StackError: the stack didn't start.
     """
     if environment.get(URL_SETTING):
-        yield _named(environment)
+        yield _from_environment(environment)
         return
     with TemporaryDirectory(prefix="groundwork-report-") as folder, own_stack(Path(folder)) as stack:
         yield app_of(stack)
@@ -66,7 +66,7 @@ def app_of(stack: LocalStack) -> RunningApp:
     )
 
 
-def _named(environment: Mapping[str, str]) -> RunningApp:
+def _from_environment(environment: Mapping[str, str]) -> RunningApp:
     return RunningApp(
         base_url=environment[URL_SETTING].rstrip("/"),
         token=environment["GROUNDWORK_TOKEN"],

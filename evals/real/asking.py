@@ -137,11 +137,11 @@ class RecordedStack:
     stack: LocalStack
     recorder: Recorder
 
-    def ask_all(self, asked: Sequence[Asked], folder: Path, at_once: int) -> None:
+    def ask_all(self, prompts: Sequence[Asked], folder: Path, at_once: int) -> None:
         """Ask the questions missing from the folder, with up to `at_once` concurrent conversations."""
         folder.mkdir(parents=True, exist_ok=True)
-        by_thread = sorted(asked, key=lambda one: one.thread)
-        conversations = [[one] for one in asked if not one.thread]
+        by_thread = sorted(prompts, key=lambda one: one.thread)
+        conversations = [[one] for one in prompts if not one.thread]
         conversations += [list(same) for name, same in groupby(by_thread, lambda one: one.thread) if name]
         with ThreadPoolExecutor(at_once) as pool:
             for _ in pool.map(lambda questions: self._converse(questions, folder), conversations):

@@ -60,7 +60,7 @@ async def _measured(rows: int, folder: Path) -> dict[str, float]:
         parsed = ParsedFile.model_validate_json(job.target.read_bytes())
     finally:
         pools.close()
-    times = [_asked(sql, tables) for _ in range(_REPEATS) for sql in _QUERIES]
+    times = [_time_query(sql, tables) for _ in range(_REPEATS) for sql in _QUERIES]
     elapsed, cpu = zip(*times, strict=True)
     return {
         "rows": rows,
@@ -71,7 +71,7 @@ async def _measured(rows: int, folder: Path) -> dict[str, float]:
     }
 
 
-def _asked(sql: str, tables: Path) -> tuple[float, float]:
+def _time_query(sql: str, tables: Path) -> tuple[float, float]:
     """Return the seconds for guard and engine, and the CPU seconds among them."""
     (table,) = TableCatalog.from_stored((tables / CATALOG).read_bytes()).tables
     query = QueryTable(

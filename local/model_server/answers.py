@@ -92,15 +92,15 @@ def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
 
 def answer_from_message(message: str, embedder: EmbeddingService) -> str:
     """Answer a user message that contains <documents>: Markdown with tags, or only a gap."""
-    shown = merged([*read_documents(message), *read_proofs(message)])
+    prompt_documents = merged([*read_documents(message), *read_proofs(message)])
     question = element_text(message, "question") or ""
-    documents = [without_captions(document) for document in shown]
+    documents = [without_captions(document) for document in prompt_documents]
     material = Material(question, documents, embedder, message)
     write = _ANSWERS.get((element_text(message, "query_type") or "").upper(), quote_answer)
     if documents and not any(document.blocks for document in documents):
         write = _list
     answer = write(material)
-    return answer + _figure(answer, material, shown)
+    return answer + _figure(answer, material, prompt_documents)
 
 
 def without_captions(document: Document) -> Document:

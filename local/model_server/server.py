@@ -158,10 +158,10 @@ class ModelServer:
 
     def _admit(self, kind: str, model: str, served: str, task: str) -> Knobs:
         """Count a request and return the knobs that apply, or fail it if they demand it."""
-        named = self.knobs_of(model, served)
-        is_struck = named.are_for(task)
+        requested = self.knobs_of(model, served)
+        is_struck = requested.are_for(task)
         number = self.stats.count_request(kind, model, is_struck=is_struck)
-        knobs = with_fault(named, number) if is_struck else Knobs()
+        knobs = with_fault(requested, number) if is_struck else Knobs()
         if knobs.fail and knobs.fail.is_due(model, number):
             self.stats.failures += 1
             headers = {"retry-after": str(knobs.retry_after)} if knobs.retry_after is not None else {}

@@ -34,7 +34,7 @@ def query_tables(request: ChatRequest) -> ToolCall | None:
     tables = [json.loads(unescape(match)) for match in re.findall(r"<table>(.*?)</table>", text)]
     question = element_text(text, "question") or ""
     stems = _stems(question)
-    measured = [(table, name) for table in tables if (name := _named(table, stems, is_text=False))]
+    measured = [(table, name) for table in tables if (name := _named_column(table, stems, is_text=False))]
     may = "run_sql" in request.offered and not request.texts_of("tool")
     if not may or not measured or not takes_calculating(question):
         return None
@@ -53,13 +53,13 @@ def answer_from_rows(request: ChatRequest) -> str | None:
     result = json.loads(results[-1])
     text = "\n".join(request.texts_of("user"))
     is_german = detect_language(element_text(text, "question") or "") == "de"
-    rows = [[_shown(cell, is_german=is_german) for cell in row] for row in result["rows"]]
+    rows = [[_format_cell(cell, is_german=is_german) for cell in row] for row in result["rows"]]
     lines = [result["columns"], ["---"] * len(result["columns"]), *rows]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f'<answer>{table}\n\n<cite result="{result["result_id"]}"/>'
 
 
-def _shown(cell: str | float | None, *, is_german: bool) -> str:
+def _format_cell(cell: str | float | None, *, is_german: bool) -> str:
     """Format a cell in German or English notation, with separators from 10,000 on."""
     if not isinstance(cell, int | float):
         return "" if cell is None else cell
@@ -71,7 +71,7 @@ def _stems(text: str) -> set[str]:
     return {word[:5] for word in content_words(text)}
 
 
-def _named(table: dict[str, Any], stems: set[str], *, is_text: bool) -> str:
+def _named_column(table: dict[str, Any], stems: set[str], *, is_text: bool) -> str:
     columns = (one for one in table["columns"] if (one["type"] in ("text", "date")) == is_text)
     return next((str(one["name"]) for one in columns if stems & _stems(one["label"])), "")
 
@@ -82,7 +82,7 @@ def _sql(question: str, stems: set[str], function: str, targets: Sequence[tuple[
     result = f"{function}({column}) AS result FROM"
     if others:
         return " UNION ALL ".join(f"SELECT '{title}' AS place, {result} {name}" for name, title in sides)
-    group, top = _named(table, stems, is_text=True), _TOP.search(question)
+    group, top = _named_column(table, stems, is_text=True), _TOP.search(question)
     if not group:
         return f"SELECT {result} {table['name']}"
     limit = f" LIMIT {_NUMBERS.get(top[1].lower()) or int(top[1])}" if top else ""

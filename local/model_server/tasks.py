@@ -69,10 +69,10 @@ def task_of(request: ChatRequest) -> str:
 def fill_schema(schema: JsonSchema, request: ChatRequest, embedder: EmbeddingService) -> str:
     """Return JSON that fits the schema, with fields in the schema's order, in which they stream."""
     values = fill(schema.schema_)
-    known = HANDLERS[schema.name](request, embedder) if schema.name in HANDLERS else {}
+    computed = HANDLERS[schema.name](request, embedder) if schema.name in HANDLERS else {}
     fields = values if isinstance(values, dict) else {}
-    if blind := [name for name in fields if name not in known]:
+    if blind := [name for name in fields if name not in computed]:
         _log.warning("schema.unknown name=%s fields=%s: filled blindly", schema.name, ",".join(blind))
     if fields:
-        values = {name: known.get(name, value) for name, value in fields.items()}
-    return json.dumps(values or known, ensure_ascii=False)
+        values = {name: computed.get(name, value) for name, value in fields.items()}
+    return json.dumps(values or computed, ensure_ascii=False)

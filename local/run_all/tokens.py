@@ -29,12 +29,12 @@ def load_or_make_secrets(data: Path) -> StackSecrets:
     """Return the folder's secrets, which survive restarts. Missing ones are generated."""
     path = data / FILE_NAME
     stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    made = StackSecrets(
+    new_secrets = StackSecrets(
         **{field.name: stored.get(field.name) or secrets.token_hex(32) for field in fields(StackSecrets)}
     )
-    if asdict(made) != stored:
-        _write_private(path, json.dumps(asdict(made)))
-    return made
+    if asdict(new_secrets) != stored:
+        _write_private(path, json.dumps(asdict(new_secrets)))
+    return new_secrets
 
 
 def host_key(folder: Path) -> str:

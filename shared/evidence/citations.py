@@ -77,9 +77,9 @@ class CitationBook:
             language: ISO 639-1 code of the answer.
         """
         first = result.tables[0]
-        for known in self.citations:
-            if (known.sql, known.content_hash) == (result.sql, first.content_hash):
-                return known, False
+        for earlier in self.citations:
+            if (earlier.sql, earlier.content_hash) == (result.sql, first.content_hash):
+                return earlier, False
         n = len(self.citations) + 1
         page = f"pages/{first.page_number}" if first.page_number is not None else "readable"
         view = _with_query(f"/api/documents/{first.doc_id}/{page}", self._led_by(n))
@@ -215,9 +215,9 @@ class CitationBook:
         return source_address(self.source_urls.get(doc_id), filename, page_number)
 
     def _add(self, citation: Citation) -> tuple[Citation, bool]:
-        for known in self.citations:
-            if _source(known) == _source(citation):
-                return known, False
+        for earlier in self.citations:
+            if _source(earlier) == _source(citation):
+                return earlier, False
         self.citations.append(citation)
         return citation, True
 

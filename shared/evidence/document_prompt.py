@@ -98,12 +98,13 @@ def documents_with_blocks(
     for hit in hits:
         by_document.setdefault(hit.doc_id, []).append(hit)
     parts = [
-        _open_document(doc_id, found[0].filename, records.get(doc_id), is_whole=doc_id in whole)
+        _open_document(doc_id, document_hits[0].filename, records.get(doc_id), is_whole=doc_id in whole)
         + "\n".join(
-            _block(hit, omitted.get(hit.block_id, "")) for hit in sorted(found, key=lambda hit: hit.ordinal)
+            _block(hit, omitted.get(hit.block_id, ""))
+            for hit in sorted(document_hits, key=lambda hit: hit.ordinal)
         )
         + "\n</document>"
-        for doc_id, found in by_document.items()
+        for doc_id, document_hits in by_document.items()
     ]
     return "<documents>\n" + "\n".join(parts) + "\n</documents>"
 

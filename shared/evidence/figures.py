@@ -91,7 +91,7 @@ class FigurePlacer:
         """Queue a picture that the model named. Unknown and already shown pictures are ignored."""
         hit = next((hit for hit in self.hits if hit.block_id == block_id), None)
         figure = None if hit is None else answer_figure(hit)
-        paths = {shown.path for shown in (*self.placed, *self._waiting)}
+        paths = {placement.path for placement in (*self.placed, *self._waiting)}
         if figure is not None and figure.path not in paths and len(paths) < MAX_FIGURES:
             self._waiting.append(figure)
 

@@ -162,8 +162,8 @@ def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) ->
     """Return whether a percentage is the distance of another from 100 %: 82.5 % spent is 17.5 % less."""
     if not (number.is_percent and _PERCENT.search(labels)):
         return False
-    shown = replace(number, is_percent=False)
-    return any(_equals(shown, percent - 100, labels, falls=falls) for percent in (value, value * 100))
+    plain = replace(number, is_percent=False)
+    return any(_equals(plain, percent - 100, labels, falls=falls) for percent in (value, value * 100))
 
 
 def _is_factor(number: Number, value: Decimal, labels: str) -> bool:

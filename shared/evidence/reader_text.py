@@ -242,9 +242,9 @@ class ReaderText:
         if opening := _FENCE.match(window):
             fence = opening[1] or opening[3]
             language = _CODE_LANGUAGE.match(opening["info"] or opening["tilde_info"] or "")
-            shown = self._shown(f"{fence}{language[1] if language else ''}\n")
+            fence_text = self._shown(f"{fence}{language[1] if language else ''}\n")
             self._fence, self._has_open_backtick = fence, False
-            return shown, opening.end()
+            return fence_text, opening.end()
         if may_grow and "\n" not in window:
             return None
         # A reader might see a fence here, so break it.

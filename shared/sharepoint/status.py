@@ -59,5 +59,5 @@ async def count_items(store: LibraryStore, library_id: str) -> tuple[Counts, dat
             examples.append(SkippedItem(name=item.name, reason=reason))
         if item.blob is not None and item.expires_at is not None:
             expires_at = min(item.expires_at, expires_at or item.expires_at)
-    shown = (*hidden_examples, *skipped_examples)[:MAX_EXAMPLES]
-    return Counts(files=files, hidden=hidden, skipped=skipped, examples=shown), expires_at
+    all_examples = (*hidden_examples, *skipped_examples)[:MAX_EXAMPLES]
+    return Counts(files=files, hidden=hidden, skipped=skipped, examples=all_examples), expires_at

@@ -104,8 +104,8 @@ class Databases:
             except GroundworkError as failed:
                 get_logger().warning("table.database_failed", doc_id=doc_id, error_type=failed.code)
                 continue
-            for table, known in zip(catalog.tables, catalog.vectors, strict=True):
-                scores[doc_id, table.number] = _cosine(known, vector)
+            for table, table_vector in zip(catalog.tables, catalog.vectors, strict=True):
+                scores[doc_id, table.number] = _cosine(table_vector, vector)
         return sorted(scores, key=lambda place: -scores[place])
 
     def content_hash(self, doc_id: str, table: Table) -> str:

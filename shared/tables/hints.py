@@ -136,7 +136,7 @@ class _Reader:
             position = self._position(hint.table)
             if position is None:
                 problem = f"there is no table {hint.table!r}" if hint.table else "say which `table` is meant"
-                self.note(_line((*place, "table"), lines), f"{problem} ({self._known()})")
+                self.note(_line((*place, "table"), lines), f"{problem} ({self._table_titles()})")
                 continue
             table = self.tables[position]
             self.tables[position] = table.model_copy(
@@ -160,7 +160,7 @@ class _Reader:
         )
         return next(positions, None)
 
-    def _known(self) -> str:
+    def _table_titles(self) -> str:
         return ", ".join(table.sheet or table.title for table in self.tables) or "the file has none"
 
     def _columns(self, table: Table, hint: TableHints, place: _Place, lines: _Lines) -> tuple[Column, ...]:

@@ -392,8 +392,8 @@ def _described(connection: sqlite3.Connection, stored: str, column: Column) -> C
         samples = tuple(" ".join(value.split())[:_MAX_SAMPLE_CHARS] for (value,) in rows)
         return column.model_copy(update={"samples": samples})
     lowest, highest = connection.execute(f"SELECT min({name}), max({name}) FROM {stored}").fetchone()  # noqa: S608
-    return column.model_copy(update={"lowest": _shown(lowest), "highest": _shown(highest)})
+    return column.model_copy(update={"lowest": _cell_text(lowest), "highest": _cell_text(highest)})
 
 
-def _shown(value: str | float | None) -> str:
+def _cell_text(value: str | float | None) -> str:
     return f"{value:.15g}" if isinstance(value, float) else str(value if value is not None else "")

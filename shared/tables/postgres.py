@@ -185,10 +185,12 @@ class PostgresEngine:
         except psycopg.OperationalError:  # its text contains host and user
             raise unreachable(DATABASE) from None
         except psycopg.Error as failed:
-            raise InvalidQueryError(f"PostgreSQL refuses the query: {_said(failed)}", "Correct it.") from None
+            raise InvalidQueryError(
+                f"PostgreSQL refuses the query: {_error_text(failed)}", "Correct it."
+            ) from None
 
 
-def _said(failed: psycopg.Error) -> str:
+def _error_text(failed: psycopg.Error) -> str:
     """Return an error message that quotes the server only about the query itself.
 
     For errors about values it names only the kind: the value may belong to a row that the view leaves out,

@@ -123,7 +123,7 @@ class _Teller:
         parts += [self._join(join) for join in tree.args.get("joins") or ()]
         for name, words in _CLAUSES:
             if clause := tree.args.get(name):
-                text = self._list(clause.expressions) if name == "group" else self._said(clause.this)
+                text = self._list(clause.expressions) if name == "group" else self._text(clause.this)
                 parts.append(f"{self._one(*words)} {text}")
         return " ".join([*parts, *self._ending(tree)])
 
@@ -132,7 +132,7 @@ class _Teller:
         if order := tree.args.get("order"):
             falling = self._one(", highest first", ", größte zuerst")
             keys = (
-                f"{self._said(one.this)}{falling * bool(one.args.get('desc'))}" for one in order.expressions
+                f"{self._text(one.this)}{falling * bool(one.args.get('desc'))}" for one in order.expressions
             )
             ending.append(f"{self._one('sorted by', 'sortiert nach')} {', '.join(keys)}")
         if (limit := tree.args.get("limit")) is not None and limit.expression.name != "1001":
@@ -150,46 +150,46 @@ class _Teller:
         side = self._one(*(words if join.args.get("side") else ("joined to", "verknüpft mit")))
         on = join.args.get("on")
         using = ", ".join(one.name for one in join.args.get("using") or ())
-        condition = f" {self._one('with', 'über')} {self._said(on)}" if on is not None else ""
+        condition = f" {self._one('with', 'über')} {self._text(on)}" if on is not None else ""
         same = f" {self._one('with the same', 'über dasselbe')} {using}" if using else ""
         return f"{side} {self._place(join.this)}{condition or same}"
 
     def _list(self, nodes: list[exp.Expr]) -> str:
-        return ", ".join(self._said(node) for node in nodes)
+        return ", ".join(self._text(node) for node in nodes)
 
-    def _said(self, node: exp.Expr) -> str:
+    def _text(self, node: exp.Expr) -> str:
         """Describe a part, or render it as SQL."""
         if counted := self._counted_where(node):
             return counted
         if type(node) in _AGGREGATES:
-            return f"{self._one(*_AGGREGATES[type(node)])} {self._said(node.this)}"
+            return f"{self._one(*_AGGREGATES[type(node)])} {self._text(node.this)}"
         if type(node) in _COMPARED:
             word = self._one(*_COMPARED[type(node)])
-            return f"{self._said(node.this)} {word} {self._said(node.expression)}"
+            return f"{self._text(node.this)} {word} {self._text(node.expression)}"
         say = _SAYING.get(type(node))
         return (say(self, node) if say else "") or self._sql(node)
 
     def _is_empty(self, node: exp.Expr) -> str:
         is_null = isinstance(node.expression, exp.Null)
-        return f"{self._said(node.this)} {self._one('is empty', 'ist leer')}" if is_null else ""
+        return f"{self._text(node.this)} {self._one('is empty', 'ist leer')}" if is_null else ""
 
     def _one_of(self, node: exp.Expr) -> str:
         values = self._list(node.expressions)
-        return f"{self._said(node.this)} {self._one('is one of', 'ist eines von')} {values}" if values else ""
+        return f"{self._text(node.this)} {self._one('is one of', 'ist eines von')} {values}" if values else ""
 
     def _negated(self, node: exp.Expr) -> str:
         if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
-            return f"{self._said(node.this.this)} {self._one('is not empty', 'ist nicht leer')}"
-        return f"{self._one('not', 'nicht')} {self._said(node.this)}"
+            return f"{self._text(node.this.this)} {self._one('is not empty', 'ist nicht leer')}"
+        return f"{self._one('not', 'nicht')} {self._text(node.this)}"
 
     def _chosen(self, node: exp.Expr) -> str:
         """Describe a CASE with one WHEN, as used for pivots."""
         (first, *more) = node.args["ifs"]
         if more or node.this:
             return ""
-        text = f"{self._said(first.args['true'])}{self._one(' where', ', falls')} {self._said(first.this)}"
+        text = f"{self._text(first.args['true'])}{self._one(' where', ', falls')} {self._text(first.this)}"
         default = node.args.get("default")
-        return f"({text}{self._one(', else', ', sonst')} {self._said(default)})" if default else text
+        return f"({text}{self._one(', else', ', sonst')} {self._text(default)})" if default else text
 
     def _counted_where(self, node: exp.Expr) -> str:
         """Describe SUM of a CASE that is 1 or 0."""
@@ -200,7 +200,7 @@ class _Teller:
         if chosen.args["true"] != exp.Literal.number(1) or default not in (None, exp.Literal.number(0)):
             return ""
         words = self._one("the number of rows where", "die Anzahl der Zeilen mit der Bedingung:")
-        return f"{words} {self._said(chosen.this)}"
+        return f"{words} {self._text(chosen.this)}"
 
     def _over_rows(self, node: exp.Expr) -> str:
         """Describe an aggregate next to its rows, such as a total. Running aggregates and ranks stay SQL."""
@@ -208,7 +208,7 @@ class _Teller:
             return ""
         groups = self._list(node.args.get("partition_by") or [])
         each = self._one("for each {}", "je {}").format(groups)
-        return f"{self._said(node.this)} {each if groups else self._one('in all', 'insgesamt')}"
+        return f"{self._text(node.this)} {each if groups else self._one('in all', 'insgesamt')}"
 
     def _inner(self, node: exp.Expr) -> str:
         return f"({self._query(node)})"
@@ -218,7 +218,7 @@ class _Teller:
         words = _PARTS_OF_DATES.get(node.name.upper() if is_extract else node.args["format"].name)
         date = node.expression if is_extract else node.this
         date = date.this if isinstance(date, exp.TsOrDsToTimestamp) else date
-        return self._one(*words).format(self._said(date)) if words else ""
+        return self._one(*words).format(self._text(date)) if words else ""
 
     def _counted(self, node: exp.Expr) -> str:
         if isinstance(node.this, exp.Distinct):
@@ -226,12 +226,12 @@ class _Teller:
             return f"{words} {self._list(node.this.expressions)}"
         if isinstance(node.this, exp.Star | exp.Literal):
             return self._one("the number of rows", "die Anzahl der Zeilen")
-        return f"{self._one('the number of', 'die Anzahl von')} {self._said(node.this)}"
+        return f"{self._one('the number of', 'die Anzahl von')} {self._text(node.this)}"
 
     def _between(self, node: exp.Expr) -> str:
-        low, high = self._said(node.args["low"]), self._said(node.args["high"])
+        low, high = self._text(node.args["low"]), self._text(node.args["high"])
         return self._one("{} is from {} to {}", "{} ist von {} bis {}").format(
-            self._said(node.this), low, high
+            self._text(node.this), low, high
         )
 
     def _column(self, node: exp.Expr) -> str:
@@ -239,11 +239,11 @@ class _Teller:
 
     def _unless(self, node: exp.Expr) -> str:
         words = self._one("{} (unless it is {})", "{} (außer bei {})")
-        return words.format(self._said(node.this), self._said(node.expression))
+        return words.format(self._text(node.this), self._text(node.expression))
 
     def _worded(self, node: exp.Expr) -> str:
         words = self._one(*_WORDED[type(node)])
-        return words.format(self._said(node.this) if isinstance(node.this, exp.Expr) else "")
+        return words.format(self._text(node.this) if isinstance(node.this, exp.Expr) else "")
 
     def _sql(self, node: exp.Expr) -> str:
         return str(node.sql(dialect=self._dialect, comments=False))
