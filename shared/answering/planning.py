@@ -99,9 +99,7 @@ def names_documents(request: RunRequest, plan: QuestionPlan) -> bool:
 
 
 def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]:
-    """Return ids of the documents of the previous turn, if the question refers back to
-    them and names none.
-    """
+    """Return the previous turn's document ids, if the question refers back to them and names none."""
     if any(reference.strip() for reference in plan.document_references) or not points_back(request.question):
         return ()
     before = cited_before(request.conversation)

@@ -124,8 +124,7 @@ def retrieval_stats(evidence: Evidence) -> RetrievalStats:
 
 
 def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
-    """Return ids of the documents that the model, the question or the caller named, in this order of
-    precedence.
+    """Return ids of the documents named by the model, the question or the caller, in this precedence.
 
     Documents named by the question don't count if the evidence was also searched elsewhere.
     """

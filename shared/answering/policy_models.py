@@ -147,8 +147,7 @@ class DelegationPolicyInput(Model):
 
 
 class SubagentFacts(Model):
-    """Facts for the hard gates that the input of the contract doesn't include. The policy's caller provides
-    them.
+    """Facts for the hard gates that the contract's input doesn't include, provided by the caller.
 
     Attributes:
         installed_profiles: profiles with an available sub-agent.

@@ -133,8 +133,9 @@ async def _unsearched(context: StepContext, stored: StoredPlan) -> Observation:
 async def _resolved(
     context: StepContext, request: RunRequest, stored: StoredPlan, time: StepTime, event_log: EventLog
 ) -> StoredPlan:
-    """Return the plan with the documents that it refers to; without them and with a
-    warning after a timeout.
+    """Return the plan with the documents that it refers to.
+
+    After a timeout, the documents are omitted and a warning is added.
     """
     try:
         async with asyncio.timeout(time.seconds("resolve", _RESOLVE_S)):
@@ -191,9 +192,7 @@ async def _found(
 
 
 async def _cited_before(context: StepContext, request: RunRequest) -> list[Hit]:
-    """Return the blocks cited by the newest answer with citations, without those that
-    are no longer readable.
-    """
+    """Return the blocks cited by the newest answer with citations, without unreadable ones."""
     before = cited_before(request.conversation)
     if before is None or not before.block_ids:
         return []

@@ -1,6 +1,4 @@
-"""The four sub-agent profiles as data (docs/internals/delegation.md), and the schemas
-of their reports. Pure.
-"""
+"""The four sub-agent profiles (docs/internals/delegation.md) and the schemas of their reports. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

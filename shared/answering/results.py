@@ -159,8 +159,9 @@ def _warnings(
 def merge_evidence(
     own: Evidence, states: Sequence[SubagentState], targets: Sequence[str], bounds: Bounds
 ) -> Evidence:
-    """Merge the evidence of the main agent and its sub-agents. A listing without
-    passages is left unchanged.
+    """Merge the evidence of the main agent and its sub-agents.
+
+    A listing without passages is returned unchanged.
     """
     if own.records and not own.hits:
         return own
@@ -213,9 +214,7 @@ def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
 
 
 def findings_xml(states: Sequence[SubagentState]) -> str:
-    """Render `<findings>` with statements, proved ones first, and open points; empty if there are no
-    findings.
-    """
+    """Render `<findings>` with statements, proved ones first, and open points; may be empty."""
     findings = [finding for state in states for finding in state.findings if finding.kind != "web"]
     findings.sort(key=lambda finding: not finding.proofs)
     parts = list(_fitting(map(_finding, findings[:_MOST_FINDINGS])))

@@ -99,8 +99,7 @@ class QuestionSearch:
         self._first_look.cancel()
 
     async def evidence(self, stored: StoredPlan, settings: AnsweringSettings) -> Evidence:
-        """Return the best blocks for all phrasings of the plan, from the named documents if they are
-        relevant.
+        """Return the best blocks for the plan's phrasings, from the named documents if relevant.
 
         Documents that the plan names or the caller chose are included whole if they are short enough. The
         same applies to versions of one document, since the beginning of one states which version is in force.
@@ -204,8 +203,7 @@ class QuestionSearch:
         return [hit for hit in hits if not hit.is_heading(titles.get(hit.doc_id, ""))][:top_k]
 
     async def _describe(self, filenames: Mapping[str, str]) -> None:
-        """Look up document records and unique file names. A timeout is ignored, because answers work without
-        them.
+        """Look up document records and unique file names. A timeout is ignored as not essential.
 
         Args:
             filenames: file names by document; empty if not yet known.
@@ -251,8 +249,9 @@ def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
 
 
 def _versions(found: Evidence) -> tuple[str, ...]:
-    """Return the best block's document and others with the same title apart from numbers; empty if it is
-    unique.
+    """Return the best block's document and others with the same title apart from numbers.
+
+    Empty if there are no others.
     """
     titles = {
         record.doc_id: " ".join(re.findall(r"[^\W\d_]+", record.title.casefold())) for record in found.records

@@ -118,7 +118,7 @@ def thread_of_run(run_id: str, owner_id: str, key: str) -> str:
 
 
 def begun_log(request: RunRequest, settings: Settings) -> LogSlice:
-    """Return the log of a run that `begin_run` has just begun, so that readers needn't fetch it."""
+    """Return the initial log of a run created by `begin_run`, so that readers needn't fetch it."""
     line = _accepted(request, settings).to_line()
     return LogSlice(lines=(line,), next_offset=len(line.encode()) + 1)
 

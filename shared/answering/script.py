@@ -157,7 +157,7 @@ def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
     """Return the seconds until a failed step is retried, or None for no retry.
 
     Args:
-        tries: number of failed attempts before this one.
+        tries: number of earlier failed attempts.
     """
     if not failed.retryable:
         return None

@@ -1,6 +1,4 @@
-"""Protocols of the clients and stores that `shared.answering` uses, implemented by
-`shared.wiring.Services`.
-"""
+"""Protocols of the clients and stores for answering, implemented by `shared.wiring.Services`."""
 
 from collections.abc import Mapping
 from typing import Protocol, Self

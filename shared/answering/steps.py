@@ -21,7 +21,7 @@ class StepFields(Model):
     Attributes:
         step: its number, counted from 1.
         todo: the todo list to send when the step begins; empty if readers have it.
-        tries: number of failed attempts at the step before this one.
+        tries: number of earlier failed attempts at the step.
     """
 
     step: int

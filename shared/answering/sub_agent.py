@@ -11,8 +11,8 @@ from shared.runs.models import ChildStatus
 class SubAgent:
     """A sub-agent, which takes turns until its report is written or a limit ends it.
 
-    A failed turn is retried after a delay, then a smaller profile reports from the evidence found so far. No
-    turn begins after the deadline.
+    A failed turn is retried after a delay, then a smaller profile reports from the existing evidence. No turn
+    begins after the deadline.
     """
 
     def __init__(self, start: SubagentStart) -> None:

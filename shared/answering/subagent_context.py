@@ -153,8 +153,8 @@ class TurnContext:
         return task_message(question, self.targets, hits, records, pages, listed=listed, then=then)
 
     def filters(self) -> Filters:
-        """Return the limits of every search: the project, and the task's documents within the caller's
-        choice.
+        """Return the filters of every search: the project, and the task's documents
+        that the caller allows.
         """
         chosen = self.request.doc_ids
         within = tuple(doc_id for doc_id in self.task.doc_ids if not chosen or doc_id in chosen)

@@ -137,9 +137,7 @@ class TurnAttempt:
             before.results.append(await self._context.keep(found, "results", of=step))
 
     def _outside(self) -> Outside:
-        """Return the restrictions on web calls, which prevent disclosure of anything
-        that the model has read.
-        """
+        """Return the restrictions on web calls that keep text read by the model from being sent."""
         question, before = self._question, self._before
         request, evidence = question.request, question.shown
         calls = [item for turn in before.turns for item in turn.calls]
@@ -169,9 +167,7 @@ class TurnAttempt:
         )
 
     async def _held_results(self, step: int, turn: Turn, event_log: EventLog) -> dict[str, HeldResult]:
-        """Return the result of the call that the script performed after a turn, or that
-        waited for consent.
-        """
+        """Return the result of the call that the script performed or that waited for consent."""
         if turn.asks_consent:
             return self._results_of_consent(turn)
         if (held := held_call(turn)) is None:
@@ -302,9 +298,7 @@ class TurnAttempt:
         return await self._finished(writer, turn, said)
 
     async def _read(self, writer: AnswerWriter) -> tuple[ModelTurn, str, int]:
-        """Return the turn, its text, and the number of characters of its answer already
-        passed to the writer.
-        """
+        """Return the turn, its text, and the number of answer characters passed to the writer."""
         settings = self._services.settings.answering
         messages = await self._messages()
         limits = CallLimits(
@@ -414,8 +408,7 @@ class TurnAttempt:
         return (self._question.words.gap_not_searched,) if has_failed else ()
 
     async def _without_model(self, writer: AnswerWriter, failed: GroundworkError) -> Turn:
-        """Return an answer despite the model's failure: its complete sentences if proved, otherwise
-        quotations.
+        """Return an answer despite the model's failure: its proved sentences, otherwise quotations.
 
         Raises:
             GroundworkError: the step should be retried instead.
@@ -459,8 +452,9 @@ class TurnAttempt:
         return Turn(said="", answer=answer.model_copy(update=update), is_last=True)
 
     async def _keep_facts(self, event_log: EventLog) -> None:
-        """Store the metrics of the answer. The time of the first token comes from the first turn that wrote
-        text.
+        """Store the metrics of the answer.
+
+        The time of the first token comes from the first turn that wrote text.
         """
         for step in self._action.earlier:
             facts = await self._context.journal.find(step, WritingFacts, "facts")

@@ -122,9 +122,7 @@ class TurnQuestion:
     web_consent: bool | None = None
 
     def join(self, more: Collected) -> None:
-        """Add the results of sub-agents started by a turn. The evidence in the first
-        prompt stays unchanged.
-        """
+        """Add the results of sub-agents started by a turn, without changing the first prompt."""
         own = self.collected
         joined = {
             "proofs": (*own.proofs, *more.proofs),
@@ -168,8 +166,7 @@ class TurnQuestion:
         return tuple(dict.fromkeys(texts))
 
     async def join_earlier(self, context: StepContext) -> None:
-        """Add the evidence of earlier turns' sub-agents, and remove everything that the user can no longer
-        read.
+        """Add the evidence of earlier turns' sub-agents, and remove what is no longer readable.
 
         Raises:
             DependencyError: the table storage failed.

@@ -112,8 +112,9 @@ async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent
 async def _resumed(
     context: StepContext, action: TakeTurn, before: Before, stored: StoredPlan, first: list[RunEvent]
 ) -> StoredPlan:
-    """Return the plan with the permissions of the user who replied, and append the
-    reply's events to `first`.
+    """Return the plan with the permissions of the user who replied.
+
+    The events of the reply are appended to `first`.
     """
     request = await context.request()
     for step in before.asked_steps:

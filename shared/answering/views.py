@@ -184,9 +184,7 @@ def live_status(child: Child, now: datetime) -> ChildStatus:
 
 
 def final_status(child: Child, now: datetime) -> ChildStatus:
-    """Return the status after the end: `late` if the time ran out, `failed` if it
-    stopped without a result.
-    """
+    """Return the status after the end: `late` after a timeout, `failed` if there is no result."""
     status = live_status(child, now)
     return "failed" if status == "running" else status
 

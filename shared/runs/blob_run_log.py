@@ -70,9 +70,7 @@ class BlobRunLog(RunLog):
 
     @contextmanager
     def watch(self, run_id: str) -> Iterator[LogTail]:
-        """Yield the cached end of the log, shared by all watchers in this process until
-        the last one leaves.
-        """
+        """Yield the cached end of the log, shared by all concurrent watchers in this process."""
         self._readers[run_id] += 1
         try:
             yield self._tails.setdefault(run_id, LogTail())
@@ -120,9 +118,7 @@ class BlobRunLog(RunLog):
         return _whole_lines(await self._content(run_id, offset, None), offset)
 
     async def read_piece(self, run_id: str, offset: int) -> LogSlice:
-        """Return complete lines from a byte offset, usually at most PIECE_BYTES. A longer line is returned
-        whole.
-        """
+        """Return complete lines from a byte offset, at most PIECE_BYTES unless one line is longer."""
         content = await self._content(run_id, offset, PIECE_BYTES)
         if len(content) == PIECE_BYTES and b"\n" not in content:  # a line longer than a piece
             return await self.read(run_id, offset)

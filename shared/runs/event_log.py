@@ -115,8 +115,9 @@ class EventLog:
         self._note_tokens(batch)
 
     def _marked(self, event: RunEvent) -> RunEvent:
-        """Return the event with its step. Keep another step's number, which a
-        withdrawal of its events needs.
+        """Return the event with its step.
+
+        A withdrawal of another step's events keeps that step's number.
         """
         marks = {"step": event.step or self._step, "child": self._child, "profile": self._profile}
         return event.model_copy(update=marks)
@@ -219,8 +220,9 @@ def is_closed(written: LogSlice) -> bool:
 
 
 def _refuse_closed(events: Sequence[RunEvent], step: int = 0, child: int | None = None) -> None:
-    """Raise `RunClosedError` if these lines end the run, or a later step's mark closes
-    a sub-agent of `step`.
+    """Raise `RunClosedError` if these lines end the run or the sub-agent.
+
+    A later step's mark ends a sub-agent of `step`.
     """
     if any(map(is_terminal, events)):
         raise RunClosedError("The run has ended.")

@@ -184,8 +184,9 @@ class StatusEvent(RunEvent):
 
 
 class AcceptedStatus(StatusEvent):
-    """The run's first event, with its budgets. It has no timestamp, so a repeated request creates the same
-    event.
+    """The run's first event, with its budgets.
+
+    It has no timestamp, so a repeated request creates the same event.
     """
 
     state: Literal["accepted"] = "accepted"
@@ -314,7 +315,7 @@ class DoneLine(RunEvent):
 
     Attributes:
         result: the step's return value, as JSON.
-        turn, tries: the sub-agent's turn, and the number of failed attempts before this one.
+        turn, tries: the sub-agent's turn, and the number of earlier failed attempts at it.
     """
 
     name = "done"

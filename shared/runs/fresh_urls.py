@@ -28,9 +28,7 @@ def documents_behind(views: Iterable[SubagentView]) -> set[str]:
 def without_unreadable(
     views: Iterable[SubagentView], readable_ids: Collection[str]
 ) -> tuple[SubagentView, ...]:
-    """Return the views, without the `uncertainty` of sub-agents that read any currently
-    unreadable document.
-    """
+    """Return the views, without the `uncertainty` of sub-agents that read an unreadable document."""
     return tuple(
         view if set(view.doc_ids) <= set(readable_ids) else view.model_copy(update={"uncertainty": ()})
         for view in views
@@ -84,8 +82,9 @@ def _withdrawn(answer: RunAnswer) -> RunAnswer:
 async def refresh_views(
     views: Sequence[SubagentView], user: UserContext, services: DocumentServices
 ) -> tuple[SubagentView, ...]:
-    """Return the sub-agents of an unanswered run as `user` may see them. Never raises, like
-    `refresh_answers`.
+    """Return the sub-agents of an unanswered run as `user` may see them.
+
+    Never raises, like `refresh_answers`.
     """
     doc_ids = documents_behind(views)
     readable = await _readable(doc_ids, user, services) if doc_ids else frozenset()

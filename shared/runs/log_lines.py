@@ -1,6 +1,4 @@
-"""The lines of a run's journal and their names. Pure and cheap to import, since workers
-load it at startup.
-"""
+"""The lines of a run's journal and their names. Pure and cheap to import at worker startup."""
 
 from typing import Literal
 

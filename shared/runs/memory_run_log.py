@@ -39,8 +39,7 @@ class MemoryRunLog(RunLog):
     async def follow(
         self, run_id: str, run: "asyncio.Task[object]", position: int = 0
     ) -> AsyncIterator[RunEvent]:
-        """Yield public events from line `position` as they are appended, until the task that writes them
-        ends.
+        """Yield public events from line `position` until the task that writes them ends.
 
         Raises:
             Exception: any exception of the task.

@@ -309,8 +309,8 @@ class RunAnswer(Model):
         text: Markdown, as streamed.
         language: ISO 639-1 code.
         abstained: the documents don't contain the answer; citations only refer to related passages.
-        missing, next_step: missing information and advice to the reader, also contained in `text`; partial
-            answers have them, too.
+        missing, next_step: missing information and advice to the reader, also contained in `text`; also set
+            for partial answers.
         unsupported_claims: number of statements whose quotation could not be verified, marked in the text.
         truncated: the model reached its length limit, failed or ran out of time, as stated in `text`.
         figures: figures shown in the text, in order; URLs are signed on reading only.
@@ -431,7 +431,7 @@ RIGHTS_HOLD = timedelta(hours=1)
 
 
 def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> UserContext | None:
-    """Return the user whose permissions apply after a wait; None = those of the request.
+    """Return the user whose permissions apply after a wait; None = the request's user.
 
     After a long wait without a reply, the user's group memberships may have changed, so the groups are
     dropped.

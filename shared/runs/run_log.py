@@ -69,9 +69,7 @@ class LogTail:
             self._end = offset  # the log was deleted
 
     def was_looked(self, offset: int, within_s: float) -> bool:
-        """Return whether storage was found to have nothing after `offset` within the
-        last `within_s` seconds.
-        """
+        """Return whether a read at `offset` found nothing within the last `within_s` seconds."""
         where, when = self._looked
         return where == offset and asyncio.get_running_loop().time() - when < within_s
 
@@ -93,17 +91,17 @@ class RunLog(Protocol):
         """
 
     async def read(self, run_id: str, offset: int = 0) -> LogSlice:
-        """Return all lines from a byte offset (0 = from the start). Raise NotFoundError if the log is
-        missing.
+        """Return all lines from a byte offset (0 = from the start).
+
+        Raises:
+            NotFoundError: the log doesn't exist.
         """
 
     async def delete(self, run_id: str) -> None:
         """Delete the log. Missing logs are ignored."""
 
     async def read_piece(self, run_id: str, offset: int) -> LogSlice:
-        """Like `read`, but may return only the first lines of a long log. Empty only at
-        the end of the log.
-        """
+        """Like `read`, but may return only the first lines. Empty only at the end of the log."""
         return await self.read(run_id, offset)
 
     @contextmanager

@@ -33,14 +33,18 @@ class RunStore:
         return None if entity is None else record_of(entity)
 
     async def replace(self, record: RunRecord) -> None:
-        """Overwrite the record. Raise NotFoundError if the run was purged, so that late writers can't restore
-        it.
+        """Overwrite the record.
+
+        Raises:
+            NotFoundError: the run was purged. A late writer can't restore it.
         """
         await self._table.replace(_to_entity(record))
 
     async def set_feedback(self, run_id: str, feedback: Feedback | None) -> None:
-        """Change only the feedback, since other writers change the rest. Raise NotFoundError if the run is
-        missing.
+        """Change only the feedback, since other writers change the rest.
+
+        Raises:
+            NotFoundError: the run doesn't exist.
         """
         text = "" if feedback is None else feedback.model_dump_json()
         await self._table.merge({"PartitionKey": run_id, "RowKey": ROW_KEY, "feedback": text})

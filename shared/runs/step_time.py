@@ -102,8 +102,9 @@ def child_losses(events: Iterable[RunEvent]) -> dict[tuple[int, int], timedelta]
 
 
 def _lost_while_waiting(events: Iterable[RunEvent]) -> timedelta:
-    """Return the time lost in sub-agents. Those of one step run concurrently, so only the longest loss
-    counts.
+    """Return the run's time lost in sub-agents.
+
+    Sub-agents of one step run concurrently, so only the longest loss of each step counts.
     """
     longest: dict[int, timedelta] = {}
     for (step, _), lost in child_losses(events).items():
