@@ -153,9 +153,7 @@ class TurnContext:
         return task_message(question, self.targets, hits, records, pages, listed=listed, then=then)
 
     def filters(self) -> Filters:
-        """Return the filters of every search: the project, and the task's documents
-        that the caller allows.
-        """
+        """Return the filters of every search: the project, and the task's allowed documents."""
         chosen = self.request.doc_ids
         within = tuple(doc_id for doc_id in self.task.doc_ids if not chosen or doc_id in chosen)
         filters: Filters = {}
