@@ -33,7 +33,7 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 async def get_audit_trail(
     req: Request, asked: Annotated[AuditQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """List audit entries of a period, newest first, optionally of one person, document or action."""
+    """List audit entries of a period, newest first, optionally of one user, document or action."""
     until = asked.until or datetime.now(UTC) + timedelta(seconds=1)
     since = asked.since or until - timedelta(days=1)
     if since >= until:

@@ -55,7 +55,7 @@ async def remember_turn(message: func.QueueMessage) -> None:
 
 
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Erase the data of a deleted or cleared thread, or continue the erasure of a person."""
+    """Erase the data of a deleted or cleared thread, or continue the erasure of a user."""
     kinds: TypeAdapter[EraseTask | EraseUserTask] = TypeAdapter(EraseTask | EraseUserTask)
     # Unknown fields are ignored, as in `Model.from_stored`.
     task = kinds.validate_json(message.get_body(), extra="ignore")
@@ -156,7 +156,7 @@ async def revive_instances(client: df.DurableOrchestrationClient) -> None:
 async def _purge_histories(client: df.DurableOrchestrationClient, before: datetime) -> int:
     """Purge the histories of instances that ended before a time; return their number.
 
-    The client gives up on a call after 240 s, so a backlog is purged in periods of time, each twice as long
+    The client times out after 240 s, so a backlog is purged in periods of time, each twice as long
     as the one before. A purge that timed out keeps its progress: the next hour continues from there.
     """
     count, end, length = 0, before, timedelta(hours=1)

@@ -54,7 +54,7 @@ class _Completion:
 
     Attributes:
         events: the remaining events of the run, by name.
-        address: base address of the app in a browser.
+        address: base URL of the app in a browser.
         tells_usage: whether the stream ends with the token usage.
     """
 

@@ -1,4 +1,4 @@
-"""Documents: list, read, and change one: metadata, access, ingestion again, deletion."""
+"""Routes that list, read, correct, share, reingest and delete documents."""
 
 import uuid
 from typing import Annotated

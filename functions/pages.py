@@ -135,7 +135,7 @@ class _Opened:
 
     async def elements(self, parts: range) -> tuple[Element, ...]:
         """Read the elements of some parts. Raises `NotFoundError` or `ConflictError` if
-        the version is gone.
+        the version no longer exists.
         """
         return tuple([piece async for pieces in self._parts(parts) for piece in pieces])
 

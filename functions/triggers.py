@@ -30,7 +30,7 @@ async def remember_turn(message: func.QueueMessage) -> None:
 @blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Erase the data of a deleted thread or person."""
+    """Erase the data of a deleted thread or user."""
     await (await load_async(_BACKGROUND, "erase_turns"))(message, client)
 
 

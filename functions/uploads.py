@@ -81,7 +81,7 @@ async def upload_document(req: Request, user: Caller, services: Ready, client: D
     ),
 )
 async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, services: Ready) -> Response:
-    """Return an address to which the caller may write one file within an hour. Its event starts the
+    """Return a URL to which the caller may write one file within an hour. Its event starts the
     ingestion.
     """
     request = await _with_ids(body, user, services)

@@ -111,7 +111,7 @@ async def erase_user(
     administrator: Administrator,
     services: Ready,
 ) -> Response:
-    """Start the erasure of a person's data. A queue performs it in passes over a quarter of an hour."""
+    """Start the erasure of a user's data. A queue performs it in passes over a quarter of an hour."""
     _require_id(user_id)
     view = await ask_for_erasure(user_id, wanted.documents, services)
     await note_act(req, administrator, services, "erase_person", subject=pseudonym(user_id))

@@ -66,7 +66,7 @@ class McpCall:
     """The context of one tool call.
 
     Attributes:
-        address: base address of the app in a browser, without a trailing slash.
+        address: base URL of the app in a browser, without a trailing slash.
         progress: reports progress; None if the client doesn't want any.
     """
 

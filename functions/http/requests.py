@@ -26,7 +26,7 @@ _CALLER = "groundwork.caller"  # key in a request's scope
 
 
 class SignInRedirect(Exception):  # noqa: N818  # a redirect, not an error
-    """Raised to redirect a browser without a session to the sign-in address in its message."""
+    """Raised to redirect a browser without a session to the sign-in URL in its message."""
 
 
 def durable_client(request: Request) -> df.DurableOrchestrationClient:

@@ -36,7 +36,7 @@ _FIRST_BYTE_S = 0.1
 
 
 def address_of(request: Request) -> str:
-    """Return the app's base address in a browser; if it isn't configured, the request's own."""
+    """Return the app's base URL in a browser; if it isn't configured, the request's base URL."""
     host = get_settings().host
     known = host.public_address if host.public_url or host.in_azure else None  # no https locally
     return known or str(request.base_url).rstrip("/")

@@ -43,7 +43,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class BlobModelBindingData:
-    """The value that the real host sends for a blob bound to an SDK type: its address, without content."""
+    """The host's value for a blob bound to an SDK type: connection, container and name, but no content."""
 
     content: bytes
     version: str = "1.0"

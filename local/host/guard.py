@@ -2,7 +2,7 @@
 
 In Azure, `/admin` requires the master key and `/runtime` the durable extension's key. Here one key, in the
 header x-functions-key or the parameter `code`, serves for both. The SDK sends no key to `/durabletask`, which
-only the worker calls, so that address contains the worker's key.
+only the worker calls, so its URL contains the worker's key.
 """
 
 import re

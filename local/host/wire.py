@@ -24,7 +24,8 @@ class FunctionDocument:
     """The description of a function for its host.
 
     Attributes:
-        takes_place: whether a blob trigger is bound to an SDK type, and so receives the blob's address.
+        takes_place: whether a blob trigger is bound to an SDK type, and so receives the blob's name instead
+            of its content.
     """
 
     name: str
