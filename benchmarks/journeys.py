@@ -144,9 +144,7 @@ def _is_ours(filename: str) -> bool:
 
 @cache
 def _beginning(code: CodeType) -> int:
-    """Return the offset of a function's first instruction, to distinguish a start from
-    a resumed generator.
-    """
+    """Return the offset of a function's first instruction, which resumed generators never start at."""
     return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 

@@ -58,7 +58,7 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="`-` reads it from standard input")],
     *,
     thread: Annotated[
-        str | None, option("--thread", "ID", "continue a thread; `last` is the newest one")
+        str | None, option("--thread", "ID", "continue a thread; `last` means the newest thread")
     ] = None,
     deep: Annotated[bool, typer.Option("--deep", help="take more time; use sub-agents if they help")] = False,
     agent: Annotated[str | None, option("--agent", "NAME", "ask an agent; `agents` lists them")] = None,
