@@ -11,7 +11,7 @@ from shared.ingestion.parsers.tables import recognised_elements
 from shared.ingestion.parsers.text import text_paragraphs
 
 FoundOnPage = Callable[[int], Sequence[Element]]
-"""What a parser service found on a page, counted from 1."""
+"""Returns a parser service's elements for a page, counted from 1."""
 
 MAX_FRAMES = 500  # pages of a TIFF
 

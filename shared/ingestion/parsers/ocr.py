@@ -42,7 +42,7 @@ _MAX_SIDE_PX = 4000  # A4 at 300 dpi is 3,508 pixels high
 
 
 Rows = tuple[tuple[str, ...], ...]
-"""The texts of a table, the header first."""
+"""The texts of a table, header first."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ PART_ERRORS = (
     BadZipFile,
     zlib.error,
 )
-"""What the libraries raise on a damaged part; XML errors are SyntaxErrors. One must not cost the others."""
+"""Raised by the libraries for a damaged part (XML errors are SyntaxErrors). Other parts are still read."""
 
 _CONTENT_TYPES = "[Content_Types].xml"
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
@@ -167,9 +167,9 @@ def title_and_author(document: Any) -> tuple[str | None, str | None]:
 def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
     """Return the content types of the package's main part; never empty."""
     types = archive.read(_CONTENT_TYPES) if _CONTENT_TYPES in archive.namelist() else b""
-    if found := set(kind.variant.findall(types)):
-        return found
-    others = (known.name for known in (WORD, POWERPOINT, EXCEL) if known.variant.search(types))
+    if types_of_kind := set(kind.variant.findall(types)):
+        return types_of_kind
+    others = (other.name for other in (WORD, POWERPOINT, EXCEL) if other.variant.search(types))
     raise BadDocumentError(
         f"The suffix says {kind.name}, but the content is {next(others, 'another kind of ZIP archive')}.",
         "Give the file the suffix of its format, or export it again.",
@@ -267,7 +267,7 @@ def _chart(root: Any, page_number: int | None) -> Iterator[Element]:
     if title is not None and (text := _words(title)):
         yield Element(kind="paragraph", text=text, page_number=page_number)
     series = list(root.iter(f"{CHART}ser"))
-    categories = next((found for one in series if (found := _points(one, "cat", "xVal"))), {})
+    categories = next((points for one in series if (points := _points(one, "cat", "xVal"))), {})
     columns = [_points(one, "val", "yVal") for one in series]
     header = ["", *(" ".join(_points(one, "tx").values()) for one in series)]
     indices = sorted({index for column in (categories, *columns) for index in column})[:_MAX_POINTS]

@@ -23,7 +23,7 @@ _ROMAN = re.compile(r"[-–— ]*[ivxl]{1,7}[-–— ]*\Z")
 _PAGE_NUMBER = re.compile(r"(?:page |seite |p\. ?)?[-–— ]*#[-–— ]*(?:(?:of|von|/) ?#)?\Z", re.IGNORECASE)
 
 Place = tuple[int, int]
-"""A page, and the position of a line on it."""
+"""Index of a page, and of a line on it."""
 
 
 def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:

@@ -30,10 +30,10 @@ _FOLDED = re.compile(r"[\W_]+")
 
 
 Outline = Mapping[int, Mapping[str, int]]
-"""Page number -> folded title -> level of the document's outline (bookmarks)."""
+"""Levels of the document's bookmarks by page number and folded title."""
 
 Tags = Mapping[int, Sequence[TaggedHeading]]
-"""Page number -> the headings that the structure tree names; pages without any are left out."""
+"""Headings in the structure tree by page number. Pages without headings are missing."""
 
 
 def folded(text: str) -> str:

@@ -247,9 +247,9 @@ def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[L
         return list(lines)  # a line crosses the strip, so there are no columns
     left = [replace(part, column=2 * number) for part in parts if part.left < band.left]
     right = [replace(part, column=2 * number + 1) for part in parts if part.left >= band.left]
-    kept = set(inside)
+    positions = set(inside)
     before = [line for place, line in enumerate(lines) if place < inside[0]]
-    after = [line for place, line in enumerate(lines) if place > inside[0] and place not in kept]
+    after = [line for place, line in enumerate(lines) if place > inside[0] and place not in positions]
     return [*before, *left, *right, *after]
 
 

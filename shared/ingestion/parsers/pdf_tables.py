@@ -407,11 +407,11 @@ def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
         words = [word for word in words if word not in title]
         grid = Grid(replace(grid.box, top=grid.ys[1]), grid.cells[1:], grid.xs, grid.ys[1:])
         cells.setdefault(first[0], [])
-    lines = {box: _cell_lines(found) for box, found in cells.items()}
+    lines = {box: _cell_lines(cell_words) for box, cell_words in cells.items()}
     if not could_be_table(grid, [" ".join(lines[box]) for box in grid.cells[0]]):
         return None
     rows = table_rows(grid, lines)
-    if rows is None or any(_holds_rows(found) for found in lines.values()):
+    if rows is None or any(_holds_rows(cell_words) for cell_words in lines.values()):
         return None
     return Table(grid.box, rows, frozenset(words))
 

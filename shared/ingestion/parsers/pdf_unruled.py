@@ -233,7 +233,7 @@ def _joins(cell: Sequence[Word], word: Word) -> bool:
 
 
 Span = tuple[float, float]
-"""Left and right end of a column."""
+"""The left and right end of a column."""
 
 
 @dataclass

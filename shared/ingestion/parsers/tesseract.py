@@ -20,7 +20,7 @@ from PIL.Image import Image
 from shared.platform.loading import load_module
 
 Problem = Literal["off", "missing", "time", "memory", "failed"]
-"""Why a picture was not read."""
+"""The reason why a picture was not read."""
 
 _SUFFIX = ".traineddata"
 _NO_LANGUAGE = frozenset({"osd", "equ"})  # not languages

@@ -123,7 +123,9 @@ def _guessed_encoding(path: Path) -> str:
     if guess is None:
         return "cp1252"
     if is_latin:
-        return next((name for name, known in _LANGUAGES_OF.items() if guess.language in known), "cp1252")
+        return next(
+            (name for name, languages in _LANGUAGES_OF.items() if guess.language in languages), "cp1252"
+        )
     return guess.encoding
 
 

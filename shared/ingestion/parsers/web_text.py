@@ -78,9 +78,9 @@ def _published_and_main(content: str) -> tuple[str | None, str | None]:
     tree = LexborHTMLParser(content)
     articles = tree.css("article")
     main = tree.css_first("main") or (articles[0] if len(articles) == 1 else None)
-    named = [node.attributes.get("content") for query in _DATE_TAGS for node in tree.css(query)]
+    tagged = [node.attributes.get("content") for query in _DATE_TAGS for node in tree.css(query)]
     linked = [node.text() for node in tree.css('script[type="application/ld+json"]')]
-    dates = [*(date for text in linked for date in _dates_in(text)), *named]
+    dates = [*(date for text in linked for date in _dates_in(text)), *tagged]
     is_main = main is not None and len(main.text()) >= _LEAST_CHARS
     return next(filter(None, map(_as_date, dates)), None), main.html if main is not None and is_main else None
 
