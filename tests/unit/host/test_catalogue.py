@@ -116,7 +116,7 @@ def test_function_that_would_not_run_is_refused_by_name(register: Register) -> N
 def test_an_app_that_refuses_its_settings_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "app_refusing.py").write_text("raise ValueError('CHAT_MODEL: Field required.')\n")
-    with pytest.raises(AppError, match=r"refuses to start\. CHAT_MODEL"):
+    with pytest.raises(AppError, match=r"failed to start\. CHAT_MODEL"):
         load_app("app_refusing", tmp_path)
 
 
