@@ -1,7 +1,7 @@
-"""A blob came, changed or went: start the ingestion of its document. Reads names, never content.
+"""Starts the ingestion of a document whose blob was written or deleted. Reads names, never content.
 
-An event says only where to look; `ingest_document` finds out what to do. So events may come late, twice and
-out of order, and a sidecar's event is its document's.
+An event only names a blob, and `ingest_document` decides what to do. So events may arrive late, twice and out
+of order, and a sidecar's event counts for its document.
 """
 
 import json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BlobReference(SdkType):  # type: ignore[misc]  # the package has no types
-    """Where a blob is."""
+    """The location of a blob."""
 
     def __init__(self, *, container: str, name: str) -> None:
         super().__init__(data={"ContainerName": container, "BlobName": name})
@@ -32,29 +32,29 @@ class BlobReference(SdkType):  # type: ignore[misc]  # the package has no types
         self.name = name
 
     def get_sdk_type(self) -> "BlobReference":
-        """Itself: it is no wrapper around a client."""
+        """Return this object: it wraps no client."""
         return self
 
 
 class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger"):  # type: ignore[misc, call-arg]
-    """Makes a BlobReference of what the host sends."""
+    """Converts the host's data to a BlobReference."""
 
     @classmethod
     def check_input_type_annotation(cls, pytype: type) -> bool:
-        """Whether this converter serves a parameter so annotated."""
+        """Return whether this converter handles the annotated type."""
         return issubclass(pytype, BlobReference)
 
     @classmethod
     def has_implicit_output(cls) -> bool:
-        """A blob trigger returns nothing."""
+        """Return False: a blob trigger has no output."""
         return False
 
     @classmethod
     def decode(cls, data: Datum, *, trigger_metadata: object, pytype: type) -> BlobReference:
-        """The blob's place.
+        """Return the blob's location.
 
         Raises:
-            ValueError: the host sent something else than a place.
+            ValueError: the host sent no location.
         """
         del trigger_metadata, pytype
         if data is None or data.type != "model_binding_data":
@@ -72,7 +72,7 @@ CONNECTION = "DocumentsStorage"
 )
 @blueprint.durable_client_input(client_name="client")
 async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClient) -> None:
-    """A document or a sidecar was written."""
+    """Handle a written document or sidecar."""
     from shared.ingestion.acceptance import is_duplicate_event
     from shared.ingestion.models import DeferredFile
     from shared.wiring import get_services
@@ -89,7 +89,7 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
 @blueprint.queue_trigger(arg_name="message", queue_name=DEFERRED_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def start_deferred(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """A file whose sender had too many others at work: start it, or defer it again."""
+    """Start a file whose sender had too many others in progress, or defer it again."""
     from shared.documents.ids import sender_of
     from shared.ingestion.fair_turns import SHARES
     from shared.ingestion.models import DeferredFile
@@ -104,16 +104,16 @@ async def start_deferred(message: func.QueueMessage, client: df.DurableOrchestra
 async def _start_or_defer(
     file: "DeferredFile", client: df.DurableOrchestrationClient, services: "Services"
 ) -> None:
-    """Start the ingestion if its sender's share has room; else put the event into a queue for a while.
+    """Start the ingestion if its sender's share has room; otherwise queue the event for a while.
 
-    Orchestrations that wait are replayed again and again, and a thousand of them would hold up questions. A
-    trigger that waits holds up other people's events.
+    Waiting orchestrations are replayed repeatedly, and a thousand of them would delay questions. A waiting
+    trigger would delay other users' events.
     """
     from shared.documents.ids import document_of_blob, is_sidecar, sender_of
     from shared.ingestion.fair_turns import SHARES
 
     delay_s = 0.0
-    if not is_sidecar(file.blob_name):  # a narrower access list never waits
+    if not is_sidecar(file.blob_name):  # narrower access lists never wait
         delay_s = SHARES.admit(sender_of(file.blob_name), is_new=not file.deferrals)
     if delay_s:
         deferred = file.model_copy(update={"deferrals": file.deferrals + 1})
@@ -125,7 +125,9 @@ async def _start_or_defer(
 @blueprint.queue_trigger(arg_name="message", queue_name=BLOB_DELETED_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """A document or a sidecar was deleted. A message that is no event raises: it goes to the poison queue."""
+    """Handle a deleted document or sidecar. A message that isn't an event raises and goes to the poison
+    queue.
+    """
     from shared.documents.ids import document_of_blob
 
     event = read_event(message.get_body())
@@ -136,9 +138,9 @@ async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrati
 
 
 async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str, occasion: str) -> str:
-    """Start `ingest_document` unless this very event's instance is at work; returns the instance id.
+    """Start `ingest_document` unless this event's instance is active, and return the instance id.
 
-    An instance that has ended is started again: it finds that all is done, or repairs what is not.
+    An ended instance is started again: it finds nothing to do, or repairs what is missing.
     """
     from shared.documents.ids import instance_id
     from shared.ingestion.models import IngestRequest
@@ -150,13 +152,13 @@ async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str,
     except Exception:  # noqa: BLE001 - what the SDK raises for a conflict: its status tells, not its text
         if is_at_work(await Instances(client).state(instance)):
             return instance
-        # It has ended since, and may not have seen this event; another refusal is raised now.
+        # It has ended since and may have missed this event; any other refusal raises now.
         started = await client.start_new("ingest_document", instance, payload)
     return started
 
 
 def read_event(body: bytes) -> Mapping[str, Any]:
-    """The Event Grid event in a queue message, which arrives as JSON or as base64 of JSON.
+    """Parse the Event Grid event in a queue message, which is JSON or base64 of JSON.
 
     Raises:
         CallerError: it is neither.
@@ -170,7 +172,7 @@ def read_event(body: bytes) -> Mapping[str, Any]:
 
 
 def deleted_blob(event: Mapping[str, Any]) -> str | None:
-    """The blob's name; None for events of another kind or another container."""
+    """Return the blob's name; None for other events and containers."""
     from shared.platform.queues import blob_of_event
 
     return blob_of_event(event) if event.get("eventType") == "Microsoft.Storage.BlobDeleted" else None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 blueprint = df.Blueprint()
 
 _ENDED = (
-    None,  # the client's word for an instance that it does not know
+    None,  # the client's status of an unknown instance
     df.OrchestrationRuntimeStatus.Completed,
     df.OrchestrationRuntimeStatus.Failed,
     df.OrchestrationRuntimeStatus.Terminated,
@@ -23,7 +23,7 @@ _ENDED = (
 @blueprint.activity_trigger(input_name="payload")
 @blueprint.durable_client_input(client_name="client")
 async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """Free a document whose holder is dead. Input: IngestStep. Output: Closed or a failure."""
+    """Release a document whose holder is dead. Input: IngestStep. Output: Closed or a failure."""
     from shared.ingestion.acceptance import check_holder as act
 
     async def has_ended(instance_id: str) -> bool:
@@ -35,7 +35,7 @@ async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) 
 
 @blueprint.activity_trigger(input_name="payload")
 async def accept_document(payload: Payload) -> dict[str, Any]:
-    """Claim the document, and do all if it is small. Input: IngestStep. Output: Accepted or a failure."""
+    """Claim the document, and ingest it if it is small. Input: IngestStep. Output: Accepted or a failure."""
     from shared.ingestion.steps import accept
 
     return await _perform(accept, payload)
@@ -43,7 +43,9 @@ async def accept_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def ingest_small_document(payload: Payload) -> dict[str, Any]:
-    """All the rest, if it was not done at once. Input: IngestStep. Output: SmallDone or a failure."""
+    """Ingest a small document that was not ingested on acceptance. Input: IngestStep. Output: SmallDone or a
+    failure.
+    """
     from shared.ingestion.steps import ingest_small
 
     return await _perform(ingest_small, payload, in_turn=True)
@@ -59,7 +61,7 @@ async def parse_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def describe_document(payload: Payload) -> dict[str, Any]:
-    """Make the metadata. Input: IngestStep. Output: Done or a failure."""
+    """Create the metadata. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.large_files import describe
 
     return await _perform(describe, payload, in_turn=True)
@@ -67,7 +69,7 @@ async def describe_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def plan_document(payload: Payload) -> dict[str, Any]:
-    """Say which blocks change. Input: IngestStep. Output: Planned or a failure."""
+    """Determine the changed blocks. Input: IngestStep. Output: Planned or a failure."""
     from shared.ingestion.large_files import plan
 
     return await _perform(plan, payload)
@@ -91,7 +93,7 @@ async def write_blocks(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def finish_document(payload: Payload) -> dict[str, Any]:
-    """Write the document's row, delete what vanished. Input: IngestStep. Output: Done or a failure."""
+    """Write the document's row and delete stale blocks. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.large_files import finish
 
     return await _perform(finish, payload)
@@ -99,7 +101,7 @@ async def finish_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def apply_rights(payload: Payload) -> dict[str, Any]:
-    """Write new rights into both indexes. Input: IngestStep. Output: Done or a failure."""
+    """Write new permissions to both indexes. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.rights import apply_rights as act
 
     return await _perform(act, payload)
@@ -107,7 +109,7 @@ async def apply_rights(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def remove_document(payload: Payload) -> dict[str, Any]:
-    """Remove a document whose blob is gone. Input: IngestStep. Output: Closed or a failure."""
+    """Remove a document whose blob was deleted. Input: IngestStep. Output: Closed or a failure."""
     from shared.ingestion.steps import remove
 
     return await _perform(remove, payload)
@@ -115,7 +117,7 @@ async def remove_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def close_document(payload: Payload) -> dict[str, Any]:
-    """Note how the ingestion ended. Input: CloseRequest. Output: Closed or a failure."""
+    """Record how the ingestion ended. Input: CloseRequest. Output: Closed or a failure."""
     from shared.ingestion.models import CloseRequest
     from shared.ingestion.steps import close
 
@@ -123,7 +125,7 @@ async def close_document(payload: Payload) -> dict[str, Any]:
 
 
 async def _perform(act: "Act", payload: Payload, *details: object, in_turn: bool = False) -> dict[str, Any]:
-    """Perform a step. Its input is an IngestStep, or holds one."""
+    """Perform a step. Its input is, or contains, an IngestStep."""
     from shared.ingestion.claims import IngestTask
     from shared.ingestion.models import IngestReplyEnvelope, IngestStep
     from shared.ingestion.steps import perform

@@ -1,11 +1,11 @@
-"""Blob -> searchable document: brings both indexes in line with one blob, whatever happened to it.
+"""Brings both indexes in line with one blob, whatever happened to it.
 
-Only sequences. One instance at a time works on a document: others leave a note, see whether the holder lives,
-and end; the holder starts again when it finds one. New blocks are written before the document's row, and old
-ones deleted after it.
+One instance at a time works on a document. Others leave a note, check that the holder is alive, and end; the
+holder starts over when it finds a note. New blocks are written before the document's row, and stale ones
+deleted after it.
 
-A step that failed is retried five times if its reply says that this may help; a step that only waits for its
-turn loses no retry by that. The pause is a durable timer, not a sleeping worker.
+A failed step is retried five times if its reply says that this may help; waiting for a turn doesn't count as
+a retry. Pauses are durable timers, so no worker sleeps.
 """
 
 from collections.abc import Generator, Sequence
@@ -34,14 +34,14 @@ from shared.ingestion.models import (
     Superseded,
 )
 
-MIN_RANGE = 64  # blocks an activity embeds and writes
-MIN_FIGURES = 8  # figures an activity captions, four at once: two calls of the model, one after the other
-MAX_RANGES = 40  # the whole history is replayed at every step: more steps cost more than larger ones
-PAUSES_S = (2, 8, 30, 120, 300)  # together as long as a service usually takes to come back
+MIN_RANGE = 64  # blocks embedded and written per activity
+MIN_FIGURES = 8  # figures captioned per activity, four at once: two rounds of model calls
+MAX_RANGES = 40  # every step replays the whole history, so many steps cost more than large ones
+PAUSES_S = (2, 8, 30, 120, 300)  # in total about as long as a service needs to recover
 MAX_PAUSE_S = 600
-WORKER_PAUSE_S = 2  # before a step that waits for its turn looks again; twice as long each time
+WORKER_PAUSE_S = 2  # before a waiting step checks for its turn again; doubled each time
 MAX_WORKER_PAUSE_S = 120
-MAX_WORKER_WAITS = 100  # some three hours; the whole history is replayed at each
+MAX_WORKER_WAITS = 100  # about three hours; each wait replays the whole history
 MAX_CONCURRENT_STEPS = 4  # for one document; the embedding service is the bottleneck (unmeasured)
 
 Outcome = tuple[IngestResult, bool]
@@ -53,7 +53,7 @@ ReplyKind = TypeVar("ReplyKind", bound=IngestReply)
 
 
 class _StoppedError(Exception):
-    """A step answered with something that ends the ingestion. Never leaves this module."""
+    """A step's reply ends the ingestion. Internal to this module."""
 
     def __init__(self, reply: IngestReply) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def _bring_in_line(context: df.DurableOrchestrationContext, step: IngestStep) ->
     if accepted.done is not None:
         return accepted.done.result, accepted.done.again
     result = IngestResult(outcome="current")
-    # Rights before content: a narrower list holds at once, not when a long ingestion is done.
+    # Permissions before content: a narrower list must apply before a long ingestion ends.
     if accepted.rights_changed:
         yield from _step(context, "apply_rights", step, Done)
         result = IngestResult(outcome="rights")
@@ -110,7 +110,7 @@ def _ingest(
     step = step.model_copy(update={"version_key": parsed.version_key})
     yield from _step(context, "describe_document", step, Done)
     planned = yield from _step(context, "plan_document", step, Planned)
-    # A caption is part of what is embedded.
+    # Captions are part of the embedded text.
     if planned.new_figure_count:
         context.set_custom_status({"step": "caption_figures"})
         yield from _in_ranges(context, "caption_figures", step, planned.new_figure_count, MIN_FIGURES)
@@ -169,7 +169,9 @@ def _expect(reply: IngestReply, kind: type[ReplyKind]) -> ReplyKind:
 def _call_all(
     context: df.DurableOrchestrationContext, activity: str, payloads: Sequence[ActivityInput]
 ) -> Replies:
-    """Call an activity for each payload, a few at once, with retries; replies in order."""
+    """Call an activity for each payload with limited concurrency and retries, and return the replies in
+    order.
+    """
     replies = yield from _call_once(context, activity, payloads)
     tries = [0] * len(payloads)
     waits = 0

@@ -1,4 +1,4 @@
-"""Failed documents of everybody, for administrators: names and reasons, never contents."""
+"""All failed documents, for administrators: names and reasons, never contents."""
 
 from datetime import datetime
 
@@ -9,11 +9,11 @@ from shared.documents.state_store import DocumentStore
 from shared.platform.errors import FileFailure
 from shared.platform.models import Model
 
-_MAX_LISTED = 200  # more failures than that have one cause, which the newest show
+_MAX_LISTED = 200  # more failures usually share a cause, which the newest show
 
 
 class FailedDocument(Model):
-    """A document whose ingestion failed, as administrators see it."""
+    """A document whose ingestion failed, as shown to administrators."""
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(description="Name of the file.")
@@ -26,14 +26,14 @@ class FailedDocument(Model):
 
 
 class FailedDocumentList(Model):
-    """Failed documents of everybody."""
+    """The failed documents of all users."""
 
     documents: tuple[FailedDocument, ...] = Field(description="The newest, at most 200.")
     count: int = Field(description="How many have failed in all.")
 
 
 async def failed_documents(store: DocumentStore) -> FailedDocumentList:
-    """List the failed documents of everybody, newest first."""
+    """Return the failed documents of all users, newest first."""
     failed = [
         state async for state in store.unfinished() if state.status == "failed" and not state.is_deleted
     ]

@@ -1,4 +1,4 @@
-"""Rows of the indexes: how blocks and documents are written there, and how rows are read back."""
+"""Rows of the indexes: how blocks and documents are written and read back."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -15,11 +15,11 @@ from shared.retrieval.models import DocumentRecord
 
 MIN_NAMED_BLOCKS = 4
 _PAGE_ROWS = 1000
-_REMOVAL_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # a service that takes longer is asked again as a step
+_REMOVAL_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # afterwards the step is retried
 
 
 def copied_fields(record: DocumentRecord) -> IndexRow:
-    """What every block's row copies from its document, so that retrieval can filter by it."""
+    """Return the fields that each block's row copies from its document for filtering."""
     return {
         "project_id": record.project_id,
         "filename": record.filename,
@@ -31,12 +31,12 @@ def copied_fields(record: DocumentRecord) -> IndexRow:
 
 
 def copied_hash(record: DocumentRecord) -> str:
-    """A hash of the copied fields: while it stays, rows that are kept need no write."""
+    """Return a hash of the copied fields; while it is unchanged, kept rows need no write."""
     return digest(*(repr(value) for _, value in sorted(copied_fields(record).items())))[:32]
 
 
 def block_row(block: Block, record: DocumentRecord, vector: Sequence[float]) -> IndexRow:
-    """The whole row of a block. A figure has a caption and no content."""
+    """Return the complete row of a block. A figure has a caption instead of content."""
     is_image = block.block_type == "image"
     row = block.model_dump(mode="json", exclude_none=True, exclude={"content"} if is_image else None)
     field = "image_caption_vector" if is_image else "content_vector"
@@ -44,17 +44,17 @@ def block_row(block: Block, record: DocumentRecord, vector: Sequence[float]) -> 
 
 
 def moved_row(block: Block, record: DocumentRecord) -> IndexRow:
-    """The fields of a row whose text or picture, and so its vector, stays."""
+    """Return the changed fields of a row whose text or picture, and hence vector, is unchanged."""
     stays = {"doc_id", "block_type", "content", "image_url", "image_caption"}
     row = block.model_dump(mode="json", exclude=stays)
     return {**row, **copied_fields(record)}
 
 
 def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
-    """What a document is recognised by in a question: its names, and the words that it uses at all.
+    """Return the names and words by which questions recognise a document.
 
-    A short document has no names: its few blocks hold them, and to count them twice ranks worse
-    (decision 0006).
+    A short document has no names: its few blocks contain them, and counting them twice ranks worse (decision
+    0006).
     """
     texts = [chunk.text for chunk in chunks]
     has_names = len(chunks) >= MIN_NAMED_BLOCKS
@@ -63,18 +63,18 @@ def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
 
 
 def rights_fields(rights: Rights) -> IndexRow:
-    """What rights say in either index; the documents' rows have the owner as well."""
+    """Return the permission fields of either index; rows of documents also have the owner."""
     return {"access_control_list": list(rights.acl), "project_id": rights.project_id}
 
 
 async def block_hashes(index: SearchIndex, doc_id: str) -> dict[str, str]:
-    """block_id -> content_hash of every row of a document."""
+    """Return block_id -> content_hash of every row of a document."""
     rows = all_rows(index, "block_id", ("block_id", "content_hash"), f"doc_id eq {quote(doc_id)}")
     return {str(row["block_id"]): str(row.get("content_hash") or "") async for row in rows}
 
 
 async def hashes_of(index: SearchIndex, block_ids: Sequence[str]) -> dict[str, str]:
-    """block_id -> content_hash of those of the blocks that are in the index; at most 1,000 are asked for."""
+    """Return block_id -> content_hash of the blocks that exist in the index, for at most 1,000 ids."""
     if not block_ids:
         return {}
     condition, select = search_in("block_id", block_ids), ("block_id", "content_hash")
@@ -83,15 +83,14 @@ async def hashes_of(index: SearchIndex, block_ids: Sequence[str]) -> dict[str, s
 
 
 async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
-    """Delete every row of a document until none is found.
-
-    The service shows what was written a moment ago with some delay.
+    """Delete all rows of a document, repeatedly until none is found, because recent writes become visible
+    late.
 
     Raises:
-        DependencyError: they are shown all the same.
+        DependencyError: rows are still found.
     """
     for pause_s in (0.0, *_REMOVAL_PAUSES_S):
-        # Before the list, not after it: what was listed long ago may have been written again since.
+        # Before listing rather than after: rows listed long ago may have been rewritten.
         await asyncio.sleep(pause_s)
         keys = list(await block_hashes(index, doc_id))
         if not keys:
@@ -101,7 +100,7 @@ async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
 
 
 async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[str]) -> set[str]:
-    """The keys of the pictures that a document's rows show, but for some rows."""
+    """Return the keys of the pictures in a document's rows, excluding some rows."""
     rows = all_rows(index, "block_id", ("block_id", "image_url"), f"doc_id eq {quote(doc_id)}")
     return {
         PurePosixPath(str(row["image_url"])).stem
@@ -113,8 +112,8 @@ async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[st
 async def all_rows(
     index: SearchIndex, key: str, select: tuple[str, ...], condition: str | None = None
 ) -> AsyncIterator[IndexRow]:
-    """Every row of an index that meets the condition, by key; `select` empty = all fields."""
-    # By key and not by skip: skip ends at 100,000 rows, and rows that vanish meanwhile would shift the pages.
+    """Yield all rows that match the condition, by key; `select` empty = all fields."""
+    # By key rather than skip, which ends at 100,000 rows and shifts when rows are deleted meanwhile.
     last = ""
     while True:
         further = all_of(f"{key} gt {quote(last)}", condition)
@@ -130,7 +129,7 @@ async def all_rows(
 async def merge_rights(
     content_index: SearchIndex, documents_index: SearchIndex, doc_id: str, rights: Rights
 ) -> int:
-    """Write rights into the document's record, then into its blocks; return the number of blocks."""
+    """Write permissions to the document's record, then to its blocks. Return the number of blocks."""
     fields = rights_fields(rights)
     if await document_record(documents_index, doc_id) is not None:
         owner = rights.model_dump(include={"owner_id", "source_url", "published_by"})
@@ -141,6 +140,6 @@ async def merge_rights(
 
 
 async def document_record(index: SearchIndex, doc_id: str) -> DocumentRecord | None:
-    """The document's row as it stands in the index, None when there is none."""
+    """Return the document's row in the index, or None."""
     rows = (await index.search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))).rows
     return DocumentRecord.of_row(rows[0]) if rows else None

@@ -1,4 +1,4 @@
-"""Who may see a document, and who may change it. Pure."""
+"""Permissions to see and to change a document. Pure."""
 
 from datetime import UTC
 
@@ -11,12 +11,14 @@ ADMIN = "admin"
 
 
 def is_admin(user: UserContext) -> bool:
-    """Whether the identity provider gave the user the application role of administrators."""
+    """Return whether the user has the application role of administrators."""
     return ADMIN in user.roles
 
 
 def readers_row(state: DocumentState) -> DocumentRow | None:
-    """Return what readers need of a document's row; None before its first version, and once it is deleted."""
+    """Return the part of a document's row that readers need; None before its first version and after its
+    deletion.
+    """
     if state.is_deleted or not state.content_hash:
         return None
     return DocumentRow(
@@ -28,15 +30,15 @@ def readers_row(state: DocumentState) -> DocumentRow | None:
 
 
 def may_see(user: UserContext, state: DocumentState) -> bool:
-    """Rights that are wanted count as well as those applied only where both admit the user.
+    """Return whether both the current and the pending permissions admit the user.
 
-    While rights change, the narrower of the two holds; before the first success only the wanted ones exist.
-    A deleted document is seen by nobody.
+    While permissions change, the narrower of the two apply; before the first version only pending ones exist.
+    Deleted documents are hidden.
     """
     applied = may_read(user, state.rights.acl) or not state.blob_etag
     return not state.is_deleted and applied and may_read(user, state.wanted_rights.acl)
 
 
 def may_change(user: UserContext, state: DocumentState) -> bool:
-    """Owners and administrators change and delete a document. The role alone lets nobody read it."""
+    """Return whether the user is the owner or an administrator. The role alone doesn't allow reading."""
     return is_admin(user) or user.user_id == state.wanted_rights.owner_id

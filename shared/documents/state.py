@@ -1,4 +1,4 @@
-"""A document's state: how far its ingestion is and who may read it."""
+"""A document's state: ingestion progress and permissions."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Rights(Model):
 
 
 class PhaseTime(Model):
-    """When a document entered a status, and how many answers of models it has cost there so far."""
+    """When a document entered a status, and the number of model replies it needed there."""
 
     status: DocumentStatus
     at: datetime
@@ -108,5 +108,5 @@ class DocumentState(Model):
 
     @property
     def folder(self) -> str:
-        """The folder of the version in the indexes."""
+        """The folder of the indexed version."""
         return version_folder(self.doc_id, self.version_key)

@@ -1,8 +1,8 @@
-"""Version folders: everything made of one version of a document, in the work container.
+"""Version folders: everything derived from one version of a document, in the work container.
 
-`versions/{doc_id}/{content hash}-{pipeline}/` holds what people read, pictures, tables and the manifest, and
-during an ingestion the results of its steps. The document's row names the current version; its readers
-resolve every file in that folder. Removing a version is removing its folder.
+`versions/{doc_id}/{content hash}-{pipeline}/` contains reading views, pictures, tables and the manifest, and
+during an ingestion the results of its steps. The document's row names the current version, in whose folder
+readers find every file. Deleting a version means deleting its folder.
 """
 
 from collections.abc import Iterable
@@ -17,12 +17,12 @@ _STEPS = "steps/"
 
 
 def step_file(folder: str, name: str) -> str:
-    """Return the name of a step's result, which lasts as long as the ingestion."""
+    """Return the name of a step's result, which exists until the ingestion ends."""
     return f"{folder}{_STEPS}{name}"
 
 
 def is_of_version(name: str, folder: str) -> bool:
-    """Whether a blob belongs to the version in `folder` once its ingestion has ended."""
+    """Return whether a blob belongs to the version in `folder` after its ingestion."""
     return name.startswith(folder) and not name.startswith(folder + _STEPS)
 
 
@@ -37,7 +37,7 @@ async def write_manifest(blobs: BlobStore, folder: str, manifest: Manifest) -> N
 
 
 async def stored_folders(blobs: BlobStore, doc_id: str) -> set[str]:
-    """Return the folders of all versions of which any file is left."""
+    """Return the folders of all versions with any file left."""
     prefix = f"{VERSIONS}{doc_id}/"
     names = [blob.name async for blob in blobs.list_blobs(WORK, prefix)]
     return {f"{prefix}{name.removeprefix(prefix).partition('/')[0]}/" for name in names}

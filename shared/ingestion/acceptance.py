@@ -1,6 +1,6 @@
-"""The first step of an ingestion: claim the document, look at its blob, and say what there is to do.
+"""The first step of an ingestion: claim the document, compare its blob, and determine the work.
 
-Reads no content. `is_duplicate_event` and `check_holder` decide whether there is an ingestion at all.
+Content is not read. `is_duplicate_event` and `check_holder` decide whether an ingestion is needed at all.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -29,9 +29,9 @@ from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
-RULES_VERSION = "7"  # of parsing, chunking and naming: a new one makes every document new
+RULES_VERSION = "7"  # of parsing, chunking and naming; raising it reingests every document
 _CLOCKS_DIFFER_S = 2.0  # among instances
-MAX_SMALL_BYTES = 32 * 1024  # some 9,000 tokens: one embedding request, and seconds until all is done
+MAX_SMALL_BYTES = 32 * 1024  # about 9,000 tokens: one embedding request, and done within seconds
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
 )
@@ -41,7 +41,7 @@ HasEnded = Callable[[str], Awaitable[bool]]
 
 
 async def accept(task: IngestTask) -> Accepted:
-    """Compare the blob with what the indexes hold.
+    """Compare the blob with the indexed version.
 
     Raises:
         GroundworkError: a service failed.
@@ -54,10 +54,10 @@ async def accept(task: IngestTask) -> Accepted:
         return Accepted(outcome="nothing")
     state = await task.take()
     if state is None:
-        # Now, and not when the holder has ended: a narrower list must not wait for a long ingestion.
+        # Now rather than after the holder: a narrower list must not wait for a long ingestion.
         await note_newest(blob_name, services)
         return Accepted(outcome="noted")
-    # Looked at under the claim: an event that comes from now on leaves a note.
+    # Read under the claim, so that later events leave a note.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
         return Accepted(outcome="gone")
@@ -65,7 +65,7 @@ async def accept(task: IngestTask) -> Accepted:
 
 
 async def _compared(task: IngestTask, state: DocumentState, properties: BlobProperties) -> Accepted:
-    """What there is to do for a blob that exists, of a document that is claimed."""
+    """Return the work for the existing blob of a claimed document."""
     services, blob_name = task.services, properties.name
     rights, sidecar_etag = await read_rights(properties, services)
     if is_upload(blob_name) and not sidecar_etag and not state.content_hash:
@@ -76,16 +76,16 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
     hints = hints_of(blob_name)
     found = await task.blobs.properties(DOCUMENTS, hints) if hints else None
     hints_etag = found.etag if found is not None else ""
-    if state.hints_etag != hints_etag:  # until an ingestion has come to its end, the content counts as new
+    if state.hints_etag != hints_etag:  # until an ingestion has ended, the content counts as new
         state = await task.update(hints_etag=hints_etag, pipeline="", failed_tries=0)
     has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
     is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
-    # Whoever broke off in the last step has left rows of the old version, and files.
+    # An attempt that died in the last step leaves stale rows and files.
     has_ended = state.status in ("ready", "failed")
     is_current = has_rows and state.blob_etag == properties.etag and has_ended
     content_changed = not is_current and not is_refused
-    # Also if the rows are those of other settings: a narrower list holds before they are replaced.
-    # Copies that lag behind the row are written again; an ingestion writes them by itself.
+    # Also for rows of other settings: a narrower list applies before they are replaced.
+    # Outdated copies are rewritten; an ingestion does so anyway.
     copies_lag = state.rows_outdated and not content_changed
     # Until a new version is shown, its metadata only narrow, by the wanted rights in the row.
     is_shown = state.content_hash != "" and are_of_shown(properties, sidecar_etag, state)
@@ -101,7 +101,7 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
             lambda current: queued(begun(current)) if content_changed else begun(current)
         )
     if state.pending:
-        await note_newest(blob_name, services)  # what was read above may be older than the note
+        await note_newest(blob_name, services)  # the values read above may be older than the note
     return Accepted(
         outcome="changed" if is_changed else "current",
         content_changed=content_changed,
@@ -111,17 +111,16 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
 
 
 def _begun(current: DocumentState, claimed: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
-    # Rights that somebody noted since the claim are newer than those read under it.
+    # Permissions noted since the claim are newer than those read under it.
     noted = read if current.wanted_rights == claimed else {}
     return revived(current.model_copy(update=noted)).model_copy(update={"wanted_etag": etag})
 
 
 async def is_duplicate_event(written: BlobProperties, services: IngestionServices) -> bool:
-    """True when nothing is to be done for this version of a document or of its sidecar.
+    """Return whether this version of a document or sidecar needs no work.
 
-    An upload raises two events besides its own start, and most come when all is done: an orchestration for
-    each would be two thirds of the cost of a short document. When in doubt it is False; the ingestion finds
-    out.
+    An upload raises two events besides its own start, mostly after all is done; an orchestration for each
+    would cost two thirds of a short document's ingestion. If in doubt, return False: the ingestion finds out.
 
     Raises:
         GroundworkError: a service failed.
@@ -129,7 +128,7 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
     blob_name = document_of_blob(written.name)
     state = await services.documents.get(document_id(blob_name))
     if state is None:
-        # A sidecar whose file nobody has begun to read: the ingestion of the file's own event reads both.
+        # A sidecar of an unread file: the ingestion started by the file's own event reads both.
         return is_sidecar(written.name)
     is_settled = (
         state.status == "ready"
@@ -142,21 +141,21 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
     )
     if not is_sidecar(written.name):
         return is_settled and state.blob_etag == written.etag
-    # An upload whose ingestion has not begun: its own start and event are to come.
+    # An upload whose ingestion hasn't started: its own start and event will follow.
     is_announced = state.status == "queued" and state.holder is None and not state.content_hash
     known_etag = state.hints_etag if written.name == hints_of(blob_name) else state.sidecar_etag
     return known_etag == written.etag and (is_settled or is_held(state) or is_announced)
 
 
 async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed | IngestFailure:
-    """Free the document if its holder is dead; `again` = nobody works on it, and our event is still open.
+    """Release the document if its holder is dead; `again` = it is free, and our event is still pending.
 
-    A failure: a change by a person is under way; soon it is not, or its lease has run out.
+    A failure means that a user's change is in progress, which ends soon or loses its lease.
     """
     while True:
         state = await task.documents.get(task.doc_id)
         if state is None or not state.pending:
-            return Closed(again=False)  # somebody has looked at the blob since we left our note
+            return Closed(again=False)  # the blob was read after our note was left
         if state.holder is None or state.holder == task.step.instance_id:
             return Closed(again=True)
         if state.held_until and is_held(state):
@@ -177,7 +176,7 @@ async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed | Ingest
 
 
 def pipeline(settings: Settings) -> str:
-    """A hash of everything besides the file that decides its blocks, and of where they are."""
+    """Return a hash of everything besides the file that determines its blocks and their index."""
     parser_services = (settings.ingestion.parser_backend, settings.ingestion.text_recognition)
     return digest(
         RULES_VERSION,
@@ -192,13 +191,13 @@ def pipeline(settings: Settings) -> str:
 
 
 def version_key(content_hash: str, hints_etag: str, settings: Settings) -> str:
-    """Return the key of the version that these bytes are, read with these hints and settings."""
+    """Return the key of the version made from these bytes, hints and settings."""
     made_by = pipeline(settings)
     return f"{content_hash}-{digest(made_by, hints_etag)[:16] if hints_etag else made_by}"
 
 
 def with_number(state: DocumentState, version_key: str) -> DocumentState:
-    """Return the state in which the version has a number that no other version has or had."""
+    """Return the state in which the version has a number never used before."""
     if version_key in (state.version_key, state.begun_key):
         return state
     number = max(state.version, state.begun_version) + 1
@@ -206,23 +205,23 @@ def with_number(state: DocumentState, version_key: str) -> DocumentState:
 
 
 def number_of(state: DocumentState, version_key: str) -> int:
-    """Return the number that `with_number` gave the version."""
+    """Return the number assigned by `with_number`."""
     return state.version if version_key == state.version_key else state.begun_version
 
 
 def is_small(filename: str, size_bytes: int) -> bool:
-    """Whether a file is a short text, which is ingested in one activity."""
+    """Return whether a file is a short text, which is ingested in one activity."""
     return size_bytes <= MAX_SMALL_BYTES and PurePosixPath(filename).suffix.lower() in _SMALL_SUFFIXES
 
 
 def queued(state: DocumentState) -> DocumentState:
-    """The state of a document whose new version is yet to be read.
+    """Return the state of a document whose new version hasn't been read.
 
-    The outcome of the last ingestion is cleared, but for why its bytes failed.
+    The last ingestion's outcome is cleared, except why its bytes failed.
     """
     tried = (state.reason, state.failure) if state.reason else (state.tried_reason, state.tried_failure)
     cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None, "failure": None}
     cleared |= {"tried_reason": tried[0], "tried_failure": tried[1]}
     if not state.content_hash:
-        cleared["warnings"] = ()  # else they are about what is in the indexes, which may be the same bytes
+        cleared["warnings"] = ()  # otherwise they describe the indexed version, possibly the same bytes
     return with_status(state.model_copy(update=cleared), "queued")

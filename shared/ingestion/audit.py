@@ -1,4 +1,4 @@
-"""Whether files, states, rows, blocks and version folders agree. Changes nothing."""
+"""Comparison of files, states, rows, blocks and version folders. Changes nothing."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
 from shared.platform.names import WORK
 
-MAX_DIFFERENCES = 500  # that are named; all are counted
+MAX_DIFFERENCES = 500  # listed; all are counted
 
 
 async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
-    """Compare everything. While documents are in work, it says so and does not agree.
+    """Compare everything. The report doesn't agree while ingestions are in progress, and says so.
 
     Args:
-        count: chooses which part, where everything is too much (see `IdWindow`).
+        count: selects the part to compare if everything is too much (see `IdWindow`).
     """
     await services.ensure_prepared()
     window = await fitting_window(services, count)
@@ -83,11 +83,11 @@ def _of_figures(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Di
 
 
 def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Difference]:
-    """Find files of no document, of versions that are not the current one, and of ingestions that ended."""
+    """Yield files without a document, of versions that aren't current, and of ended ingestions."""
     for doc_id, names in files.items():
         seen = inventory.seen.get(doc_id)
         if seen is not None and seen.state is not None and seen.settled is None:
-            continue  # an ingestion may be at work
+            continue  # an ingestion may be in progress
         folder = seen.settled.folder if seen and seen.settled and seen.settled.version_key else None
         kept = {name for name in names if folder and is_of_version(name, folder)}
         if left := len(names - kept):
@@ -96,7 +96,7 @@ def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[
 
 
 async def _version_files(blobs: BlobStore, window: IdWindow) -> dict[str, set[str]]:
-    """Return names of blobs in version folders, by document of the window."""
+    """Return the names of blobs in version folders, by document in the window."""
     files: dict[str, set[str]] = defaultdict(set)
     async for blob in blobs.list_blobs(WORK, VERSIONS + window.prefix):
         doc_id = blob.name.removeprefix(VERSIONS).partition("/")[0]

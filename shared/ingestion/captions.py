@@ -1,6 +1,6 @@
-"""Captions of new figures: by the vision model, or by rule when the model cannot.
+"""Captions of new figures, by the vision model, or by rule if the model fails.
 
-A caption is stored with its picture as soon as it is made: a step that runs twice asks the model once.
+A caption is stored with its picture at once, so that a repeated step calls the model only once per figure.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
 
-MAX_CAPTION_CHARS = 1200  # four sentences; in Chinese they take 5 of the 8 KiB of a blob's metadata
-MAX_CONCURRENT_CALLS = 4  # calls of one step; there are four steps at once (unmeasured)
+MAX_CAPTION_CHARS = 1200  # four sentences; in Chinese 5 of the 8 KiB of a blob's metadata
+MAX_CONCURRENT_CALLS = 4  # calls per step; four steps run at once (unmeasured)
 _OUTPUT_TOKENS = 1000
 
 
 async def caption(task: IngestTask, figures: Sequence[Figure], original: Original) -> None:
-    """Caption these figures of the version, those that no model has captioned yet.
+    """Caption those of the figures that no model has captioned yet.
 
     Raises:
-        DependencyError, RateLimitError: the model is out of reach. On the last attempt the rule takes over.
+        DependencyError, RateLimitError: the model is unavailable. On the last attempt a rule is used instead.
     """
     await task.enter("captioning")
     known = await figure_store.captions(task.blobs, task.folder)
@@ -63,13 +63,13 @@ async def caption(task: IngestTask, figures: Sequence[Figure], original: Origina
 
 
 def new_figures(parsed: ParsedFile, changes: BlockChanges) -> tuple[Figure, ...]:
-    """Return the figures whose blocks are new, in order."""
+    """Return the figures with new blocks, in order."""
     first = len(parsed.chunks)
     return tuple(parsed.figures[position - first] for position in changes.new if position >= first)
 
 
 async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
-    """What the model says; empty when it cannot say anything."""
+    """Return the model's caption; empty if it gave none."""
     prompt = _prompt(figure, content)
     timeout_s = task.services.settings.ingestion.caption_timeout_s
     limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_OUTPUT_TOKENS)
@@ -78,7 +78,7 @@ async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
         async for piece in task.services.vision_model.stream(prompt, limits):
             written += piece
     except OutputCutError:
-        pass  # what was written until then is a caption, too
+        pass  # text written before the cut is a caption too
     except GroundworkError as failed:
         if task.is_retried_after(failed):
             raise

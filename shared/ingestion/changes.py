@@ -1,7 +1,7 @@
-"""Changes to a document by people: its access list, its metadata, and its deletion.
+"""Changes to a document by users: access list, metadata and deletion.
 
-Each claims the document as an ingestion does, so that neither overwrites the other. None parses, and none
-calls a model. A function that returns True asks its caller to start an ingestion: an event came meanwhile.
+Each claims the document like an ingestion, so that neither overwrites the other. None parses or calls a
+model. If a function returns True, an event arrived meanwhile and its caller must start an ingestion.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ from shared.platform.errors import (
 from shared.platform.names import DOCUMENTS
 
 _WAIT_S = 0.5
-_WAITS = 10  # a status change takes milliseconds; a long ingestion is not waited for
+_WAITS = 10  # a status change takes milliseconds; long ingestions aren't waited for
 
 
 async def changeable(doc_id: str, user: UserContext, documents: DocumentStore) -> DocumentState:
-    """The state of a document that the user may change.
+    """Return the state of a document that the user may change.
 
     Raises:
-        DocumentNotFoundError: there is none, or the user may neither change nor see it.
-        AccessDeniedError: the user may see it, and no more.
+        DocumentNotFoundError: the document is missing, or the user may neither change nor see it.
+        AccessDeniedError: the user may only see it.
     """
     state = await documents.get(doc_id)
     if state is None or not (may_change(user, state) or may_see(user, state)):
@@ -57,10 +57,10 @@ async def changeable(doc_id: str, user: UserContext, documents: DocumentStore) -
 
 
 def corrections_of(wanted: MetadataCorrection) -> Corrections:
-    """The fields that were sent.
+    """Return the fields in the request.
 
     Raises:
-        CallerError: none was.
+        CallerError: there are none.
     """
     fields = wanted.model_dump(exclude_unset=True)
     if isinstance(date := fields.get("document_date"), datetime.date):
@@ -73,13 +73,13 @@ def corrections_of(wanted: MetadataCorrection) -> Corrections:
 async def write_rights(
     blob_name: str, rights: Rights, blobs: BlobStore, *, only_over: str | None = None
 ) -> None:
-    """Put rights into the document's sidecar, which wins over everything else that says who may read it.
+    """Write permissions to the document's sidecar, which overrides all other sources.
 
     Args:
-        only_over: etag of the sidecar that they replace, "" for none; None = whatever is there.
+        only_over: etag of the sidecar to replace, "" for none; None = replace any.
 
     Raises:
-        PreconditionFailedError: there is another sidecar by now.
+        PreconditionFailedError: the sidecar changed.
     """
     known = {"acl": list(rights.acl), "owner_id": rights.owner_id, "project_id": rights.project_id}
     known |= rights.model_dump(include={"source_url", "published_by"}, exclude_none=True)
@@ -108,17 +108,16 @@ def _refuse_synchronised(state: DocumentState) -> None:
 async def change_access(
     state: DocumentState, change: AccessChange, services: IngestionServices, *, only_unchanged: bool = False
 ) -> bool:
-    """Make the list hold, for the next query already. True = start an ingestion.
+    """Apply an access list to all later queries. True = start an ingestion.
 
-    While somebody else works on the document, existing rows get the list at once, and the holder writes it
-    into all others.
+    During an ingestion, existing rows get the list at once, and the holder writes it to all others.
 
     Args:
-        only_unchanged: not if somebody changed the rights since `state` was read.
+        only_unchanged: fail if the permissions changed since `state` was read.
 
     Raises:
-        PreconditionFailedError: they changed, and must not have.
-        ConflictError: SharePoint decides.
+        PreconditionFailedError: they changed.
+        ConflictError: SharePoint decides on the permissions.
     """
     _refuse_synchronised(state)
     project_id = change.project_id or state.wanted_rights.project_id
@@ -148,14 +147,14 @@ async def correct(
     *,
     only_unchanged: bool = False,
 ) -> bool:
-    """Make corrections hold, in the state and in the indexes. True = start an ingestion.
+    """Apply corrections to the state and the indexes. True = start an ingestion.
 
     Args:
-        only_unchanged: not if somebody changed the document since `state` was read.
+        only_unchanged: fail if the document changed since `state` was read.
 
     Raises:
-        ConflictError: the document is being ingested.
-        PreconditionFailedError: it changed, and must not have; start an ingestion.
+        ConflictError: an ingestion is in progress.
+        PreconditionFailedError: the document changed; start an ingestion.
     """
     task, held = await _taken(state, services)
     editable = {"corrections", "wanted_rights", "content_hash"}
@@ -169,26 +168,26 @@ async def correct(
 
 
 async def try_again(state: DocumentState, services: IngestionServices) -> None:
-    """Make the document's content count as new, whatever was tried before; then start an ingestion.
+    """Treat the document's content as new, despite earlier failures. The caller then starts an ingestion.
 
     Raises:
-        ConflictError: the document is being ingested.
+        ConflictError: an ingestion is in progress.
     """
     task, held = await _taken(state, services)
-    # Of the claimed state: an ingestion may have published another version since `state` was read.
+    # From the claimed state, since an ingestion may have published another version.
     await forget_description(services.blobs, held)
     await _update(task, failed_tries=0, pipeline="")
     await task.release()
 
 
 async def repair(state: DocumentState, services: IngestionServices) -> None:
-    """Make an ingestion write what the document's rows lack; it asks no model for what is known.
+    """Let the next ingestion write missing rows without calling models for known results.
 
-    Of a document whose newest version failed, the rows that are still found get its rights at once; their
-    contents can't be written again.
+    If the newest version failed, its remaining rows get its permissions at once; their content can't be
+    rewritten.
 
     Raises:
-        ConflictError: the document is being ingested.
+        ConflictError: an ingestion is in progress.
     """
     task, held = await _taken(state, services)
     if held.status == "failed" and held.content_hash:
@@ -201,15 +200,15 @@ async def repair(state: DocumentState, services: IngestionServices) -> None:
 
 
 async def delete(state: DocumentState, services: IngestionServices) -> None:
-    """Delete the file, and hide the document from everybody at once; an ingestion then removes the rest.
+    """Delete the file and hide the document at once; an ingestion then removes the rest.
 
     Raises:
-        ConflictError: SharePoint decides.
+        ConflictError: SharePoint decides on deletion.
     """
     _refuse_synchronised(state)
     await services.blobs.delete(DOCUMENTS, state.blob_name)
     await mark_deleted(state.doc_id, services.documents)
-    # After the file: without its sidecar a document would be open to whomever the default names.
+    # After the file: without a sidecar the document would be open to the default readers.
     await services.blobs.delete(DOCUMENTS, state.blob_name + SIDECAR_SUFFIX)
     if state.hints_etag:
         await services.blobs.delete(DOCUMENTS, state.blob_name + HINTS_SUFFIX)
@@ -227,7 +226,7 @@ async def _correct_rows(task: IngestTask, state: DocumentState) -> None:
         keys = await index_rows.block_hashes(content_index, state.doc_id)
         fields = index_rows.copied_fields(corrected)
         await content_index.merge([{"block_id": key, **fields} for key in keys])
-    # Last, as in an ingestion: what the list says, the blocks can be filtered by.
+    # Last, as in an ingestion, so that blocks can be filtered by the listed values.
     await documents_index.merge([corrected.model_dump(mode="json")])
     await _update(task, copied_hash=copied)
 

@@ -1,9 +1,9 @@
 """Claims: one instance at a time works on a document, and only it changes the document's state.
 
-An instance that finds the document held leaves a note (`pending`) and ends; the holder looks again before it
-ends. A holder whose orchestration ended (`acceptance.check_holder`), or that shows no sign of life for 15
-minutes, loses its claim, and every later step of it does nothing. All writes compare revisions, so no note
-and no change is lost.
+An instance that finds the document claimed leaves a note (`pending`) and ends; the holder checks for notes
+before it ends. A holder whose orchestration ended (`acceptance.check_holder`), or that was silent for 15
+minutes, loses its claim, and its later steps do nothing. All writes compare revisions, so neither notes nor
+changes are lost.
 """
 
 import uuid
@@ -29,28 +29,28 @@ from shared.platform.errors import (
 )
 from shared.retrieval.models import DocumentStatus
 
-LEASE = timedelta(minutes=15)  # longer than any activity may run (functionTimeout, 10 minutes)
-CHANGE_LEASE = timedelta(minutes=4)  # longer than an HTTP request may take (230 s in Azure)
-MAX_TRIES = 3  # failed ingestions of the same bytes; then the document is quarantined
-MAX_WRITE_ATTEMPTS = 8  # of a compare-and-write; two writers at most meet on one document
-CHANGE = "change-"  # how the instance ids of changes by people begin
+LEASE = timedelta(minutes=15)  # longer than any activity (functionTimeout, 10 minutes)
+CHANGE_LEASE = timedelta(minutes=4)  # longer than any HTTP request (230 s in Azure)
+MAX_TRIES = 3  # failed ingestions of the same bytes before quarantine
+MAX_WRITE_ATTEMPTS = 8  # of a conditional write; at most two writers meet on one document
+CHANGE = "change-"  # prefix of instance ids of users' changes
 
 
 class ClaimLostError(Exception):
-    """Another instance works on the document: this one must not touch it any more."""
+    """Another instance works on the document, so this one must stop."""
 
 
 class IngestTask:
-    """One activity of an ingestion, or a change: the claim and the services.
+    """One activity of an ingestion, or a change: its claim and the services.
 
-    It remembers the state that it read or wrote last. A stale state does no harm: writing it is a conflict,
-    and the state is read again.
+    It caches the last state read or written. A stale state is harmless: writing it conflicts, and it is read
+    again.
 
     Attributes:
-        version_key: of the version that is being made; set once the file was read.
-        used: what this step has used up for the document's owner.
-        model_calls: answers of models by phase, counted in the row by the next update.
-        blob: the file's properties, as far as this activity has asked for them.
+        version_key: of the version being ingested; set once the file was read.
+        used: usage of this step, charged to the document's owner.
+        model_calls: model replies by phase, stored by the next update.
+        blob: the file's properties, if requested in this activity.
     """
 
     def __init__(self, step: IngestStep, services: IngestionServices) -> None:
@@ -67,18 +67,18 @@ class IngestTask:
 
     @property
     def folder(self) -> str:
-        """The folder of the version that is being made."""
+        """The folder of the version being ingested."""
         return version_folder(self.doc_id, self.version_key)
 
     @property
     def content_hash(self) -> str:
-        """The sha256 of the bytes that are being read, in hex."""
+        """The SHA-256 of the bytes being read, as hex."""
         return self.version_key.partition("-")[0]
 
     async def take(self) -> DocumentState | None:
-        """Claim the document; None when another instance holds it, which then looks again.
+        """Claim the document; None if another instance holds it and will check again.
 
-        Look at the blob afterwards, not before: a note left earlier is wiped here.
+        Read the blob afterwards, because claiming deletes earlier notes.
         """
         mine = {"holder": self.step.instance_id, "pending": False}
         for _ in range(MAX_WRITE_ATTEMPTS):
@@ -98,10 +98,10 @@ class IngestTask:
         raise contended()
 
     async def look(self) -> DocumentState:
-        """The state as this claim knows it; changes nothing.
+        """Return the state as known to this claim, without changes.
 
         Raises:
-            ClaimLostError: the instance no longer holds the document.
+            ClaimLostError: this instance no longer holds the document.
         """
         self.known = self.known or await self.documents.get(self.doc_id)
         if self.known is None or self.known.holder != self.step.instance_id:
@@ -109,10 +109,10 @@ class IngestTask:
         return self.known
 
     async def reload(self) -> DocumentState:
-        """Read the state from the store, before a write that no revision guards.
+        """Read the state from the store before a write that isn't guarded by a revision.
 
         Raises:
-            ClaimLostError: the instance no longer holds the document.
+            ClaimLostError: this instance no longer holds the document.
         """
         self.known = None
         return await self.look()
@@ -120,10 +120,10 @@ class IngestTask:
     async def update(
         self, change: Callable[[DocumentState], DocumentState] = lambda state: state, /, **fields: object
     ) -> DocumentState:
-        """Change the state, or some of its fields, and prolong the claim.
+        """Change the state or some of its fields, and renew the claim.
 
         Raises:
-            ClaimLostError: the instance no longer holds the document.
+            ClaimLostError: this instance no longer holds the document.
         """
         for _ in range(MAX_WRITE_ATTEMPTS):
             state = await self.look()
@@ -138,18 +138,18 @@ class IngestTask:
         raise contended()
 
     async def release(self) -> bool:
-        """Give up the claim of a change; True when an event came meanwhile: start an ingestion.
+        """Release the claim of a change; True if an event arrived meanwhile, so that an ingestion must start.
 
         Raises:
-            ClaimLostError: the instance no longer holds the document.
+            ClaimLostError: this instance no longer holds the document.
         """
         return (await self.update(holder=None)).pending
 
     async def close(self, request: CloseRequest) -> Closed:
-        """Note how the ingestion ended, and give up the claim unless an event came meanwhile.
+        """Record how the ingestion ended, and release the claim unless an event arrived meanwhile.
 
         Raises:
-            ClaimLostError: the instance no longer holds the document.
+            ClaimLostError: this instance no longer holds the document.
         """
 
         def ended(state: DocumentState) -> DocumentState:
@@ -162,7 +162,7 @@ class IngestTask:
                     tries = MAX_TRIES
                 outcome = request.model_dump(include={"reason", "hint", "failure"})
                 outcome |= {"failed_tries": tries, "begun_parses": 0}
-                if request.status == "ready":  # also of a version that turned out to be as before
+                if request.status == "ready":  # including versions that proved unchanged
                     outcome["blob_etag"] = state.wanted_etag or state.blob_etag
                 state = with_status(state, request.status).model_copy(update=outcome)
             # A note stays until the next claim wipes it: this step may run twice, and must say `again` twice.
@@ -171,10 +171,10 @@ class IngestTask:
         return Closed(again=(await self.update(ended)).holder is not None)
 
     async def forget(self) -> Closed:
-        """Remove the state of a document that is gone; start with a fresh one when an event came meanwhile.
+        """Delete the state of a removed document; start with a new one if an event arrived meanwhile.
 
         Raises:
-            ClaimLostError: the instance no longer holds the document.
+            ClaimLostError: this instance no longer holds the document.
         """
         for _ in range(MAX_WRITE_ATTEMPTS):
             state = await self.documents.get(self.doc_id)
@@ -193,21 +193,21 @@ class IngestTask:
         raise contended()
 
     async def enter(self, status: DocumentStatus) -> DocumentState:
-        """Note that the ingestion reached `status` now.
+        """Record that the ingestion has reached `status`.
 
         Raises:
-            ClaimLostError: the instance no longer holds the document.
+            ClaimLostError: this instance no longer holds the document.
         """
         return await self.update(partial(with_status, status=status, at=now()))
 
     def is_retried_after(self, failed: GroundworkError) -> bool:
-        """Whether a call of a model that failed may succeed in a later attempt of this step."""
+        """Return whether a failed model call may succeed in a later attempt of this step."""
         may_pass = failed.retryable and not isinstance(failed, ModelFixableError)
         return may_pass and not self.step.last_attempt
 
     @asynccontextmanager
     async def counted_parse(self) -> AsyncIterator[None]:
-        """Forget that a parse began when its step fails: only one that ended the host is still counted."""
+        """Uncount a started parse if its step fails, so that only crashes of the host remain counted."""
         try:
             yield
         except GroundworkError:
@@ -216,13 +216,12 @@ class IngestTask:
 
 
 async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
-    """Take a document whose file is gone from its readers, and from the instance that works on it.
+    """Hide a document whose file was deleted, and revoke its claim.
 
-    That instance ends at its next step; the next one to claim the document removes what it wrote.
-    False = there is no such document.
+    The holder ends at its next step, and the next one removes what it wrote. False = no such document.
 
     Raises:
-        DependencyError: the store failed, or too many change the document at once.
+        DependencyError: the store failed, or there were too many concurrent changes.
     """
     for _ in range(MAX_WRITE_ATTEMPTS):
         state = await documents.get(doc_id)
@@ -237,32 +236,32 @@ async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
 
 
 def change_task(blob_name: str, services: IngestionServices) -> IngestTask:
-    """A change by a person; its claim is not yet taken."""
+    """Return a task for a user's change, without a claim."""
     step = IngestStep(blob_name=blob_name, instance_id=f"{CHANGE}{uuid.uuid4().hex}")
     return IngestTask(step, services)
 
 
 def now() -> datetime:
-    """The wall clock, with zone."""
+    """Return the current time, with zone."""
     return datetime.now(UTC)
 
 
 def is_held(state: DocumentState) -> bool:
-    """Whether an instance holds the document that has shown a sign of life."""
+    """Return whether a live instance holds the document."""
     return state.holder is not None and state.held_until is not None and state.held_until > now()
 
 
 def is_quarantined(state: DocumentState) -> bool:
-    """Whether the bytes that the state is about failed so often that they are left alone.
+    """Return whether these bytes failed so often that they are no longer tried.
 
-    Until they change, or a person asks: a file that brings down its parser would otherwise do so at every
-    event and every reconciliation. The same bytes in a new version of the file go to no parser either.
+    They stay quarantined until they change or a user asks: otherwise a file that crashes its parser would do
+    so at every event and reconciliation, also as a new version with the same bytes.
     """
     return state.status == "failed" and state.failed_tries >= MAX_TRIES
 
 
 def with_status(state: DocumentState, status: DocumentStatus, at: datetime | None = None) -> DocumentState:
-    """The state in another status, and since when (None = now); unchanged if it is in it already."""
+    """Return the state with another status, entered at `at` (None = now); unchanged if it has that status."""
     if state.status == status and state.phases:
         return state
     phases = (*state.phases, PhaseTime(status=status, at=at or now()))
@@ -270,7 +269,7 @@ def with_status(state: DocumentState, status: DocumentStatus, at: datetime | Non
 
 
 def with_model_calls(state: DocumentState, calls: Mapping[DocumentStatus, int]) -> DocumentState:
-    """Return the state with more model answers counted for each of these phases."""
+    """Return the state with model replies added to each phase."""
     phases = tuple(
         phase.model_copy(update={"model_calls": phase.model_calls + calls.get(phase.status, 0)})
         for phase in state.phases
@@ -279,7 +278,7 @@ def with_model_calls(state: DocumentState, calls: Mapping[DocumentStatus, int]) 
 
 
 def fresh_state(blob_name: str) -> DocumentState:
-    """The state of a document that nothing is known of yet."""
+    """Return the initial state of an unknown document."""
     return DocumentState(
         doc_id=document_id(blob_name),
         blob_name=blob_name,
@@ -289,10 +288,10 @@ def fresh_state(blob_name: str) -> DocumentState:
 
 
 def revived(state: DocumentState) -> DocumentState:
-    """Return the state of a document whose file was uploaded again while its deletion was at work.
+    """Return the state of a document that was uploaded again during its deletion.
 
-    People's corrections stay: tools that synchronise folders replace a file by deleting it first. Rows of the
-    old version in the indexes are compared with the new one as usual.
+    Corrections are kept, because synchronisation tools replace a file by deleting it first. Index rows of the
+    old version are compared with the new one as usual.
     """
     if not state.is_deleted:
         return state
@@ -304,7 +303,7 @@ def revived(state: DocumentState) -> DocumentState:
 
 
 def touched(state: DocumentState) -> DocumentState:
-    """The state with its times: a claim, if there is one, lasts from now on."""
+    """Return the state with new timestamps, which renews a claim."""
     at = now()
     lease = CHANGE_LEASE if (state.holder or "").startswith(CHANGE) else LEASE
     held_until = None if state.holder is None else at + lease
@@ -312,5 +311,5 @@ def touched(state: DocumentState) -> DocumentState:
 
 
 def contended() -> DependencyError:
-    """Too many writers met on one document."""
+    """Return the error for too many concurrent writers on one document."""
     return DependencyError("Too many changes of the document at once.", "Try again.")

@@ -1,7 +1,8 @@
-"""Copies: what was made of the same bytes is used again, if the copy's readers may read the original.
+"""Copies: results for the same bytes are reused if all readers of the copy may read the original.
 
-A moved file is a copy whose original is then deleted: its owner's corrections follow to the new name. When
-the original goes first, `take_corrections` does it; else `steps.remove`, by `is_new_name`.
+A moved file is a copy whose original is deleted afterwards, so its owner's corrections move to the new name.
+If the original is deleted first, `take_corrections` moves them; otherwise `steps.remove` does, using
+`is_new_name`.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -20,37 +21,37 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import SearchIndex, SearchRequest
 
-MAX_CANDIDATES = 20  # documents of the same bytes that are looked at: one query, and a table row for each
+MAX_CANDIDATES = 20  # documents with the same bytes to check: one query, and one table row each
 _VECTORS = ("content_vector", "image_caption_vector")
-RENAME_WINDOW = timedelta(minutes=15)  # a folder is moved by copying all of it, then deleting (unmeasured)
+RENAME_WINDOW = timedelta(minutes=15)  # moving a folder copies all of it before deleting (unmeasured)
 
 
 def covers(wider: Rights, narrower: Rights) -> bool:
-    """Whether all who may read by the second may read by the first; never where nobody may read."""
+    """Return whether all readers under `narrower` are readers under `wider`; False if there are none."""
     readers = set(narrower.acl)
     return bool(readers) and (PUBLIC in wider.acl or readers <= set(wider.acl))
 
 
 def may_reuse(copy: DocumentState, original: DocumentState, content_hash: str, pipeline: str) -> bool:
-    """Whether what was made of the original may be used for the copy.
+    """Return whether the copy may reuse the original's results.
 
     Args:
-        content_hash, pipeline: of the copy, as it is going to be.
+        content_hash, pipeline: of the copy after its ingestion.
     """
     is_same = (original.content_hash, original.pipeline) == (content_hash, pipeline)
     return is_same and original.doc_id != copy.doc_id and _may_tell(original, copy)
 
 
 def has_same_owner(one: DocumentState, other: DocumentState) -> bool:
-    """Whether both belong to one person; documents without an owner belong to nobody."""
+    """Return whether both have the same owner; documents without an owner never match."""
     owner = one.wanted_rights.owner_id
     return bool(owner) and owner == other.wanted_rights.owner_id
 
 
 def is_new_name(old: DocumentState, other: DocumentState, moment: datetime) -> bool:
-    """Whether `other` is what the owner of `old`, whose file is gone, made of it by giving it a new name.
+    """Return whether `other` is the renamed file of `old`, which was deleted.
 
-    That is a copy of the same owner, never corrected, ingested for the first time a short while ago.
+    It must be an uncorrected copy by the same owner, first ingested a short while ago.
     """
     is_fresh = other.version == 1 and bool(other.phases) and moment - other.phases[0].at <= RENAME_WINDOW
     is_same = other.doc_id != old.doc_id and other.content_hash == old.content_hash
@@ -64,7 +65,7 @@ def is_new_name(old: DocumentState, other: DocumentState, moment: datetime) -> b
 
 
 def _may_tell(original: DocumentState, copy: DocumentState) -> bool:
-    """Rights that are wanted count as much as those applied: while they change, the narrower hold."""
+    """Return whether the copy's readers may see the original under both current and pending permissions."""
     wanted = copy.wanted_rights
     return (
         original.rights.project_id == original.wanted_rights.project_id == wanted.project_id
@@ -74,7 +75,7 @@ def _may_tell(original: DocumentState, copy: DocumentState) -> bool:
 
 
 async def find_original(task: IngestTask) -> Original:
-    """Find the document whose vectors, captions and metadata serve this one, too."""
+    """Find the document whose vectors, captions and metadata can be reused."""
     state, current_pipeline = await task.look(), pipeline(task.services.settings)
     index = task.services.documents_index
     async for other in same_bytes(state, task.content_hash, index, task.documents):
@@ -89,7 +90,7 @@ async def find_original(task: IngestTask) -> Original:
 async def same_bytes(
     state: DocumentState, content_hash: str, documents_index: SearchIndex, documents: DocumentStore
 ) -> AsyncIterator[DocumentState]:
-    """Other documents of these bytes in the project, as far as a reader of this one may read them."""
+    """Return other documents with these bytes in the project that a reader of this one may read."""
     wanted = state.wanted_rights
     if not wanted.acl:
         return
@@ -98,7 +99,7 @@ async def same_bytes(
         f"content_hash eq {quote(content_hash)}",
         f"project_id eq {project}",
         f"doc_id ne {quote(state.doc_id)}",
-        # One reader is enough to leave the closed ones out; all of them are looked at by `may_reuse`.
+        # Filtering by one reader excludes most closed ones; `may_reuse` checks all readers.
         f"access_control_list/any(acl: {search_in('acl', (PUBLIC, wanted.acl[0]))})",
     )
     request = SearchRequest(filter=condition, select=("doc_id",), order_by=("doc_id",), top=MAX_CANDIDATES)
@@ -109,7 +110,7 @@ async def same_bytes(
 
 
 async def captions_of(original: Original, blobs: BlobStore) -> dict[str, Caption]:
-    """Return the captions that a model gave the original's figures, by the picture's key."""
+    """Return the original's captions by a model, by picture key."""
     if original.doc_id is None:
         return {}
     known = await figure_store.captions(blobs, original.folder)
@@ -119,7 +120,7 @@ async def captions_of(original: Original, blobs: BlobStore) -> dict[str, Caption
 async def vectors_of(
     original: str, blocks: Sequence[Block], content_index: SearchIndex
 ) -> dict[str, Sequence[float]]:
-    """The vectors that the original has for these blocks of its copy, by the ids of the latter."""
+    """Return the original's vectors for these blocks, by the copy's block ids."""
     wanted = {block_id_in(original, block.block_id): block for block in blocks}
     request = SearchRequest(
         filter=f"doc_id eq {quote(original)} and {search_in('block_id', wanted)}",
@@ -136,7 +137,7 @@ async def vectors_of(
 
 
 async def take_corrections(task: IngestTask, original: Original) -> None:
-    """Take over the owner's corrections of the original, if its file is gone: then this is its new name."""
+    """Take over the original's corrections if its file was deleted, which makes this its new name."""
     if not original.corrections or (await task.look()).version:
         return
     if await task.blobs.properties(DOCUMENTS, original.blob_name) is not None:

@@ -1,7 +1,7 @@
-"""Work that is shared out fairly among people, in one process.
+"""Fair scheduling among users, within one process.
 
-One person's many or large files never hold back another person's small one: the next turn goes to the
-person who had none for longest, and one person's files never take all places.
+One user's many or large files never delay another user's small one: the next turn goes to the user who has
+waited longest since their last turn, and one user's files never occupy all places.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from shared.platform.errors import DependencyError, GroundworkError
 
-_MOST_KNOWN = 1000  # people; of those who had no turn for long it doesn't matter when
+_MOST_KNOWN = 1000  # users; the time of very old turns doesn't matter
 
 
 class NoPlaceFreeError(DependencyError):
-    """All places are taken by other files. Nothing is wrong with this one, nor with a service."""
+    """All places are occupied by other files. Neither this file nor a service has failed."""
 
     def __init__(self) -> None:
         super().__init__("Other files are being read.", "This one comes next.")
@@ -27,44 +27,44 @@ class NoPlaceFreeError(DependencyError):
 
 @dataclass(eq=False)
 class Waiter:
-    """Someone's wait for one turn; `granted` is set where the waiter sleeps until then."""
+    """A wait for one turn; `granted` is set in the waiter's event loop."""
 
     whose: str
     granted: asyncio.Future[None] | None = field(default=None, repr=False)
 
 
 class FairOrder:
-    """Who comes next. Decides only; the caller takes the turn, and keeps who has one."""
+    """The order of turns. It only decides; the caller takes turns and tracks them."""
 
     def __init__(self, most_of_one: int | None = None) -> None:
-        """`most_of_one`: turns that one person may have at the same time; None = all."""
+        """Limit each user to `most_of_one` concurrent turns; None = no limit."""
         self._most_of_one = most_of_one
         self._waiting: list[Waiter] = []
         self._last: dict[str, int] = {}
         self._numbers = itertools.count(1)
 
     def add(self, waiter: Waiter) -> None:
-        """Begin to wait."""
+        """Add a waiter."""
         self._waiting.append(waiter)
 
     def remove(self, waiter: Waiter) -> None:
-        """Stop waiting."""
+        """Remove a waiter."""
         if waiter in self._waiting:
             self._waiting.remove(waiter)
 
     def next(self, at_work: Collection[str]) -> Waiter | None:
-        """The one whose turn it is; None if nobody waits who may have one.
+        """Return the next waiter; None if no waiter may have a turn.
 
         Args:
-            at_work: people who have a turn now, each as often as they have one.
+            at_work: users with a turn, once per turn.
         """
         counts = Counter(at_work) if self._most_of_one is not None else Counter[str]()
         may = [one for one in self._waiting if counts[one.whose] < (self._most_of_one or 1)]
-        # Of those who had their last turn equally long ago, the first to come.
+        # Ties go to the first waiter.
         return min(may, key=lambda one: self._last.get(one.whose, 0), default=None)
 
     def took(self, waiter: Waiter) -> None:
-        """Note that the waiter has its turn."""
+        """Record that the waiter got its turn."""
         self.remove(waiter)
         self._last.pop(waiter.whose, None)
         self._last[waiter.whose] = next(self._numbers)
@@ -73,7 +73,7 @@ class FairOrder:
 
 
 class FairTurns:
-    """At most `places` at a time."""
+    """A fair semaphore with `places` turns."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -81,7 +81,7 @@ class FairTurns:
 
     @asynccontextmanager
     async def turn(self, whose: str) -> AsyncIterator[None]:
-        """Wait for a turn; it ends with the block."""
+        """Wait for a turn, which ends with the block."""
         await self._wait(whose)
         try:
             yield
@@ -97,7 +97,7 @@ class FairTurns:
         try:
             await granted
         except asyncio.CancelledError:
-            if granted.done() and not granted.cancelled():  # the turn came while its waiter was cancelled
+            if granted.done() and not granted.cancelled():  # granted while its waiter was cancelled
                 self._free += 1
                 self._hand_on()
             else:
@@ -115,10 +115,10 @@ class FairTurns:
 
 
 class Shares:
-    """How many steps of ingestions are performed at once, shared out among people.
+    """Shares of concurrent ingestion steps by user.
 
-    Whose share is used up is sent away rather than made to wait: a step that waits takes the place of another
-    person's step, and of a question. New files of somebody with several at work give way to short work.
+    Steps beyond a share are rejected rather than queued, because a waiting step occupies the place of another
+    user's step or question. New files of a user with several in progress yield to short work.
     """
 
     def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -131,20 +131,20 @@ class Shares:
         self._question_until = -math.inf
 
     def is_full(self, whose: str) -> bool:
-        """Whether a person has as many steps at work as they may."""
+        """Return whether a user's share is used up."""
         return self._at_work[whose] >= self._share(whose)
 
     def _share(self, whose: str) -> int:
-        """Steps that a person may have at work: one share is left for the next person."""
+        """Return the number of steps that a user may have; one share is reserved for the next user."""
         people = len(self._at_work.keys() | {whose})
         return max(_LEAST_SHARE, self._places // (people + 1))
 
     @contextmanager
     def taken(self, whose: str) -> Iterator[None]:
-        """Have a step at work for the time of the block.
+        """Occupy a step for the duration of the block.
 
         Raises:
-            NoPlaceFreeError: the person's share is used up.
+            NoPlaceFreeError: the user's share is used up.
         """
         if self.is_full(whose):
             raise NoPlaceFreeError
@@ -160,7 +160,7 @@ class Shares:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Work at a question for the time of the block."""
+        """Count a question as in progress for the duration of the block."""
         self._questions += 1
         try:
             yield
@@ -169,9 +169,9 @@ class Shares:
             self._question_until = self._clock() + _BETWEEN_STEPS_S
 
     async def give_way(self, whose: str) -> None:
-        """Wait while others have short work here, if a person has several files at work; a moment at most.
+        """Wait briefly for other users' short work if a user has several files in progress.
 
-        Receiving and starting files one after the other keeps this process busier than reading them.
+        Receiving and starting files keeps this process busier than reading them.
         """
         ends = self._clock() + _GIVE_WAY_S
         while True:
@@ -181,17 +181,17 @@ class Shares:
             await asyncio.sleep(_LOOK_S)
 
     def is_busy_for_others(self, whose: str) -> bool:
-        """Whether a question is being worked at, or the only file of somebody else."""
+        """Return whether a question, or another user's only file, is in progress."""
         if self._questions or self._clock() < self._question_until:
             return True
         return any(steps == 1 for other, steps in self._at_work.items() if other != whose)
 
     def admit(self, whose: str, *, is_new: bool) -> float:
-        """Count a file that starts now; or return the seconds after which to ask again.
+        """Count a file that starts now, or return the seconds after which to ask again.
 
         Args:
-            is_new: it was not deferred before. A new file of somebody with several at work also gives way to
-                others' short work, once.
+            is_new: the file wasn't deferred before. A new file of a user with several in progress also yields
+                once to other users' short work.
         """
         has_many = self._at_work[whose] > 1
         if not self.has_room(whose) or (is_new and has_many and self.is_busy_for_others(whose)):
@@ -203,13 +203,13 @@ class Shares:
         return 0.0
 
     def note_return(self, whose: str) -> None:
-        """Count a deferred file as back, before it asks again."""
+        """Record that a deferred file has returned, before it asks again."""
         self._deferred[whose] -= 1
-        if self._deferred[whose] <= 0:  # other processes defer, too, and their files may return here
+        if self._deferred[whose] <= 0:  # files deferred by other processes may return here
             del self._deferred[whose]
 
     def has_room(self, whose: str) -> bool:
-        """Whether the share has room, also when the files have come that were let in just now."""
+        """Return whether the share has room, counting files admitted just now."""
         coming = self._let_in.get(whose, deque())
         while coming and coming[0] < self._clock():
             coming.popleft()
@@ -219,21 +219,21 @@ class Shares:
 
 
 _LEAST_SHARE = 2  # steps
-_GIVE_WAY_S = 1.0  # an upload; no longer, as people ask all day: 60 files a minute is the default limit
+_GIVE_WAY_S = 1.0  # per upload; short, because questions never stop and 60 files a minute are allowed
 _LOOK_S = 0.02
-_BETWEEN_STEPS_S = 0.05  # from one step of a question to its next, which the host starts
+_BETWEEN_STEPS_S = 0.05  # between two steps of a question, started by the host
 # Deferred files of one person look for room twice a second together: a look costs a message and a call.
 _BETWEEN_LOOKS_S = 0.5
-_SHORTEST_DEFERRAL_S = 1.0  # a queue hides messages for whole seconds
+_SHORTEST_DEFERRAL_S = 1.0  # queues hide messages for whole seconds
 _LONGEST_DEFERRAL_S = 300.0
-_ARRIVAL_S = 2.0  # from the event of a file to its first long step; 0.3 s on an idle machine
+_ARRIVAL_S = 2.0  # from a file's event to its first long step; 0.3 s on an idle machine
 _PLACES = 12  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
 SHARES = Shares(_PLACES)
 _WORTH_A_REQUEST = 16  # texts
 
 
 class EmbeddingPace:
-    """How many texts go into one request, by how long earlier ones took."""
+    """The number of texts per request, adapted to the duration of earlier requests."""
 
     def __init__(
         self,
@@ -242,7 +242,7 @@ class EmbeddingPace:
         wanted_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`wanted_s`: what a request should take, since questions and other people's files wait for it."""
+        """Aim at `wanted_s` per request, because questions and other users' files wait for it."""
         self._smallest = smallest
         self._largest = largest
         self._wanted_s = wanted_s
@@ -252,7 +252,7 @@ class EmbeddingPace:
     @asynccontextmanager
     async def measured(self, texts: int) -> AsyncIterator[None]:
         """Measure a request; a failed one counts as too slow."""
-        # Few texts may take long because the service is far away or busy: that says nothing about many.
+        # A few texts may be slow because the service is far away or busy, which says nothing about many.
         are_few = texts < min(self.texts, _WORTH_A_REQUEST)
         began = self._clock()
         try:
@@ -262,7 +262,7 @@ class EmbeddingPace:
                 self.texts = max(self._smallest, min(self.texts, texts // 2))
             raise
         fitting = int(texts * self._wanted_s / max(self._clock() - began, 0.001))
-        # At most twice as many as this time: a short text says little about long ones. A service far away
-        # takes its time for few texts, too: smaller requests would only be more of them.
+        # At most double: short texts say little about long ones. A distant service
+        # is slow for few texts too, and smaller requests would only increase their number.
         least = self.texts if are_few else max(self._smallest, min(texts, _WORTH_A_REQUEST))
         self.texts = min(self._largest, max(least, min(fitting, 2 * max(texts, self.texts))))

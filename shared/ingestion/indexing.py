@@ -1,8 +1,8 @@
-"""Writes a version: its manifest, new blocks and the document's row; then deletes stale blocks.
+"""Writes a version: manifest, new blocks and the document's row; then deletes stale blocks.
 
-The order is the promise: a document in the list is complete, one that is being replaced never disappears from
-search, and every block is listed in a manifest before it is written. What is deleted is what a manifest lists
-and the current one doesn't own; a block that no manifest lists is left alone.
+The order guarantees that a listed document is complete, that a document being replaced stays searchable, and
+that every block is in a manifest before it is written. Deleted blocks are those in a manifest that the
+current version doesn't own; blocks in no manifest are left alone.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from shared.retrieval.models import DocumentRecord
 
 METADATA_BY_RULE = "The model could not describe the document; title and summary come from simple rules."
 CAPTIONS_BY_RULE = "The model could not describe some figures; their captions come from the text around them."
-EMBED_BATCH = 64  # texts a request; more only make a failed one dearer (unmeasured)
+EMBED_BATCH = 64  # texts per request; more would make failures more expensive (unmeasured)
 # Requests of this process, first those of a few blocks, which don't wait for long ones: one is answered while
 # the next one is sent.
 _EMBEDDING, _WRITING = (FairTurns(2), FairTurns(2)), (FairTurns(2), FairTurns(2))
@@ -43,7 +43,7 @@ _MOST_ASKED = 500  # ids of one filter
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a document: blocks of chunks, then of figures."""
+    """One version of a document: text blocks, then figure blocks."""
 
     parsed: ParsedFile
     described: DescribedFile
@@ -52,7 +52,7 @@ class Version:
 
 
 async def make_version(task: IngestTask, parsed: ParsedFile, described: DescribedFile) -> Version:
-    """Return the version in the making, with the captions stored so far."""
+    """Return the version being ingested, with the captions stored so far."""
     captions = await figure_store.captions(task.blobs, task.folder) if parsed.figures else {}
     model = task.services.settings.models.embedding
     return Version(parsed, described, captions, make_blocks(task.doc_id, parsed, captions, model))
@@ -64,11 +64,10 @@ async def plan(
     """Compare chunks and figures with the index, and write the manifest.
 
     Args:
-        indexed: block_id -> content_hash of every row that the document has in the index. None = nothing was
-            ever written of this document.
+        indexed: block_id -> content_hash of every row of the document. None = nothing was ever written.
     """
     model = task.services.settings.models.embedding
-    blocks = make_blocks(task.doc_id, parsed, {}, model)  # figures as the model will caption them
+    blocks = make_blocks(task.doc_id, parsed, {}, model)  # figures with the ids of a model's captions
     changes = plan_changes(blocks, indexed or {})
     by_rule = {figure.key: Caption(text="", by_model=False) for figure in parsed.figures}
     owned = {block.block_id for block in blocks}
@@ -77,7 +76,7 @@ async def plan(
     if earlier is not None:
         others |= {*earlier.other_ids, *earlier.block_ids}
         if task.version_key == (await task.look()).version_key:
-            owned |= {*earlier.block_ids}  # served until this ingestion succeeds, and after it fails
+            owned |= {*earlier.block_ids}  # searchable until this ingestion succeeds, and if it fails
     await versions.write_manifest(task.blobs, task.folder, _manifest(owned, others, described))
     return changes
 
@@ -92,7 +91,7 @@ async def write_blocks(
     task: IngestTask, version: Version, positions: Sequence[int], original: Original
 ) -> None:
     """Embed and write the blocks at these positions. Idempotent."""
-    await task.look()  # for the owner, whose turn it is
+    await task.look()  # for the owner, who takes the turn
     while positions:
         size = min(EMBED_BATCH, _PACE.texts)
         batch, positions = positions[:size], positions[size:]
@@ -114,7 +113,7 @@ async def write_blocks(
 def _turn(
     lanes: tuple[FairTurns, FairTurns], task: IngestTask, blocks: int
 ) -> AbstractAsyncContextManager[None]:
-    """The next turn of the document's owner at a service."""
+    """Return the owner's next turn at a service."""
     owner = task.known.wanted_rights.owner_id if task.known else None
     return lanes[blocks > _SHORT].turn(owner or "")
 
@@ -144,13 +143,13 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
         await _settle_manifest(task, version)
     positions: Sequence[int] = changes.moved
     if state.rows_outdated:
-        # Blocks that were written before the change have what was wanted then.
+        # Blocks written before the change have the permissions pending then.
         positions = range(len(version.blocks))
     elif index_rows.copied_hash(record) != state.copied_hash:
         positions = changes.moved + changes.kept
     rows = [index_rows.moved_row(version.blocks[position], record) for position in positions]
     await services.content_index.merge(rows)
-    # Metadata are written last: a document visible in the list must be searchable in full.
+    # The record is written last: a listed document must be completely searchable.
     passages = [chunk for chunk in version.parsed.chunks if chunk.kind != "card"]
     naming = index_rows.naming_fields(record, passages)
     await services.documents_index.upload([{**record.model_dump(mode="json"), **naming}])
@@ -171,12 +170,12 @@ async def _settle_manifest(task: IngestTask, version: Version) -> None:
 
 
 async def clean_up(task: IngestTask) -> None:
-    """Delete all other versions: the blocks that only their manifests list, then their folders.
+    """Delete all other versions: blocks only in their manifests, then their folders.
 
-    Deletes the results of steps, too. Idempotent: after a crash, the manifests that are left are enough.
+    Also delete the results of steps. Idempotent: after a crash the remaining manifests suffice.
 
     Raises:
-        ClaimLostError: the instance no longer holds the document. Its next holder deletes what is left.
+        ClaimLostError: this instance no longer holds the document. The next holder deletes the rest.
     """
     state = await task.look()
     current = await versions.read_manifest(task.blobs, state.folder)
@@ -185,7 +184,7 @@ async def clean_up(task: IngestTask) -> None:
     folders = await versions.stored_folders(task.blobs, task.doc_id)
     listed = await versions.listed_blocks(task.blobs, folders - {state.folder})
     stale = (listed | {*current.other_ids}) - {*current.block_ids}
-    await task.reload()  # another instance may have published a version with these blocks since
+    await task.reload()  # another instance may have published a version with these blocks
     await task.services.content_index.delete(sorted(stale))
     if current.other_ids:
         settled = current.model_copy(update={"other_ids": ()})
@@ -197,7 +196,7 @@ async def clean_up(task: IngestTask) -> None:
 
 
 def _of_its_age(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
-    """Return the record; the same bytes keep their upload date when other rules are applied to them."""
+    """Return the record with the earlier upload date if the bytes are unchanged and only the rules differ."""
     if state.content_hash != record.content_hash:
         return record
     return record.model_copy(update={"upload_date": state.upload_date or record.upload_date})
@@ -206,7 +205,7 @@ def _of_its_age(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
 async def _updated_or_taken_back(
     task: IngestTask, indexed: Callable[[DocumentState], DocumentState]
 ) -> DocumentState:
-    """Note that the version is in the indexes; its row goes again if the document was deleted meanwhile."""
+    """Record that the version is indexed; delete its row again if the document was deleted meanwhile."""
     try:
         return await task.update(indexed)
     except ClaimLostError:
@@ -219,13 +218,13 @@ async def _updated_or_taken_back(
 def make_blocks(
     doc_id: str, parsed: ParsedFile, captions: Mapping[str, Caption], embedding_model: str
 ) -> list[Block]:
-    """The document's text blocks in order, with their ids and hashes, then its image blocks.
+    """Return the document's text blocks in order with ids and hashes, then its image blocks.
 
-    A figure without a caption yet has the id that it gets from the model. One that a rule described has
-    another id: the next version of the document is a new try at the model.
+    A figure without a caption gets the id of a model's caption. A figure captioned by rule has another id, so
+    the next version calls the model again.
 
     Args:
-        captions: by the picture's key, as far as they are known.
+        captions: by picture key, as far as known.
     """
     seen: Counter[str] = Counter()
     blocks = []
@@ -263,7 +262,7 @@ def plan_changes(blocks: Sequence[Block], indexed: Mapping[str, str]) -> BlockCh
     """Compare a document's blocks with the rows of the index.
 
     Args:
-        indexed: block_id -> content_hash of every row that the document has in the index.
+        indexed: block_id -> content_hash of every row of the document.
     """
     new: list[int] = []
     moved: list[int] = []
@@ -296,7 +295,7 @@ def _figure_block(
 async def _vectors(
     task: IngestTask, version: Version, batch: Sequence[int], original: str | None
 ) -> tuple[list[Sequence[float]], int]:
-    """The vectors of these blocks in order, and how often the model was asked: only for unknown ones."""
+    """Return the blocks' vectors in order, and the number of model calls, made only for unknown vectors."""
     known: dict[str, Sequence[float]] = {}
     if original is not None:
         blocks = [version.blocks[position] for position in batch]
@@ -319,7 +318,7 @@ async def _vectors(
 
 
 def _record(task: IngestTask, state: DocumentState, version: Version) -> DocumentRecord:
-    """The document's record, with the rights that are wanted and the corrections of people."""
+    """Return the document's record, with pending permissions and users' corrections."""
     parsed, metadata, wanted = version.parsed, version.described, state.wanted_rights
     extracted = DocumentRecord(
         doc_id=state.doc_id,
@@ -352,7 +351,7 @@ def _record(task: IngestTask, state: DocumentState, version: Version) -> Documen
 
 
 def _warnings(version: Version) -> tuple[str, ...]:
-    """Return what this version's readers should know, as sentences."""
+    """Return this version's warnings for readers, as sentences."""
     warnings = []
     if not version.described.by_model and version.parsed.opening:
         warnings.append(METADATA_BY_RULE)
@@ -365,8 +364,8 @@ def _warnings(version: Version) -> tuple[str, ...]:
 def _indexed(
     state: DocumentState, task: IngestTask, version: Version, record: DocumentRecord, written: Rights
 ) -> DocumentState:
-    """Return the state once the version is in the indexes, with the rights that were `written`."""
-    # The warning of its rights stays until others hold; all others are this version's.
+    """Return the state once the version is indexed, with the permissions in `written`."""
+    # The warning about its permissions stays until they change; all others are of this version.
     warnings = [warning for warning in state.warnings if warning == state.rights.warning]
     indexed = {
         "blob_etag": state.wanted_etag,

@@ -1,6 +1,6 @@
-"""Documents from every side, and whether file, state, row and blocks agree. Reads only.
+"""All records of documents, and whether file, state, row and blocks agree. Read-only.
 
-Of more documents than can be held, each look reads another part.
+If there are more documents than fit into memory, each call reads another part.
 """
 
 from collections import defaultdict
@@ -26,8 +26,8 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchIndex
 from shared.retrieval.models import DocumentRecord
 
-MOST_DOCUMENTS = 10_000  # looked at at once: some 130 MB (13 KB each: measured)
-WINDOW_BITS = 8  # of what the timer looks at each time: one of 256 parts, so each block within 21 hours
+MOST_DOCUMENTS = 10_000  # per call: about 130 MB (13 KB each, measured)
+WINDOW_BITS = 8  # of the timer's window: one of 256 parts, so that each block is read within 21 hours
 
 # What is compared. A row of a document has far more: summaries, names, every word of its document.
 _ROW_FIELDS = (
@@ -45,7 +45,7 @@ _BLOCK_FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
 
 @dataclass
 class SeenBlocks:
-    """The blocks of one document, as the index holds them."""
+    """The blocks of one document in the index."""
 
     count: int = 0
     access_lists: set[tuple[str, ...]] = field(default_factory=set)
@@ -54,12 +54,12 @@ class SeenBlocks:
 
 @dataclass(frozen=True)
 class SeenDocument:
-    """One document from every side; None (or "") = there is none.
+    """All records of one document; None or "" = missing.
 
     Attributes:
         etag: of its file.
-        sidecar_etag: of the file that says who may read it.
-        hints_etag: of the file about its tables.
+        sidecar_etag: of its access list.
+        hints_etag: of its table hints.
         blocks: counted only in the window whose blocks were read.
     """
 
@@ -73,20 +73,20 @@ class SeenDocument:
 
     @property
     def settled(self) -> DocumentState | None:
-        """The state if the last ingestion ended: of the others it is known that they do not agree."""
+        """The state if the last ingestion ended; other documents can't agree yet."""
         state = self.state
         is_ended = state is not None and state.status in ("ready", "failed") and state.holder is None
         return state if is_ended else None
 
     @property
     def is_too_open(self) -> bool:
-        """Whether a block in the index is open to others than its document is."""
+        """Whether a block in the index is readable by others than its document."""
         return self.state is not None and bool(
             self.blocks.access_lists - {tuple(sorted(self.state.rights.acl))}
         )
 
     def difference(self, kind: DifferenceKind, detail: str) -> Difference:
-        """Something that does not agree about this document."""
+        """Return a difference about this document."""
         return Difference(kind=kind, place=self.name, detail=detail)
 
 
@@ -95,10 +95,10 @@ class Inventory:
     """Documents by id.
 
     Attributes:
-        seen: those with a file or a state.
-        orphaned_rows: file names in rows whose documents have neither.
-        orphaned_blocks: how many blocks there are of documents that have neither.
-        unused_uploads: access lists and hints of uploads whose files never came.
+        seen: documents with a file or a state.
+        orphaned_rows: file names in rows of documents with neither.
+        orphaned_blocks: number of blocks of documents with neither.
+        unused_uploads: access lists and hints of uploads whose files never arrived.
     """
 
     seen: dict[str, SeenDocument]
@@ -108,7 +108,7 @@ class Inventory:
 
 
 async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
-    """The documents that are looked at now: all of them, or the part due at `count` that can be held."""
+    """Return the documents to read now: all, or the part due at `count` that fits into memory."""
     window = EVERYTHING
     while await _has_many_rows(services.documents_index, window):
         window = window.narrowed(count)
@@ -125,8 +125,8 @@ async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
 async def take_inventory(services: IngestionServices, window: IdWindow, of_blocks: IdWindow) -> Inventory:
     """Read all of the window's documents, and the blocks of those in the narrower window `of_blocks`.
 
-    Blocks are read before rows, rows before states and states before files, against the order in which an
-    ingestion writes: what is seen first was there when the rest is looked at, unless it was removed.
+    Blocks are read before rows, rows before states and states before files, against the order of writes:
+    anything seen first still existed when the rest was read, unless it was deleted.
     """
     blocks = await _read_blocks(services.content_index, of_blocks)
     condition = window.condition("doc_id")
@@ -169,10 +169,10 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
 
 
 def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
-    """The first thing that differs between file, state and row, None when they agree.
+    """Return the first difference between file, state and row; None if they agree.
 
     Args:
-        pipeline: of the settings in force; a document made by others is outdated.
+        pipeline: of the current settings; documents ingested with others are outdated.
     """
     state = seen.state
     if state is None:
@@ -185,7 +185,7 @@ def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
 
 
 def compare_blocks(seen: SeenDocument, state: DocumentState) -> Difference | None:
-    """Whether the blocks in the index are those of the state, for a document whose ingestion ended."""
+    """Compare the indexed blocks with the state of a document whose ingestion ended."""
     wanted, count = state.block_count if state.content_hash else 0, seen.blocks.count
     if count != wanted:
         kind: DifferenceKind = "blocks_missing" if count < wanted else "blocks_differ"
@@ -203,7 +203,7 @@ def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) ->
         return seen.difference("outdated", "It was ingested with other settings or rules.")
     if state.hints_etag != seen.hints_etag:
         return seen.difference("outdated", "The hints about its tables changed.")
-    # Rights of a version that failed are not applied to the one that is still shown.
+    # A failed version's permissions are not applied to the visible one.
     is_indexed = state.content_hash != "" and (state.status != "failed" or state.blob_etag == seen.etag)
     if state.sidecar_etag != seen.sidecar_etag or (
         is_indexed and (state.rights != state.wanted_rights or state.rows_outdated)
@@ -226,7 +226,7 @@ def _compare_row(seen: SeenDocument, state: DocumentState) -> Difference | None:
 
 
 async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
-    """Whether the window has more rows than can be held; ends as soon as that is known."""
+    """Return whether the window has more rows than fit, reading no more than needed."""
     seen = 0
     async for _ in all_rows(index, "doc_id", ("doc_id",), window.condition("doc_id")):
         seen += 1
@@ -236,7 +236,7 @@ async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
 
 
 async def _read_files(blobs: BlobStore, window: IdWindow) -> dict[str, dict[str, BlobProperties]]:
-    """Each document's file and its sidecars, by the document's name and what follows it in theirs."""
+    """Return each document's file and sidecars, by document name and by their suffix to it."""
     files: defaultdict[str, dict[str, BlobProperties]] = defaultdict(dict)
     async for blob in blobs.list_blobs(DOCUMENTS):
         document = document_of_blob(blob.name)
@@ -248,7 +248,7 @@ async def _read_files(blobs: BlobStore, window: IdWindow) -> dict[str, dict[str,
 
 
 async def _read_blocks(content_index: SearchIndex, window: IdWindow) -> dict[str, SeenBlocks]:
-    """The blocks of the window's documents, by document."""
+    """Return the blocks of the window's documents, by document."""
     found: dict[str, SeenBlocks] = defaultdict(SeenBlocks)
     async for row in all_rows(content_index, "block_id", _BLOCK_FIELDS, window.condition("doc_id")):
         blocks = found[str(row["doc_id"])]

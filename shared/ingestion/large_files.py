@@ -1,6 +1,6 @@
-"""Steps of a large file, each in its own activity: load the results of earlier steps, store their own.
+"""Steps of a large file, one activity each: they load earlier results and store their own.
 
-`shared.ingestion.steps.ingest_small` composes the same functions for a small file, without storing anything.
+`shared.ingestion.steps.ingest_small` composes the same functions for a small file without storing results.
 """
 
 from shared.documents import index_rows
@@ -26,12 +26,12 @@ async def parse(task: IngestTask) -> Parsed:
 
 
 async def describe(task: IngestTask) -> Done:
-    """Make the metadata."""
+    """Create the metadata."""
     await task.look()
     files = _files(task)
     described = await files.find(DESCRIBED, DescribedFile)
     if described is not None and described.by_model:
-        return Done()  # by an earlier attempt; one that used rules is repeated
+        return Done()  # done by an earlier attempt; descriptions by rule are repeated
     original = await find_original(task)
     await files.put(ORIGINAL, original)
     described = await metadata.describe(task, await files.get(PARSED, ParsedFile), original)
@@ -41,7 +41,7 @@ async def describe(task: IngestTask) -> Done:
 
 
 async def plan(task: IngestTask) -> Planned:
-    """Decide which blocks change."""
+    """Determine the changed blocks."""
     await task.look()
     files = _files(task)
     parsed = await files.get(PARSED, ParsedFile)
@@ -76,7 +76,7 @@ async def write_blocks(task: IngestTask) -> Done:
 
 
 async def finish(task: IngestTask) -> Done:
-    """Publish the version, then delete what was only the old one's."""
+    """Publish the version, then delete stale blocks."""
     state = await task.enter("indexing")
     files = _files(task)
     if state.version_key != task.version_key or await files.find(PARSED, ParsedFile) is not None:

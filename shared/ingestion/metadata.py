@@ -1,7 +1,7 @@
-"""A document's metadata: by the chat model, else by rule; a person's corrections win over both.
+"""A document's metadata, by the chat model or by rule; users' corrections override both.
 
-What the model says of a version is kept in the version's manifest: copies of the file, and a repair, use it
-again. The index of documents holds what people made of it.
+The model's description of a version is stored in its manifest, and reused by copies and repairs. The index of
+documents has the corrected metadata.
 """
 
 import re
@@ -61,12 +61,12 @@ _BOILERPLATE = re.compile(
 
 
 async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> DescribedFile:
-    """Return metadata made from the document's first 6,000 characters.
+    """Return metadata derived from the document's first 6,000 characters.
 
-    What a model said of the same bytes before is used again: of a copy, or of this document before a repair.
+    A model's description of the same bytes is reused, from a copy or from this document before a repair.
 
     Raises:
-        DependencyError: the model is out of reach. On the last attempt the rule takes over instead.
+        DependencyError: the model is unavailable. On the last attempt a rule is used instead.
     """
     state = await task.look()
     if earlier := await _by_earlier(task, state, original, parsed.opening):
@@ -94,7 +94,7 @@ def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
 
 
 async def _is_shared_title(task: IngestTask, state: DocumentState, title: str) -> bool:
-    """Return whether several other documents of the project have the title, so that it names only a kind."""
+    """Return whether several other documents of the project have this title, which then names only a kind."""
     titles = await _titles_like(task, state, title, top=_NAMESAKES_READ)
     return sum(other.casefold() == title.casefold() for other in titles) >= _MANY_NAMESAKES
 
@@ -164,7 +164,7 @@ async def _by_earlier(
 async def _by_model(
     task: IngestTask, state: DocumentState, parsed: ParsedFile
 ) -> tuple[DocumentMetadata | None, int]:
-    """Return the model's description, None if it has not the required form; and the number of its replies."""
+    """Return the model's description, None if it is invalid, and the number of its replies."""
     titles = await _existing_titles(task, state, parsed)
     user = "\n".join(
         (
@@ -202,7 +202,9 @@ async def forget_description(blobs: BlobStore, state: DocumentState) -> None:
 def describe_by_rule(
     filename: str, own_title: str | None, heading: str | None, opening: str
 ) -> DocumentMetadata:
-    """Title from the file's properties, its first heading or its name; summaries from its first sentences."""
+    """Return metadata with a title from the file's properties, first heading or name, and summaries from its
+    text.
+    """
     stem = _stem(filename)
     text = _HEADING_MARK.sub("", opening)
     sentences = [
@@ -226,9 +228,9 @@ def describe_by_rule(
 
 
 def guess_language(text: str) -> str:
-    """Return an ISO 639-1 code by the commonest small words; "und" (undetermined) if too few show.
+    """Return an ISO 639-1 code by frequent short words; "und" (undetermined) if there are too few.
 
-    A table has next to none, and "par" or "plus" alone make no French one.
+    Tables have almost none, and "par" or "plus" alone don't make a text French.
     """
     words = Counter(word.lower() for word in _WORD.findall(text)[:_SAMPLE_WORDS])
     best = max(_STOP_WORDS, key=lambda language: sum(words[word] for word in _STOP_WORDS[language]))
@@ -238,18 +240,20 @@ def guess_language(text: str) -> str:
 
 
 def with_language_code(metadata: DocumentMetadata, opening: str) -> DocumentMetadata:
-    """The metadata with an ISO 639-1 code as language: what is none ("English") is guessed from the text."""
+    """Return the metadata with an ISO 639-1 language code; an invalid one ("English") is guessed from the
+    text.
+    """
     match = _LANGUAGE.fullmatch(metadata.language.strip().lower())
     language = match[1] if match else guess_language(opening)
     return metadata.model_copy(update={"language": language})
 
 
 def under_another_name(described: DescribedFile, filename: str, opening: str) -> DescribedFile:
-    """Return a file's metadata for a copy: a title that was the file's name gives way to the new name.
+    """Return a file's metadata for a copy: a title equal to the file name is replaced by the new name.
 
     Args:
         filename: of the copy.
-        opening: of the text; a title that stands there was not taken from the name.
+        opening: of the text; a title in it wasn't derived from the file name.
     """
     title, old = _in_words(described.title).casefold(), described.described_as
     renamed = described.model_copy(update={"described_as": filename})
@@ -260,7 +264,7 @@ def under_another_name(described: DescribedFile, filename: str, opening: str) ->
 
 
 def with_corrections(record: DocumentRecord, corrections: Corrections) -> DocumentRecord:
-    """The record with the fields that a person corrected as the person left them."""
+    """Return the record with the user's corrections applied."""
     kept = {field: value for field, value in corrections.items() if field in MetadataCorrection.model_fields}
     changed: dict[str, object] = {**kept, "edited_fields": tuple(sorted(kept))}
     if isinstance(date := kept.get("document_date"), str):
@@ -269,7 +273,7 @@ def with_corrections(record: DocumentRecord, corrections: Corrections) -> Docume
 
 
 def first_instant(text: str | None) -> datetime | None:
-    """The first instant, in UTC, of a day, a month or a year in ISO 8601; None for anything else."""
+    """Return the first instant (UTC) of an ISO 8601 day, month or year; None for anything else."""
     match = _PRINTED_DATE.fullmatch((text or "").strip())
     if match is None:
         return None
@@ -281,7 +285,7 @@ def first_instant(text: str | None) -> datetime | None:
 
 
 def _stem(filename: str) -> str:
-    """A file's name in words: without its suffix, underscores as blanks."""
+    """Return a file name without its suffix, with underscores as blanks."""
     return _in_words(PurePosixPath(filename).stem)
 
 

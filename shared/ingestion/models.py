@@ -1,4 +1,4 @@
-"""Inputs and replies of the steps of an ingestion, what parsers return, and reports of audits."""
+"""Inputs and replies of ingestion steps, parser results and audit reports."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -15,18 +15,19 @@ from shared.retrieval.metadata_text import MetadataName
 class IngestRequest(Model):
     """Input of the `ingest_document` orchestration: bring the indexes in line with this blob, or its absence.
 
-    It says where to look, not what happened: events come late, twice and out of order.
+    It names the blob rather than what happened, because events arrive late, twice and out of order.
     """
 
     blob_name: str
 
 
 class DeferredFile(Model):
-    """Message of the queue `deferred-documents`: the event of a blob whose sender has too many files at work.
+    """Message of the queue `deferred-documents`: the event of a blob whose sender has too many files in
+    progress.
 
     Attributes:
-        occasion: what tells this event from others of the same blob, such as its etag.
-        deferrals: how often it was deferred, this time included.
+        occasion: distinguishes this event from others of the same blob, such as its etag.
+        deferrals: number of deferrals, including this one.
     """
 
     blob_name: str
@@ -38,11 +39,10 @@ class IngestStep(Model):
     """Input of every activity of an ingestion.
 
     Attributes:
-        instance_id: who works on the document; a step of an instance that lost its claim does nothing.
-        version_key: of the version that is being made, once the file was read.
-        first, end: positions in the list of new blocks to write, or of new figures to caption; `end` is
-            excluded.
-        last_attempt: a failure now is final; what can be done without is done without.
+        instance_id: the working instance; steps of an instance that lost its claim do nothing.
+        version_key: of the version being ingested, once the file was read.
+        first, end: range of new blocks to write or new figures to caption; `end` is exclusive.
+        last_attempt: a failure is final now, so optional results are replaced by fallbacks.
     """
 
     blob_name: str
@@ -54,7 +54,7 @@ class IngestStep(Model):
 
 
 class Parsed(Model):
-    """The file is parsed, unless it has the same bytes as before."""
+    """The file was parsed, unless its bytes are unchanged."""
 
     kind: Literal["parsed"] = "parsed"
     version_key: str
@@ -62,13 +62,13 @@ class Parsed(Model):
 
 
 class Done(Model):
-    """The step is done; what it made is stored in the version's folder or in the indexes."""
+    """The step is done; its result is stored in the version's folder or in the indexes."""
 
     kind: Literal["done"] = "done"
 
 
 class IngestResult(Model):
-    """Output of the orchestration. Counts are 0 where nothing of the kind was done."""
+    """Output of the orchestration. Counts are 0 if nothing of the kind was done."""
 
     outcome: Literal["ready", "current", "rights", "removed", "nothing", "noted", "superseded", "failed"]
     reason: str | None = None
@@ -79,7 +79,7 @@ class IngestResult(Model):
 
 
 class SmallDone(Model):
-    """All of a small document is done, and the claim given up as `Closed` says."""
+    """A small document is completely ingested, and its claim was released as in `Closed`."""
 
     kind: Literal["small_done"] = "small_done"
     result: IngestResult
@@ -87,11 +87,11 @@ class SmallDone(Model):
 
 
 class Accepted(Model):
-    """What there is to do.
+    """The work to do.
 
-    `noted`: another instance works on the document and will look again when it ends. `nothing`: there is no
-    such document and never was. `gone`: remove it. `current`: all is as it should be. `changed`: see the
-    flags. `small`: its content takes one step; `done`: it was taken at once.
+    `noted`: another instance works on the document and will check again. `nothing`: the document never
+    existed. `gone`: remove it. `current`: nothing to do. `changed`: see the flags. `small`: ingest it in one
+    step; `done`: it was ingested at once.
     """
 
     kind: Literal["accepted"] = "accepted"
@@ -102,11 +102,11 @@ class Accepted(Model):
     done: SmallDone | None = None
 
 
-BLOCK_COUNTS = {"new_count", "kept_count", "moved_count", "gone_count"}  # from a plan into the result
+BLOCK_COUNTS = {"new_count", "kept_count", "moved_count", "gone_count"}  # copied from the plan to the result
 
 
 class Planned(Model):
-    """How many blocks change. New figures count as new blocks, too."""
+    """The number of changed blocks, which include new figures."""
 
     kind: Literal["planned"] = "planned"
     new_count: int
@@ -117,23 +117,23 @@ class Planned(Model):
 
 
 class Closed(Model):
-    """The instance gave up its claim; but if `again`, an event came meanwhile: look at the blob again."""
+    """The claim was released; if `again`, an event arrived meanwhile, so the blob must be read again."""
 
     kind: Literal["closed"] = "closed"
     again: bool
 
 
 class Superseded(Model):
-    """Another instance took the document over: whatever this one would do is its business no more."""
+    """Another instance has taken over the document, so this one stops."""
 
     kind: Literal["superseded"] = "superseded"
 
 
 class IngestFailure(Model):
-    """A step failed; people see `reason` and `hint`, or what their client says of a `failure`.
+    """A step failed; users see `reason` and `hint`, or their client's text for `failure`.
 
-    If `retryable`, it may succeed after the time that was asked for; if it `waits`, others are before it.
-    `held_s`: seconds until what is in its way has ended at the latest.
+    `retryable`: it may succeed later. `waits`: others have their turn first. `held_s`: the longest time until
+    the obstacle has ended.
     """
 
     kind: Literal["failed"] = "failed"
@@ -153,16 +153,16 @@ IngestReply = Annotated[
 
 
 class IngestReplyEnvelope(Model):
-    """Output of every activity of an ingestion: expected failures are replies, never exceptions."""
+    """Output of every ingestion activity: expected failures are replies, not exceptions."""
 
     reply: IngestReply
 
 
 class CloseRequest(Model):
-    """Input of the last activity: how the state ends.
+    """Input of the last activity: the final status.
 
     Attributes:
-        may_pass: the failure doesn't count as a try of these bytes: it had no turn, or a service failed.
+        may_pass: the failure doesn't count against these bytes: they had no turn, or a service failed.
     """
 
     step: IngestStep
@@ -174,14 +174,14 @@ class CloseRequest(Model):
 
 
 class ParsedFile(Model):
-    """What the worker process makes of a file.
+    """The worker process's result for a file.
 
     Attributes:
-        figures: those that get a block; their pictures lie in the version's folder.
-        opening: the first 6,000 characters of text, from which metadata are made.
-        unread_pages: those without text that no text recognition has read.
-        unreadable_pages: how many pages hold no text that could be read.
-        first_heading: the first heading of the highest level, None when there is none.
+        figures: figures with a block; their pictures are in the version's folder.
+        opening: the first 6,000 characters of text, used for metadata.
+        unread_pages: pages without text that no text recognition has read.
+        unreadable_pages: number of pages without readable text.
+        first_heading: the first heading of the highest level; None if there is none.
     """
 
     chunks: tuple[Chunk, ...]
@@ -197,12 +197,12 @@ class ParsedFile(Model):
 
 
 class BlockChanges(Model):
-    """The record manager's verdict. Positions count the document's blocks from 0: chunks, then figures.
+    """The changed blocks. Positions count the document's blocks from 0: chunks, then figures.
 
     Attributes:
-        new: blocks to embed and write; figures among them to caption.
-        moved: blocks whose row exists, with another page or place: merged without embedding.
-        kept: blocks whose row needs nothing.
+        new: blocks to embed and write; figures among them are captioned.
+        moved: blocks whose rows exist with another page or position: merged without embedding.
+        kept: blocks with unchanged rows.
         gone: ids of rows to delete.
     """
 
@@ -216,14 +216,14 @@ PieceKind = Literal["heading", "paragraph", "list_item", "table", "code", "figur
 
 
 class LayoutPiece(Model):
-    """One piece.
+    """One piece of a layout.
 
     Attributes:
-        text: of a figure, its caption; empty for tables.
-        level: 1-6 for headings, else None.
-        rows: of a table, the header first; a cell that spans others stands in every place that it covers.
-        words: the words in a figure; they are pieces of their own, too.
-        area: of a figure, where it is on its page; None = not known.
+        text: a figure's caption; empty for tables.
+        level: 1-6 for headings, otherwise None.
+        rows: of a table, header first; spanning cells are repeated in every position that they cover.
+        words: words in a figure, which are also separate pieces.
+        area: a figure's position on its page; None = unknown.
     """
 
     kind: PieceKind
@@ -236,10 +236,10 @@ class LayoutPiece(Model):
 
 
 class Layout(Model):
-    """A document as a parser service returns it.
+    """A document as returned by a parser service.
 
     Attributes:
-        page_count: pages that the service read.
+        page_count: number of pages read by the service.
         service: its name in messages, with the article.
     """
 
@@ -249,7 +249,7 @@ class Layout(Model):
 
 
 class PageTexts(Model):
-    """The words of pages by their number, paragraphs parted by blank lines; absent = not read."""
+    """The words of pages by page number, with blank lines between paragraphs; missing = unread."""
 
     texts: dict[int, str]
 
@@ -273,7 +273,7 @@ DifferenceKind = Literal[
 
 
 class Difference(Model):
-    """One thing that does not agree. `place` is a blob's name where it is known, else a document's id."""
+    """One difference. `place` is the blob's name if known, otherwise the document's id."""
 
     kind: DifferenceKind = Field(description="What differs.")
     place: str = Field(description="Where it was found.")
@@ -281,7 +281,7 @@ class Difference(Model):
 
 
 class AuditCounts(Model):
-    """How many there are of each."""
+    """The number of items of each kind."""
 
     files: int = Field(default=0, description="Files in the storage.")
     states: int = Field(default=0, description="Documents whose ingestion is recorded.")
@@ -292,7 +292,7 @@ class AuditCounts(Model):
 
 
 class UnreadableDocument(Model):
-    """A document that nobody may read, and how its ingestion stands."""
+    """A document without readers, and the status of its ingestion."""
 
     doc_id: str = Field(description="The document.")
     filename: str = Field(description="Name of the file.")
@@ -301,14 +301,14 @@ class UnreadableDocument(Model):
 
 
 class AuditReport(Model):
-    """Answer of GET /api/maintenance/audit.
+    """Response of GET /api/maintenance/audit.
 
     Attributes:
-        agrees: nothing differs. A document that failed on its own is no difference.
+        agrees: there is no difference. A failed document isn't a difference.
         differences: the first MAX_DIFFERENCES of them.
-        difference_count: all of them.
-        share: of the documents that were looked at, 1 = all; of very many it is another part each time.
-        unreadable: the first MAX_DIFFERENCES documents that nobody may read; they are no differences.
+        difference_count: number of all differences.
+        share: of documents compared, 1 = all; each call compares another part if there are many.
+        unreadable: the first MAX_DIFFERENCES documents without readers, which aren't differences.
     """
 
     agrees: bool
@@ -321,13 +321,13 @@ class AuditReport(Model):
 
 
 class ReconcileReport(Model):
-    """What one reconciliation did.
+    """The result of one reconciliation.
 
     Attributes:
-        started: ingestions, by the kind of difference.
-        removed_orphans: documents of which only index rows were left.
-        left: differences that the next run will find again.
-        share: of the documents that were looked at, as in an audit.
+        started: ingestions by kind of difference.
+        removed_orphans: documents of which only index rows remained.
+        left: differences left for the next run.
+        share: of documents compared, as in an audit.
     """
 
     started: dict[str, int]

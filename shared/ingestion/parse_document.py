@@ -1,4 +1,4 @@
-"""The step that downloads a file and has it parsed in the worker process."""
+"""The step that downloads a file and parses it in the worker process."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
@@ -42,20 +42,20 @@ from shared.tables.hints import MAX_BYTES
 from shared.tables.table_files import put_tables
 
 _MAX_RETRIES = 3
-_LEAST_TIMEOUT_S = 40.0  # also for a start on a loaded machine
+_LEAST_TIMEOUT_S = 40.0  # including process start on a loaded machine
 _TIMEOUT_S_PER_BYTE = 65e-6  # 65 s a megabyte; four large PDFs took 2 to 11
-_MAX_READ_PAGES = 2000  # what the service takes in one request
+_MAX_READ_PAGES = 2000  # the service's limit per request
 Answer = TypeVar("Answer", Layout, PageTexts)
 
 
 async def parse(task: IngestTask) -> ParsedFile | None:
-    """Download, hash, parse and chunk the file. None = the indexes hold this very version.
+    """Download, hash, parse and chunk the file. None = this version is already indexed.
 
     Raises:
-        BadDocumentError, PayloadTooLargeError: the file cannot be ingested, and why.
-        NotFoundError: it is gone.
+        BadDocumentError, PayloadTooLargeError: the file can't be ingested; the error says why.
+        NotFoundError: the file no longer exists.
         DependencyError: a service failed, or the file changed while it was read.
-        NoPlaceFreeError: all workers are parsing other files.
+        NoPlaceFreeError: all workers are busy with other files.
     """
     state = await task.look()
     format_of(state.filename)
@@ -63,7 +63,7 @@ async def parse(task: IngestTask) -> ParsedFile | None:
     size_bytes = 0 if properties is None else properties.size_bytes
     max_bytes = task.services.settings.ingestion.max_document_bytes
     if properties is not None and size_bytes > max_bytes:
-        # Storage cannot limit what is written to an upload address, so the limit holds afterwards.
+        # Storage can't limit uploads to a signed URL, so the limit is checked afterwards.
         if is_upload(task.step.blob_name):
             await task.blobs.delete_version(DOCUMENTS, task.step.blob_name, etag=properties.etag)
         task.used = task.used.plus(Usage(size_bytes=size_bytes))
@@ -114,7 +114,7 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> ParsedFile | No
 
 
 async def _job(task: IngestTask, state: DocumentState, folder: Path) -> ParseJob:
-    """All that the parser makes goes into the file's own folder, each under names of its own."""
+    """Return the parser's job; its results go to the file's own folder."""
     settings = task.services.settings
     return ParseJob(
         source=folder / "document",
@@ -138,11 +138,11 @@ def _path(name: str | None) -> Path | None:
 
 
 async def _hints(task: IngestTask) -> str:
-    """What its owner says about the file's tables; "" for what was removed just now."""
+    """Return the owner's table hints; "" if they were just deleted."""
     name = task.step.blob_name + HINTS_SUFFIX
     found = await task.blobs.properties(DOCUMENTS, name)
     if found is None or found.size_bytes > MAX_BYTES:
-        return "" if found is None else "x" * (MAX_BYTES + 1)  # which the reader refuses by its length
+        return "" if found is None else "x" * (MAX_BYTES + 1)  # rejected by its length
     try:
         return (await task.blobs.read(DOCUMENTS, name)).decode("utf-8-sig", "replace")
     except NotFoundError:
@@ -163,7 +163,7 @@ def _require_tries_left(state: DocumentState) -> None:
 
 
 def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentState:
-    """The state before the file is parsed: the attempt counts already, those of other bytes do not."""
+    """Return the state before parsing: this attempt counts, attempts with other bytes don't."""
     content_hash = version_key.partition("-")[0]
     begun = state.begun_parses + 1 if content_hash == state.tried_hash else 1
     read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": begun}
@@ -177,7 +177,7 @@ def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentSt
 
 
 def _inspect(path: Path) -> tuple[str, bytes]:
-    """A file's sha256 in hex, and its first bytes."""
+    """Return a file's SHA-256 as hex, and its first bytes."""
     with path.open("rb") as file:
         content_hash = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
@@ -186,18 +186,18 @@ def _inspect(path: Path) -> tuple[str, bytes]:
 
 @dataclass(frozen=True)
 class _FileReader:
-    """Reads one file in the worker process, with the help of a parser service where one is configured."""
+    """Reads one file in the worker process, with a parser service if configured."""
 
     task: IngestTask
     job: ParseJob
     run: RunJob
 
     async def read(self) -> ParsedFile:
-        """The file's chunks and figures.
+        """Return the file's chunks and figures.
 
         Raises:
-            BadDocumentError: the file cannot be read.
-            DependencyError: the parser service failed, and may do better later.
+            BadDocumentError: the file can't be read.
+            DependencyError: the parser service failed temporarily.
         """
         services, suffix = self.task.services.parser_services, PurePosixPath(self.job.filename).suffix.lower()
         if services.layout is not None and suffix in services.layout.suffixes:
@@ -211,7 +211,7 @@ class _FileReader:
         return await self._parsed()
 
     async def _parsed(self, *notes: str, **changes: Layout | dict[int, str]) -> ParsedFile:
-        """What the worker makes of the file when the job has these changes; `notes` come as warnings."""
+        """Run the worker with a changed job; `notes` are added as warnings."""
         settings = self.task.services.settings.ingestion
         size_bytes = self.job.source.stat().st_size
         timeout_s = min(settings.parse_timeout_s, _LEAST_TIMEOUT_S + size_bytes * _TIMEOUT_S_PER_BYTE)
@@ -221,7 +221,7 @@ class _FileReader:
         return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed
 
     async def _by_pages(self, service: PageReader) -> ParsedFile:
-        """By our own parsers; pages without text by the service, and then again with their words."""
+        """Parse the file, let the service read pages without text, and parse again with their words."""
         first = await self._parsed(page_texts={})
         unread = first.unread_pages[:_MAX_READ_PAGES]
         if not unread:
@@ -242,10 +242,11 @@ class _FileReader:
     async def _paid_once(
         self, name: str, kind: type[Answer], ask: Callable[[], Awaitable[Answer]], service: str
     ) -> Answer | str:
-        """The service's answer, or why there is none; stored, as a later attempt may find no free worker.
+        """Return the service's result, or why there is none; stored, because a later attempt may find no free
+        worker.
 
         Raises:
-            GroundworkError: it may pass, and this is not the last attempt.
+            GroundworkError: the failure is temporary, and this isn't the last attempt.
         """
         files = StepFiles(self.task.blobs, self.task.folder)
         try:

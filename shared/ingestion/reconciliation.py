@@ -1,8 +1,8 @@
-"""Repairs what events missed: starts the ingestion of every document that does not agree with its file.
+"""Repairs missed events: starts the ingestion of every document that doesn't agree with its file.
 
-Bounded per run; what is left, the next run finds again. A document that is being worked on is left alone.
-Of more documents than can be held, each run looks at another part. Blocks are far more than documents: of
-them the timer looks at a smaller part, within the first.
+Each run is bounded, and the next one continues. Documents being ingested are left alone. If there are more
+documents than fit into memory, each run reads another part; of blocks, which are far more numerous, the timer
+reads a smaller part within it.
 """
 
 import time
@@ -48,11 +48,11 @@ StartIngestion = Callable[[str, str], Awaitable[object]]
 async def reconcile(
     services: IngestionServices, start: StartIngestion, count: int = 0, block_bits: int = 0
 ) -> ReconcileReport:
-    """Compare documents with their files, states and rows, and start what is missing.
+    """Compare documents with their files, states and rows, and start missing ingestions.
 
     Args:
-        count: chooses which part of them, where all are too many (see `IdWindow`).
-        block_bits: of the window of those whose blocks are compared as well, if it is to be a narrower one.
+        count: selects the part to compare if there are too many (see `IdWindow`).
+        block_bits: of the narrower window whose blocks are also compared.
     """
     await services.prepare()  # each time: an index that was lost is made again
     window = await fitting_window(services, count)
@@ -76,7 +76,7 @@ async def reconcile(
 
 
 def _due(seen: SeenDocument, settings: Settings) -> str | None:
-    """Why its ingestion is to be started; None if it is not."""
+    """Return why an ingestion must start; None if it needn't."""
     difference, state = compare(seen, pipeline(settings)), seen.state
     if state is None:
         return "not_ingested"
@@ -94,7 +94,7 @@ def _due(seen: SeenDocument, settings: Settings) -> str | None:
 def _differing_blocks(
     inventory: Inventory, window: IdWindow, read_at: datetime, known: set[str]
 ) -> list[tuple[SeenDocument, str]]:
-    """Documents of the window whose blocks are not those of their state, `known` ones left out."""
+    """Yield documents whose blocks differ from their state, without those in `known`."""
     found: list[tuple[SeenDocument, str]] = []
     for doc_id, seen in inventory.seen.items():
         state = seen.settled
@@ -123,9 +123,9 @@ async def _start(seen: SeenDocument, kind: str, services: IngestionServices, sta
 
 
 async def _remove_unused(sidecars: Collection[BlobProperties], services: IngestionServices) -> int:
-    """Remove access lists of uploads that can't come any more; returns how many.
+    """Delete access lists of uploads that can't arrive any more. Return their number.
 
-    One that was renewed meanwhile stays: its file may be on its way.
+    A list renewed meanwhile is kept, because its file may be on its way.
     """
     removed = 0
     for blob in sidecars:
@@ -138,7 +138,9 @@ async def _remove_unused(sidecars: Collection[BlobProperties], services: Ingesti
 
 
 async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices, count: int) -> int:
-    """How many of them are gone; in another order each time, so that none that stays is always the first."""
+    """Remove orphans in rotating order, so that one that stays isn't always the first. Return the number
+    removed.
+    """
     ends = time.monotonic() + REMOVALS_S
     removed = 0
     for doc_id in sorted(doc_ids, key=lambda doc_id: digest(str(count), doc_id))[:MAX_STARTS]:

@@ -58,7 +58,7 @@ def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_acce
 
 
 def _texts(fields: Mapping[str, object]) -> dict[str, str]:
-    """Owner, project and source, as far as they are named; a source is a plain address of the web."""
+    """Return owner, project and source if given; a source must be a plain web URL."""
     texts = {}
     for name in _TEXTS:
         value = fields.get(name, "")
@@ -82,7 +82,7 @@ def _read_sidecar(sidecar: str) -> Mapping[str, object]:
 
 
 def _principals(value: object) -> tuple[str, ...]:
-    """From a list, a JSON list as text, or names separated by commas."""
+    """Parse principals from a list, a JSON list or comma-separated text."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
@@ -97,7 +97,7 @@ def _principals(value: object) -> tuple[str, ...]:
 
 
 async def read_rights(properties: BlobProperties, services: IngestionServices) -> tuple[Rights, str]:
-    """The blob's present rights, and the etag of the sidecar that was read; empty when there is none."""
+    """Return the blob's current permissions, and the etag of its sidecar; empty without one."""
     sidecar: str | None = None
     etag = ""
     with suppress(NotFoundError):
@@ -115,18 +115,18 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
 
 
 def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentState) -> bool:
-    """Return whether rights just read apply to the version that is shown, too.
+    """Return whether permissions just read also apply to the visible version.
 
-    A new sidecar applies to all versions. The metadata of a new file must not open the contents that it
-    replaces: it may never be published.
+    A new sidecar applies to all versions. The metadata of a new file must not open the content that it
+    replaces, because it may never be published.
     """
     return properties.etag == state.blob_etag or sidecar_etag != state.sidecar_etag
 
 
 async def apply_rights(task: IngestTask) -> Done:
-    """Make the wanted rights hold: in the document's row, then in the indexes' copies of them."""
+    """Apply the pending permissions to the document's row, then to the indexes' copies."""
     services = task.services
-    while True:  # until those that were written are those that are wanted: they may change meanwhile
+    while True:  # until the written ones are the pending ones, which may change meanwhile
         written = (await task.update(_in_row)).rights
         await merge_rights(services.content_index, services.documents_index, task.doc_id, written)
         state = await task.update(partial(with_rights, written=written))
@@ -135,18 +135,18 @@ async def apply_rights(task: IngestTask) -> Done:
 
 
 def _in_row(state: DocumentState) -> DocumentState:
-    """Return the state with the wanted rights in force, which the indexes don't have yet."""
+    """Return the state with the pending permissions in force, before the indexes have them."""
     return with_rights(state, state.wanted_rights).model_copy(update={"rows_outdated": True})
 
 
 async def note_newest(blob_name: str, services: IngestionServices) -> None:
-    """Make the present rights of a document hold while somebody else works on it.
+    """Apply a document's current permissions while another instance works on it.
 
-    They are written into its row, and then into the rows of the indexes that there are; the holder writes
-    them into all others. Rights of a version that is still being ingested only narrow until it is published.
+    They are written to its row, then to the existing index rows; the holder writes them to all others.
+    Permissions of an unpublished version only narrow.
 
     Raises:
-        DependencyError: a service failed, or too many change the document at once.
+        DependencyError: a service failed, or there were too many concurrent changes.
     """
     documents = services.documents
     for _ in range(MAX_WRITE_ATTEMPTS):
@@ -171,19 +171,20 @@ async def note_newest(blob_name: str, services: IngestionServices) -> None:
                 await documents.replace(state.model_copy(update=noted))
             except ConflictError:
                 continue
-        # The holder may write them much later, and people who were added wait for it.
+        # The holder may write them much later, while added users wait.
         await merge_rights(services.content_index, services.documents_index, state.doc_id, rights)
         return
     raise contended()
 
 
 async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Rights) -> None:
-    """Write rows that carry `rights`; if others are wanted by the time they are written, those as well.
+    """Write rows with `rights`, and again if other permissions are pending by then.
 
-    If the document was deleted meanwhile, they are removed again: its new holder may not have seen them.
+    If the document was deleted meanwhile, the rows are removed again, because its new holder may have missed
+    them.
 
     Raises:
-        ClaimLostError: it was deleted.
+        ClaimLostError: the document was deleted.
     """
     content_index = task.services.content_index
     await content_index.upload(rows)
@@ -198,7 +199,7 @@ async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Righ
 
 
 def with_rights(state: DocumentState, written: Rights) -> DocumentState:
-    """The state once these rights hold in the rows; the warning of the old ones goes."""
+    """Return the state once these permissions are in the rows, without the earlier warning."""
     kept = [warning for warning in state.warnings if warning != state.rights.warning]
     warnings = dict.fromkeys([*kept, written.warning] if written.warning else kept)
     is_outdated = state.wanted_rights != written

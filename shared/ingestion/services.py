@@ -1,4 +1,4 @@
-"""The clients and stores that `shared.ingestion` uses, a part of `shared.wiring.Services`."""
+"""The clients and stores used by `shared.ingestion`, a part of `shared.wiring.Services`."""
 
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from shared.platform.settings import Settings
 
 
 class IngestionServices(DocumentServices, Protocol):
-    """What ingestion needs of the outside world."""
+    """The external services that ingestion needs."""
 
     settings: Settings
     content_index: SearchIndex
@@ -22,7 +22,7 @@ class IngestionServices(DocumentServices, Protocol):
     parser_services: ParserServices
 
     async def prepare(self) -> None:
-        """Create the containers, tables, queues and indexes that are missing, and new index fields."""
+        """Create missing containers, tables, queues and indexes, and add new index fields."""
 
     async def ensure_prepared(self) -> None:
-        """Prepare on the first call of this process."""
+        """Prepare on the process's first call."""

@@ -1,6 +1,6 @@
-"""Results of an ingestion's steps, which the durable driver keeps between activities.
+"""Results of ingestion steps, stored by the durable driver between activities.
 
-They lie in the version's folder and are deleted when the ingestion ends.
+They are in the version's folder and deleted when the ingestion ends.
 """
 
 from typing import TypeVar
@@ -29,7 +29,7 @@ class StepFiles:
         await write_model(self._blobs, WORK, step_file(self._folder, name), result)
 
     async def get(self, name: str, kind: type[StepResult]) -> StepResult:
-        """Return a result. NotFoundError if there is none."""
+        """Return a result. Raise NotFoundError if it is missing."""
         return await read_model(self._blobs, WORK, step_file(self._folder, name), kind)
 
     async def find(self, name: str, kind: type[StepResult]) -> StepResult | None:

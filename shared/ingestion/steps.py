@@ -1,4 +1,4 @@
-"""Steps that put others together or end an ingestion, and what every step replies when it fails."""
+"""Steps that combine others or end an ingestion, and the replies of failing steps."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -39,20 +39,20 @@ Act = Callable[..., Awaitable[IngestReply]]
 
 
 async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = False) -> IngestReply:
-    """The reply of a step. It may run twice after a crash, and does no harm then.
+    """Perform a step and return its reply. A repetition after a crash is harmless.
 
-    What it used up counts for the document's owner, also when it fails.
+    Its usage is charged to the document's owner, even if it fails.
 
     Args:
-        details: given to `act` after the task.
-        in_turn: the step takes long, and keeps to its person's share of this instance.
+        details: passed to `act` after the task.
+        in_turn: the step takes long, and counts towards its user's share of this instance.
     """
     try:
         try:
             with SHARES.taken(sender_of(task.step.blob_name)) if in_turn else nullcontext():
                 return await act(task, *details)
         except NoPlaceFreeError:
-            await task.update()  # a document that waits is still held
+            await task.update()  # a waiting document stays claimed
             raise
         finally:
             owner = task.known.wanted_rights.owner_id if task.known else None
@@ -86,7 +86,7 @@ def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFail
 
 
 async def accept(task: IngestTask) -> Accepted:
-    """Accept the document; a small one is ingested at once, unless the places are taken.
+    """Accept the document; ingest a small one at once if a place is free.
 
     Raises:
         GroundworkError: a service failed, or as `ingest_small`.
@@ -102,10 +102,11 @@ async def accept(task: IngestTask) -> Accepted:
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:
-    """Everything from the content of a small document to the end of the claim, without results in between.
+    """Ingest a small document completely, from its content to the release of the claim, without stored
+    results.
 
     Raises:
-        BadDocumentError, PayloadTooLargeError, NotFoundError: the file cannot be ingested, and why.
+        BadDocumentError, PayloadTooLargeError, NotFoundError: the file can't be ingested; the error says why.
         DependencyError: a service failed.
     """
     state = await task.look()
@@ -136,7 +137,7 @@ async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) ->
     if changes.new:
         await indexing.write_blocks(task, version, changes.new, original)
     else:
-        await task.update()  # who may read it, or the claim, may have changed while a model was asked
+        await task.update()  # permissions or the claim may have changed during the model call
     await indexing.finish(task, version, changes, original)
     if not is_new or parsed.figures:
         await indexing.clean_up(task)
@@ -144,9 +145,9 @@ async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) ->
 
 
 async def end_unchanged(task: IngestTask) -> None:
-    """End the ingestion of a version that the indexes hold already.
+    """End the ingestion of a version that is already indexed.
 
-    An attempt that died in its last step may have left stale blocks, or rows with older rights.
+    An attempt that died in its last step may have left stale blocks, or rows with older permissions.
     """
     await indexing.clean_up(task)
     state = await task.look()
@@ -155,7 +156,7 @@ async def end_unchanged(task: IngestTask) -> None:
 
 
 def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
-    """Return how many blocks change."""
+    """Return the number of changed blocks."""
     return Planned(
         new_count=len(changes.new),
         new_figure_count=len(captions.new_figures(parsed, changes)),
@@ -166,20 +167,22 @@ def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
 
 
 async def close(task: IngestTask, request: CloseRequest) -> Closed:
-    """Note how the ingestion ended, and end the claim."""
+    """Record how the ingestion ended, and release the claim."""
     if request.status == "failed":
-        # Before the claim ends: what comes after it belongs to the next one.
+        # Before the claim is released: later writes belong to the next holder.
         state = await task.update()
         try:
             await _clear_up(task, state)
         except GroundworkError as failed:
-            # That it failed, and why, must be noted in any case; the next ingestion replaces what is left.
+            # The failure must be recorded in any case; the next ingestion replaces leftovers.
             get_logger().warning("ingestion.cleanup_failed", doc_id=state.doc_id, error_type=failed.code)
     return await task.close(request)
 
 
 async def remove(task: IngestTask) -> Closed:
-    """Remove every trace of a document whose blob is gone; its state last, so that a crash is repaired."""
+    """Delete every trace of a document whose blob was deleted; its state last, so that
+    crashes are repaired.
+    """
     state = await task.update(is_deleted=True)
     if state.corrections:
         await _hand_over(task, state)
@@ -189,17 +192,18 @@ async def remove(task: IngestTask) -> Closed:
 
 
 async def _hand_over(task: IngestTask, state: DocumentState) -> None:
-    """Give the corrections of a document whose file is gone to its new name, if there is one.
+    """Move the corrections of a deleted document to its new name, if there is one.
 
     Raises:
-        DependencyError: somebody works on that one. On the last attempt the corrections are lost.
+        DependencyError: another instance works on that document. On the last attempt the corrections are
+            lost.
     """
     moment, index = now(), task.services.documents_index
     async for other in same_bytes(state, state.content_hash, index, task.documents):
         if not is_new_name(state, other, moment):
             continue
         try:
-            # An event that left it a note meanwhile sees that its holder has ended (`check_holder`).
+            # A note left meanwhile is handled, because its event finds the holder ended (`check_holder`).
             await correct(other, state.corrections, task.services)
         except ConflictError:
             if not task.step.last_attempt:
@@ -210,7 +214,7 @@ async def _hand_over(task: IngestTask, state: DocumentState) -> None:
 
 
 async def _clear_up(task: IngestTask, state: DocumentState) -> None:
-    """Remove what the ingestion that fails now wrote; twice does no harm.
+    """Delete what a failing ingestion wrote. Idempotent.
 
     Raises:
         GroundworkError: a service failed.
@@ -223,13 +227,13 @@ async def _clear_up(task: IngestTask, state: DocumentState) -> None:
 
 
 async def _remove_rows(task: IngestTask) -> None:
-    # The row first: a document in the list must be searchable in full.
+    # The row first: a listed document must be completely searchable.
     await task.services.documents_index.delete([task.doc_id])
     await index_rows.remove_blocks(task.services.content_index, task.doc_id)
 
 
 async def _remove_late_files(task: IngestTask) -> None:
-    """Remove the files of a deleted document that a step has stored after its removal."""
+    """Delete files of a deleted document that a step stored after its removal."""
     try:
         state = await task.documents.get(task.doc_id)
         if state is None or state.is_deleted:

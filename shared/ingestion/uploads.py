@@ -1,6 +1,6 @@
-"""Files that people send: their rights are written first, then their content; then they are documents.
+"""Uploaded files: permissions are written first, then the content, which makes them documents.
 
-Nothing here holds a file in memory. A transfer that breaks off leaves the old content, or none.
+No file is held in memory. An interrupted transfer leaves the old content, or none.
 """
 
 import re
@@ -24,24 +24,24 @@ from shared.platform.errors import CallerError, ConflictError, PayloadTooLargeEr
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 
-MAX_NAME_BYTES = 200  # file systems take 255; a sidecar's suffix and a copy's number come on top
-MAX_PATH_CHARS = 900  # the service takes 1,024
+MAX_NAME_BYTES = 200  # file systems allow 255; a sidecar's suffix and a copy's number are added
+MAX_PATH_CHARS = 900  # the service's limit is 1,024
 MAX_DEPTH = 10
 MAX_PUBLISHER_CHARS = 100
-TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; a slower sender asks again
+TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; slower senders request another URL
 _SEPARATORS = re.compile(r"[/\\]+")
 _FORM_ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}  # WHATWG HTML, multipart/form-data encoding
 
 # Names that Windows keeps for devices, whatever their suffix: nobody there could save such a file.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|\Z)", re.IGNORECASE)
-_JOINERS = "\u200c\u200d"  # they belong to the spelling of Persian, of Indian languages, and of emoji
+_JOINERS = "\u200c\u200d"  # part of the spelling of Persian, Indian languages and emoji
 
 
 def clean_filename(name: str) -> str:
-    """The last part of a path, without what cannot stand in a name; quotes and all scripts are kept.
+    """Return the last part of a path without invalid characters; quotes and all scripts are kept.
 
     Raises:
-        CallerError: nothing is left, or the name is that of an access list.
+        CallerError: nothing is left, or it is an access list's name.
     """
     for escape, mark in _FORM_ESCAPES.items():
         name = name.replace(escape, mark)
@@ -59,7 +59,7 @@ def clean_filename(name: str) -> str:
 
 
 def clean_folder(folder: str) -> str:
-    """A path of folders below the uploader's own; "" for none. `.` and `..` lead nowhere and are dropped.
+    """Return a path below the uploader's own folder; "" for none. `.` and `..` are dropped.
 
     Raises:
         CallerError: it is nested too deeply.
@@ -73,8 +73,8 @@ def clean_folder(folder: str) -> str:
 
 
 def uploads_of(user_id: str) -> str:
-    """How the names of all blobs begin that the user uploaded."""
-    # A digest: user ids may hold any character, and readers see paths.
+    """Return the common prefix of all blobs uploaded by the user."""
+    # A digest, because user ids may contain any character, and readers see paths.
     return f"{UPLOADS}/{digest('uploader', user_id)[:16]}/"
 
 
@@ -87,14 +87,16 @@ def _clean_segment(segment: str) -> str:
 
 
 def _is_control(mark: str) -> bool:
-    """Control and format characters (a right-to-left override can disguise a suffix), halves of pairs."""
+    """Return whether a character is a control or format character (an override can disguise a suffix) or a
+    surrogate.
+    """
     if mark.isspace():
         return False
     return unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Co", "Cn") and mark not in _JOINERS
 
 
 def _shortened(name: str) -> str:
-    """At most MAX_NAME_BYTES in UTF-8, the suffix kept."""
+    """Shorten a name to MAX_NAME_BYTES in UTF-8, keeping its suffix."""
     if len(name.encode()) <= MAX_NAME_BYTES:
         return name
     stem, dot, suffix = name.rpartition(".")
@@ -107,13 +109,13 @@ def _shortened(name: str) -> str:
 async def receive(
     request: UploadRequest, parts: AsyncIterator[bytes], user: UserContext, services: IngestionServices
 ) -> tuple[DocumentState, str]:
-    """Store a file as it comes in; its document's state and the new blob's etag.
+    """Store a streamed file. Return its document's state and the new blob's etag.
 
     Raises:
-        CallerError: the name cannot be used.
-        BadDocumentError: files of this kind are not read.
-        PayloadTooLargeError: it is larger than MAX_DOCUMENT_BYTES; nothing has changed then.
-        ConflictError: somebody else has a document of this name there.
+        CallerError: the name is invalid.
+        BadDocumentError: the file type isn't supported.
+        PayloadTooLargeError: it exceeds MAX_DOCUMENT_BYTES; nothing was changed.
+        ConflictError: another user's document has this name there.
     """
     path = blob_name_of(request, user)
     await _prepare(path, request, user, services)
@@ -124,7 +126,7 @@ async def receive(
 
 
 async def make_ticket(request: UploadRequest, user: UserContext, services: IngestionServices) -> UploadTicket:
-    """An address to which the sender itself may write the file, past this app.
+    """Return a URL to which the sender can upload the file directly.
 
     Raises:
         CallerError, BadDocumentError, PayloadTooLargeError, ConflictError: as `receive`.
@@ -145,13 +147,11 @@ async def make_ticket(request: UploadRequest, user: UserContext, services: Inges
 
 
 def blob_name_of(request: UploadRequest, user: UserContext) -> str:
-    """The blob that the file will be.
-
-    The same user and names give the same document.
+    """Return the blob name of an upload, the same for the same user and names.
 
     Raises:
-        CallerError: the name cannot be used, or the whole path is too long.
-        BadDocumentError: files of this kind are not read.
+        CallerError: the name is invalid, or the whole path is too long.
+        BadDocumentError: the file type isn't supported.
     """
     filename = clean_filename(request.filename)
     format_of(filename)
@@ -163,7 +163,7 @@ def blob_name_of(request: UploadRequest, user: UserContext) -> str:
 
 
 async def _prepare(path: str, request: UploadRequest, user: UserContext, services: IngestionServices) -> None:
-    """Put its rights in place: a file must never be there without them."""
+    """Store the permissions, because a file must never exist without them."""
     await services.ensure_prepared()
     known = await services.blobs.properties(DOCUMENTS, path)
     rights = Rights() if known is None else (await read_rights(known, services))[0]
@@ -184,7 +184,7 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
 
 
 async def _announce(written: BlobProperties, services: IngestionServices) -> DocumentState:
-    """The document's state: `queued` from now on, before its event has come."""
+    """Return the document's state, `queued` even before the blob's event arrives."""
     # Also of a document that is known: it may be the one before, which is just being removed.
     rights, sidecar_etag = await read_rights(written, services)
     known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
@@ -197,7 +197,7 @@ async def _announce(written: BlobProperties, services: IngestionServices) -> Doc
         if state.holder is not None or state.wanted_etag == written.etag:
             return state.model_copy(update=known)
         return await documents.replace(touched(queued(revived(state)).model_copy(update=known)))
-    except ConflictError:  # its event was quicker
+    except ConflictError:  # its event was faster
         found = await documents.get(document_id(written.name)) or fresh_state(written.name)
         return found.model_copy(update=known)
 

@@ -1,4 +1,4 @@
-"""Pages of the web as documents of the person who asks for them."""
+"""Web pages imported as documents of a user."""
 
 import re
 from collections.abc import AsyncIterator
@@ -22,18 +22,18 @@ _MAX_NAME_CHARS = 120
 
 
 async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPage:
-    """The page that is to become a document.
+    """Fetch the page to import.
 
     Raises:
-        PageImportError: no page can be read there, its server fails, or the site asks programs not to.
-        PayloadTooLargeError: it is too large to be read whole.
+        PageImportError: the page can't be read, its server fails, or the site forbids robots.
+        PayloadTooLargeError: it exceeds the limit.
     """
     try:
         await _require_allowed(page_address(request.url), pages)
         page = await pages.fetch(request.url)
         if host_of(page.final_url) != host_of(page_address(request.url)):
             await _require_allowed(page.final_url, pages)
-    except (InvalidQueryError, DependencyError) as failed:  # that server is no service of ours
+    except (InvalidQueryError, DependencyError) as failed:  # that server isn't one of our services
         raise PageImportError(failed.detail, *failed.hints) from None
     if page.is_cut:
         raise PayloadTooLargeError(
@@ -43,10 +43,10 @@ async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPa
 
 
 def upload_of(request: ImportRequest, page: FetchedPage) -> UploadRequest:
-    """The page as a file of the person: the same address is the same document, in a new version."""
+    """Return the page as a user's file; the same URL becomes a new version of the same document."""
     return UploadRequest(
         filename=_filename(page.final_url, page.suffix),
-        # Names leave out what distinguishes some addresses.
+        # Names omit parts that distinguish some URLs.
         folder=f"{_FOLDER}/{digest(page.final_url)[:16]}",
         project_id=request.project_id,
         acl=request.acl,
@@ -55,14 +55,14 @@ def upload_of(request: ImportRequest, page: FetchedPage) -> UploadRequest:
 
 
 async def content_of(page: FetchedPage) -> AsyncIterator[bytes]:
-    """The page's bytes. HTML says which encoding its server named: the file has no headers."""
+    """Yield the page's bytes. HTML gets the encoding from the response headers, which the file lacks."""
     if page.suffix == ".html" and page.charset and re.fullmatch(r"[\w.:-]{1,40}", page.charset):
         yield f'<meta charset="{page.charset}">\n'.encode()
     yield page.content
 
 
 async def _require_allowed(url: str, pages: WebPages) -> None:
-    """Source: RFC 9309: what cannot be found forbids nothing."""
+    """Check the site's robots.txt; a missing one forbids nothing. Source: RFC 9309."""
     try:
         robots = await pages.fetch(urljoin(url, "/robots.txt"), read_as="text/plain")
     except InvalidQueryError:
@@ -71,7 +71,7 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
     try:
         parser.parse(robots.content.decode(errors="replace").splitlines())
         is_allowed = parser.can_fetch(AGENT_NAME, url)
-    except ValueError:  # a line that the parser does not understand: the others may forbid it
+    except ValueError:  # a line that the parser can't read; others may still forbid the page
         is_allowed = False
     if not is_allowed:
         raise InvalidQueryError(  # not 403: the person may import, and the site's wish is to be shown
@@ -80,7 +80,7 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
 
 
 def _filename(url: str, suffix: str) -> str:
-    """Such as `example.org docs pumps.html`, or `example.org search q=pumps.html`."""
+    """Return a name such as `example.org docs pumps.html` or `example.org search q=pumps.html`."""
     parts = urlsplit(url)
     path = unquote(parts.path).strip("/")
     if PurePosixPath(path).suffix.lower() in {*SUFFIXES.values(), ".htm"}:
