@@ -24,6 +24,7 @@ LIBRARIES = (
     "socket",
     "urllib.request",
     "azure.",
+    "_SDK.",  # a module's constant, as argument of `load`
 )
 HARMLESS = ("azure.functions", "azure.durable_functions", "azure.core", "azurefunctions", "azure.monitor")
 SETTING = "a setting"
@@ -33,15 +34,22 @@ DIALS = {
     "shared/access/directory.py": "tests/contract/clients/test_graph.py",  # ids of people, the next page
     "shared/ingestion/docling.py": "tests/contract/parser_backends/test_clients.py",  # ids that it answers
     "shared/ingestion/document_intelligence.py": "tests/contract/parser_backends/test_clients.py",  # the same
+    "shared/platform/azure_search.py": CALLER,
     "shared/platform/connections.py": SETTING,
     "shared/platform/http_client.py": CALLER,
     "shared/platform/language_models/endpoint.py": SETTING,
+    "shared/platform/tables.py": CALLER,
     "shared/platform/trace_export.py": SETTING,
     "shared/platform/web_pages.py": "tests/contract/clients/test_web_pages.py",  # the model's, the person's
+    "shared/retrieval/index_admin.py": CALLER,
+    "shared/retrieval/migration.py": CALLER,
+    "shared/retrieval/mirrored_index.py": CALLER,
     "shared/sharepoint/client.py": "tests/unit/sharepoint/test_client.py",  # next pages, redirects
     "shared/tables/postgres.py": SETTING,
+    "shared/teams/files.py": "tests/contract/teams/test_files.py",  # where a file is said to be
     "shared/teams/connector.py": "tests/contract/teams/test_tokens.py",  # an activity's serviceUrl
     "shared/teams/tokens.py": "tests/contract/teams/test_tokens.py",  # where keys are said to be
+    "shared/wiring.py": SETTING,
     "shared/tools/github_api.py": "tests/contract/clients/test_github.py",  # names of repositories, paths
     "shared/tools/web_search.py": "tests/contract/clients/test_web_search.py",  # the question, redirects
 }
@@ -62,12 +70,15 @@ def _imported(node: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in child.names)
         elif isinstance(child, ast.ImportFrom) and child.module:
             yield from (f"{child.module}.{alias.name}" for alias in child.names)
+        elif isinstance(child, ast.Call) and ast.unparse(child.func) in ("load", "load_async"):
+            module, name = child.args
+            yield f"{ast.unparse(module)}.{ast.unparse(name)}".replace("'", "")
         yield from _imported(child)
 
 
 def _dials(name: str) -> bool:
     makes = name in LIBRARIES or name.endswith(
-        ("Session", "Client", "OpenAI", "Credential", "open", "socket")
+        ("Session", "Client", "OpenAI", "Credential", "AsyncConnection", "open", "socket")
     )
     return name.startswith(LIBRARIES) and not name.startswith(HARMLESS) and makes
 

@@ -48,7 +48,7 @@ def test_recognised_words_follow_the_figure(tmp_path: Path) -> None:
 def test_a_picture_of_too_many_pixels_is_refused_undecoded(tmp_path: Path, side: int) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png_of(side, side))
-    with pytest.raises(BadDocumentError, match="more than 40 million pixels"):
+    with pytest.raises(BadDocumentError, match="more than 40 million colour"):
         parse_image(path)
 
 

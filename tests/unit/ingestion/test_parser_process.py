@@ -199,7 +199,7 @@ async def test_a_picture_that_unfolds_is_refused_within_the_memory_of_a_small_in
     with io.BytesIO() as content:
         Image.new("RGB", (10_000, 9_999)).save(content, "PNG")
         too_large = content.getvalue()
-    with pytest.raises(BadDocumentError, match="40 million pixels"):
+    with pytest.raises(BadDocumentError, match="40 million colour"):
         await pool.run(job(tmp_path, "a.png", too_large), PATIENCE_S)
     with io.BytesIO() as content:
         Image.effect_noise((1000, 900), 40).resize((8000, 4900)).convert("RGB").save(content, "PNG")
