@@ -223,7 +223,7 @@ def reingest_document(call: Call, document: DocumentArgument) -> None:
 @documents.add("import")
 def import_page(
     call: Call,
-    address: Annotated[str, typer.Argument(metavar="URL", help="its address")],
+    address: Annotated[str, typer.Argument(metavar="URL", help="URL of the page")],
     *,
     project: Annotated[str | None, option("--project", "ID", "project that it belongs to")] = None,
     acl: ReadersOption = None,

@@ -22,7 +22,9 @@ def list_files(call: Call) -> None:
 
 
 @workspace.add("show")
-def show_file(call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="its name")]) -> None:
+def show_file(
+    call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="name of the file")]
+) -> None:
     """Write a file to standard output."""
     for part in call.api.download(f"/workspace/{segment(file)}"):
         sys.stdout.buffer.write(part)
@@ -30,7 +32,9 @@ def show_file(call: Call, file: Annotated[str, typer.Argument(metavar="FILE", he
 
 
 @workspace.add("delete")
-def delete_file(call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="its name")]) -> None:
+def delete_file(
+    call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="name of the file")]
+) -> None:
     """Delete a file."""
     call.api.call("DELETE", f"/workspace/{segment(file)}")
     call.terminal.result({"name": file, "status": "deleted"}, f"{file} is deleted.")

@@ -167,7 +167,7 @@ def asked_while(
 
 
 def kill_worker(scene: Scene) -> list[Outcome]:
-    """Kill the worker under five readers."""
+    """Kill the worker while five readers follow their runs."""
 
     def strike() -> float:
         scene.wait(0.5, 5)
@@ -177,7 +177,7 @@ def kill_worker(scene: Scene) -> list[Outcome]:
 
 
 def kill_host(scene: Scene) -> list[Outcome]:
-    """Kill host and worker under five readers."""
+    """Kill host and worker while five readers follow their runs."""
 
     def strike() -> float:
         scene.wait(0.5, 5)
@@ -187,7 +187,7 @@ def kill_host(scene: Scene) -> list[Outcome]:
 
 
 def kill_twice(scene: Scene) -> list[Outcome]:
-    """Kill the worker and its successor under five readers."""
+    """Kill the worker and its successor while five readers follow their runs."""
 
     def strike() -> float:
         scene.wait(1, 4)

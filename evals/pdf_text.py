@@ -27,8 +27,8 @@ from shared.ingestion.parsers.pdf import parse_pdf
 TARGETS = {"tabled": 0.85, "lost": 0.005, "numbers_added": 0.0, "similarity": 0.941}
 
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
-_MIN_NUMBERS, _MIN_NUMERIC_SHARE = 2, 0.3  # of the words in a row of numbers
-_SAME_ROW = 0.4  # of a word's height
+_MIN_NUMBERS, _MIN_NUMERIC_SHARE = 2, 0.3  # share of the words in a row of numbers
+_SAME_ROW = 0.4  # relative to a word's height
 _TOKEN = re.compile(r"\d(?:[\d.,]*\d)?|[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _MARKED = re.compile(r"(?:[\ufffe\x02]|(?<=[^\W\d_])-)\s*(?=[^\W\d_])")

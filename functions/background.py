@@ -1,4 +1,4 @@
-"""Background work: queues that remember answers and erase data, and the hourly purge.
+"""Background work: queue triggers that store memories and erase data, and the hourly purge.
 
 A message that cannot be parsed raises, and ends in the poison queue.
 """

@@ -57,7 +57,7 @@ def summarize_documents(
 def summarize_document(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
-    """Summarise one document, as a child. Input: DocumentStart. Output: {"status"}."""
+    """Summarise one document (a child orchestration). Input: DocumentStart. Output: {"status"}."""
     start = DocumentStart.from_payload(input_of(context))
     step = SummaryStep(summary_id=start.summary_id, index=start.index)
     opened = yield from _call(context, "open_summary_document", step)

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="index_migration", description="Moves an index without downtime.")
     parser.add_argument("step", choices=STEPS)
     parser.add_argument("which", choices=INDEXES)
-    parser.add_argument("--index", default="", help="adopt: the index that the alias shall stand for")
+    parser.add_argument("--index", default="", help="for adopt: the index that the alias will point to")
     options = parser.parse_args(arguments)
     if (options.step == "adopt") != bool(options.index):
         parser.error("--index belongs to adopt")

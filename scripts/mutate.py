@@ -87,7 +87,9 @@ class Report(_Record):
 def main() -> int:
     """Run the groups named on the command line, or all. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m scripts.mutate", description=__doc__)
-    parser.add_argument("groups", nargs="*", help="groups of tests/mutation/modules.toml; all by default")
+    parser.add_argument(
+        "groups", nargs="*", help="names of groups in tests/mutation/modules.toml (default: all)"
+    )
     parser.add_argument("--out", type=Path, default=WORK / "report.json", help="report as JSON")
     arguments = parser.parse_args()
     groups = read_groups()

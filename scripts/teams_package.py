@@ -155,13 +155,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m scripts.teams_package", description=__doc__)
     parser.add_argument("--app-id", required=True, help="the bot's application id (BOT_APP_ID)")
     parser.add_argument("--host", required=True, help="host of the app, such as NAME.azurewebsites.net")
-    parser.add_argument("--name", default="Groundwork", help="what people see, at most 30 characters")
-    parser.add_argument("--developer", default="Groundwork", help="who offers it, at most 32 characters")
+    parser.add_argument("--name", default="Groundwork", help="display name, at most 30 characters")
+    parser.add_argument("--developer", default="Groundwork", help="publisher, at most 32 characters")
     parser.add_argument(
-        "--version", default="1.0.0", help="of the package; Teams updates only to a higher one"
+        "--version", default="1.0.0", help="package version; Teams updates only to a higher one"
     )
     for place in ("website", "privacy", "terms"):
-        parser.add_argument(f"--{place}", help="https address; left out: the app's own")
+        parser.add_argument(f"--{place}", help="https URL (default: the app's own)")
     parser.add_argument("--out", default="build/groundwork-teams.zip", help="the file to write")
     return parser
 

@@ -126,9 +126,9 @@ def _client(stack: LocalStack, who: SampleUser) -> httpx.Client:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
     parser.add_argument("--out", type=Path, help="where the report goes, as JSON")
-    parser.add_argument("--rounds", type=int, default=10, help="files and questions of Ben's, in each phase")
-    parser.add_argument("--pages", type=int, default=5000, help="of Anna's largest PDF")
-    parser.add_argument("--files", type=int, default=200, help="of Anna's others")
+    parser.add_argument("--rounds", type=int, default=10, help="Ben's files and questions per phase")
+    parser.add_argument("--pages", type=int, default=5000, help="page count of Anna's largest PDF")
+    parser.add_argument("--files", type=int, default=200, help="number of Anna's other files")
     parser.add_argument(
         "--pace", help="of the chat model, such as ttft=700,tps=70; it answers at once otherwise"
     )

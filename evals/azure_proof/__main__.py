@@ -129,7 +129,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--local", action="store_true", help="on a local stack of its own: no azd, no Azure")
+    parser.add_argument("--local", action="store_true", help="use a separate local stack instead of Azure")
     parser.add_argument("--dry-run", action="store_true", help="print the Azure commands and call none")
     parser.add_argument(
         "--step", action="append", choices=ORDER, help="only this step; may be repeated (default: all)"

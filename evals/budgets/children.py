@@ -78,7 +78,7 @@ class Instances:
         return Child(instance["instanceId"], deadline, instance["runtimeStatus"], ended, self._grace_s)
 
     def _ended_at(self, instance: dict[str, Any]) -> float:
-        """To the millisecond: the status itself has whole seconds only."""
+        """Return when the child ended, from its history: the status is rounded to seconds."""
         address = f"{self._stack.base_url}{_PREFIX}/{instance['instanceId']}"
         history = self._http.get(address, params={"showHistory": "true"}).json().get("historyEvents") or []
         moments = [_moment(event["Timestamp"]) for event in history if "Timestamp" in event]

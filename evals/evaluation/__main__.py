@@ -103,8 +103,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=None, help="only the first N questions of a set")
     parser.add_argument("--queries", default=None, help="question file of a set, such as queries.jsonl")
     parser.add_argument("--no-answers", action="store_true", help="search only")
-    parser.add_argument("--prompts", action="store_true", help="record what the model is shown")
-    parser.add_argument("--keep", action="store_true", help="the documents are in the app already")
+    parser.add_argument("--prompts", action="store_true", help="record the prompts")
+    parser.add_argument(
+        "--keep", action="store_true", help="skip ingestion; the documents are already in the app"
+    )
     parser.add_argument("--baseline", type=Path, default=None, help="earlier report to compare with")
     parser.add_argument("--at-once", type=int, default=ASK_AT_ONCE, help="questions in flight")
     parser.add_argument("--ingest-at-once", type=int, default=INGEST_AT_ONCE, help="documents in flight")

@@ -90,7 +90,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
     parser.add_argument("--cases", type=int, default=5000, help="requests to send")
     parser.add_argument("--scenarios", type=int, help="sequences of dependent calls; default: cases / 50")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the generated requests")
+    parser.add_argument("--seed", type=int, default=1, help="random seed")
     return parser.parse_args()
 
 

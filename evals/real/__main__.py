@@ -85,7 +85,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--questions", type=Path, required=True, help="lines of {id, question, user, thread}")
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
     parser.add_argument("--runs", type=Path, default=None, help="folder of runs; default: OUT with .runs")
-    parser.add_argument("--patient", action="store_true", help="time limits for replies that a person writes")
+    parser.add_argument(
+        "--patient", action="store_true", help="raise time limits, for replies written by a person"
+    )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="conversations in flight")
     return parser.parse_args()
 

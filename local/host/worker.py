@@ -213,7 +213,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.host.worker", description=__doc__)
     parser.add_argument("--socket", type=int, required=True, help="file descriptor of the listening socket")
     parser.add_argument("--app", required=True)
-    parser.add_argument("--base-url", required=True, help="of the host")
+    parser.add_argument("--base-url", required=True, help="base URL of the host")
     return parser.parse_args()
 
 

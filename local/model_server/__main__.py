@@ -29,7 +29,7 @@ def read_arguments() -> argparse.Namespace:
         default=os.environ.get("SERVER_KEY"),
         help="API key required in every request; default: SERVER_KEY, or any key if unset",
     )
-    parser.add_argument("--token", default=None, help="bearer token that is as good as the key, as Azure's")
+    parser.add_argument("--token", default=None, help="bearer token accepted instead of the key, as in Azure")
     return parser.parse_args()
 
 

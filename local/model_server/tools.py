@@ -1,4 +1,4 @@
-"""Turns with tools: search for unread documents, then answer from the results, or READY for a report.
+"""Turns with tools: search for unread documents, then answer, or reply READY if a report is due.
 
 A sub-agent's task is in the last user message with a <task>; passages are in that message, later ones, and
 tool results. No call is repeated.

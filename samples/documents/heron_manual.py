@@ -1,4 +1,4 @@
-"""Operating manual of a process pump: the long document with pictures, drawings and tables."""
+"""Sample document: the operating manual for a process pump, with pictures, drawings and tables."""
 
 from samples.documents.heron_manual_service import SERVICE_CHAPTERS
 from samples.drawings import hydraulic_circuit, performance_curve

@@ -26,7 +26,7 @@ FAIR_REPORT_TOKENS = 1000  # reserved for the report during work turns
 LEAST_RESULT_TOKENS = 300  # per tool result: one passage
 MOST_RESULT_TOKENS = 2500  # per turn; a budget of 30,000 tokens then allows two more searches
 MOST_OPENING_TOKENS = 5000  # for the first passages, unless the report follows at once
-_REPORT_SHARE_OF_TIME = 0.5  # of the remaining time, reserved for the report (unmeasured)
+_REPORT_SHARE_OF_TIME = 0.5  # share of the remaining time, reserved for the report (unmeasured)
 _TOOL_SHARE_OF_TIME = 0.4
 _MESSAGE_TOKENS = 8  # overhead per message
 

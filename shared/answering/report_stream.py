@@ -30,7 +30,7 @@ _READ_EVERY_S = 0.2  # parsing takes about a millisecond
 _KEEP_EVERY_S = 0.5  # a blob write takes about 10 ms, and the stream waits for it
 _MOST_CHARS_PER_TOKEN = 8  # beyond this, the model must have ignored its token limit
 _MOST_LISTED = 20  # document descriptions with about 100 tokens each
-_PAGES_SHARE = 0.6  # of the room, if there are web pages, which are the purpose of that profile
+_PAGES_SHARE = 0.6  # share of the room, if there are web pages, which are the purpose of that profile
 
 Ending = Literal["done", "partial"]
 

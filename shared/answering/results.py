@@ -37,7 +37,9 @@ _MOST_NOTES = 3
 _MOST_URL_CHARS = 2_000
 _URL_SIGNS = "/:?&=#%@+,;!~$-._"  # safe in Markdown links; all others are percent-encoded
 _FEWEST_OF_EACH = 2  # minimum passages per target document, if available
-_EVIDENCE_SHARE = 0.6  # of the main agent's tokens; the rest is for findings, rules and answer; unmeasured
+_EVIDENCE_SHARE = (
+    0.6  # share of the main agent's tokens; the rest is for findings, rules and answer; unmeasured
+)
 
 
 @dataclass(frozen=True)

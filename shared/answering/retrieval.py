@@ -36,7 +36,7 @@ _SHARE_FOR_A_FACT = 0.25
 _HEADINGS = 6  # extra blocks that replace headings; at most three headings were observed
 _FIGURE_PAGES = 8  # best pages; an answer cites three or four; unmeasured
 _MAX_FIGURES = 4  # unmeasured
-_NEAR_BEST = 0.5  # of the best block's score; unrelated figures on the page score far less; unmeasured
+_NEAR_BEST = 0.5  # share of the best block's score; unrelated figures on the page score far less; unmeasured
 _DESCRIBING_S = 2.0  # one search by ids, which takes 10 ms
 
 

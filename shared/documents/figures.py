@@ -116,7 +116,7 @@ async def _signed(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
 
 
 async def seen_pictures(hits: Sequence[Hit], services: DocumentServices) -> tuple[Picture, ...]:
-    """Return reduced pictures of readable blocks for a vision model.
+    """Return downscaled pictures of blocks that the user may read, for a vision model.
 
     Pictures that can't be read in time, or are invalid, are left out.
     """

@@ -174,7 +174,7 @@ async def try_again(state: DocumentState, services: IngestionServices) -> None:
         ConflictError: an ingestion is in progress.
     """
     task, held = await _taken(state, services)
-    # From the claimed state, since an ingestion may have published another version.
+    # Use the claimed state: an ingestion may have published another version.
     await forget_description(services.blobs, held)
     await _update(task, failed_tries=0, pipeline="")
     await task.release()

@@ -164,7 +164,7 @@ async def _by_earlier(
 async def _by_model(
     task: IngestTask, state: DocumentState, parsed: ParsedFile
 ) -> tuple[DocumentMetadata | None, int]:
-    """Return the model's description, None if it is invalid, and the number of its replies."""
+    """Return the model's description (None if it is invalid) and the number of replies."""
     titles = await _existing_titles(task, state, parsed)
     user = "\n".join(
         (

@@ -76,7 +76,7 @@ _VECTOR_FIELDS: Mapping[BlockType, str] = {
 }
 _PASSAGES = "block_type ne 'card'"
 _READING_ORDER = ("ordinal", "block_id")
-_MOST_LOST = 1 / 3  # of the best hits; beyond this, blocks missing from the rankings may be better
+_MOST_LOST = 1 / 3  # share of the best hits; beyond this, blocks missing from the rankings may be better
 _NO_DOCUMENT = "-"  # no document has this id
 _RERANKER_SCORE = "@search.reranker_score"
 
@@ -630,7 +630,7 @@ class DocumentBlocks:
         return [as_hit(row, 0.0) for row in rows] if len(rows) < _PAGE_ROWS else []
 
     async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
-        """Return (block id, tokens) of each text block in reading order, at most 20,000."""
+        """Return (block id, tokens) of up to 20,000 text blocks in reading order."""
         sizes: list[tuple[str, int]] = []
         for skip in range(0, _MAX_BLOCKS, _PAGE_ROWS):
             request = SearchRequest(

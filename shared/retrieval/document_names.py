@@ -110,7 +110,7 @@ _PLURALS = (
 
 _GENITIVE_ENDS = tuple(end for end, _ in _GENITIVES)
 _SHORTEST = 4  # "gas", "HVs": shorter words keep their end
-_MIN_SHARE = 0.6  # of a reference's words; unmeasured beyond the samples
+_MIN_SHARE = 0.6  # share of a reference's words; unmeasured beyond the samples
 _NEAR_BEST = 0.85
 
 

@@ -80,7 +80,7 @@ def summary_result(
 
 
 def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryResult:
-    """Return a stored result without the documents `closed`, which the reader may no longer read.
+    """Return a stored result without the documents in `closed`, which the reader may no longer read.
 
     The narrative covers all documents together, so it is withheld entirely.
     """

@@ -172,7 +172,7 @@ def is_number(text: str) -> bool:
 @lru_cache(maxsize=1 << 14)  # cells of a column repeat
 def _amount(cell: str) -> _Amount | None:
     plain = _PLAIN.fullmatch(cell)
-    if plain is not None:  # most numbers, at a third of the time
+    if plain is not None:  # handles most numbers in a third of the time
         sign, body = plain.groups()
         return _Amount(body, "", bool(sign), "any" if body.isdigit() else "en")
     matched = _AMOUNT.fullmatch(cell)

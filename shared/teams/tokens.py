@@ -266,7 +266,7 @@ def refuse(reason: str) -> NoReturn:
     """
     get_logger().warning("bot.token_refused", reason=reason)
     raise NotAuthenticatedError(
-        "The activity carries no valid token of the Bot Service for this bot.",
+        "The activity has no valid Bot Service token for this bot.",
         "Write to the bot in its channel.",
     )
 

@@ -40,7 +40,7 @@ def caller_limits(request: RunRequest) -> Filters:
 _PATIENCE = 0.7  # share of a step's time after which searches that only add to what is found are given up
 _TRIES = 2
 _TICK_S = 0.5  # how often it is looked whether this process is late
-_FAIR_SHARE = 0.9  # of a limit; what timers are late on a machine that is not busy is far below
+_FAIR_SHARE = 0.9  # share of a limit; what timers are late on a machine that is not busy is far below
 
 
 @asynccontextmanager

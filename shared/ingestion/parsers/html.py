@@ -44,7 +44,7 @@ _CONSENT = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
 _SURROUNDING_ROLES = frozenset(("contentinfo", "search", "banner", "dialog", "alertdialog"))
 _SURROUNDING_TAGS = frozenset(("footer", "header", "aside", "dialog"))
 _TEXT_PARTS = frozenset(("main", "article"))
-_MOST_SURROUNDING = 0.5  # of a page's text; a larger part is the main text
+_MOST_SURROUNDING = 0.5  # share of a page's text; a larger part is the main text
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # Inline elements. Text in the first kind joins adjacent words without a blank.
 _JOINED = frozenset(

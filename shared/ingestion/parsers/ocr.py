@@ -25,7 +25,7 @@ from shared.ingestion.parsers.pdf_unruled import unruled_tables
 from shared.ingestion.parsers.tesseract import Engines, Problem
 
 _MIN_CONFIDENCE = 40.0  # of 100, mean of a line's words; stains, photos and handwriting are below
-_LABEL_GAP = 0.9  # of a word's height; words further apart are separate labels
+_LABEL_GAP = 0.9  # relative to a word's height; words further apart are separate labels
 _TALL, _SURE_CONFIDENCE = (
     2.0,
     85.0,

@@ -52,11 +52,11 @@ from shared.platform.telemetry import get_logger
 
 MIN_PAGE_CHARS = 20  # a page with drawings and less text is a scan
 _STAMP_CHARS = 200  # maximum length of a stamp or running header on a scanned page
-_STAMP_LIKENESS = 0.8  # of letters; small print is partly misread (unmeasured)
+_STAMP_LIKENESS = 0.8  # share of letters; small print is partly misread (unmeasured)
 _MAX_SCAN_SIDE_PX = 4000
 _FIGURE_DPI = 150
-_SAME_ROW = 0.5  # of a font size; vertical tolerance for labels in one row of a drawing
-_SIZE_SHARE = 0.9  # of a recognised line's height; approximates its font size
+_SAME_ROW = 0.5  # relative to the font size; vertical tolerance for labels in one row of a drawing
+_SIZE_SHARE = 0.9  # share of a recognised line's height; approximates its font size
 _PASSWORD, _SECURITY = 4, 5  # FPDF_GetLastError, fpdfview.h
 _MAX_NAMED_RANGES = 20
 

@@ -10,8 +10,8 @@ from typing import Self
 from shared.ingestion.parsers.pdf_content import PageContent
 from shared.ingestion.parsers.pdf_geometry import Region
 
-_BACKGROUND_SHARE = 0.9  # of the page
-_COVERING_SHARE = 0.5  # of the page
+_BACKGROUND_SHARE = 0.9  # share of the page
+_COVERING_SHARE = 0.5  # share of the page
 _FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10  # such a large frame or background contains several items
 _REACH = 6.0  # points; objects nearer to each other form one drawing
 

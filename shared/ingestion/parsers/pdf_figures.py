@@ -20,7 +20,7 @@ CAPTION_REACH = 45.0  # points between a figure and its caption
 _LABEL_REACH = 14.0  # points between a drawing and the words at its edges
 _LABEL_ROUNDS = 3  # expansions by adjacent words: legends, row names
 _MAX_LABEL_WORDS = 8
-_MAX_LABEL_PROPORTION = 1.2  # of the drawing's width
+_MAX_LABEL_PROPORTION = 1.2  # relative to the drawing's width
 _TITLE_REACH = 24.0  # points between a drawing and the title above it
 _MAX_TITLE_LINES, _MAX_TITLE_WORDS = 3, 16
 _RUNNING_WORDS = 5
@@ -161,14 +161,14 @@ _MIN_WIDTH, _MIN_HEIGHT = 100.0, 60.0  # points, for a drawing without picture a
 _MIN_CAPTIONED = 40.0  # points in both directions, for a drawing with a caption
 _MAX_BANNER_HEIGHT = 80.0  # points
 _BANNER_PROPORTION = 4.0
-_MAX_TEXT_SHARE = 0.25  # of the area; more is a table or a text box
+_MAX_TEXT_SHARE = 0.25  # share of the area; more is a table or a text box
 _MAX_LAYOUT_PICTURES = 20  # more are a mosaic or a pattern
 _PANEL_SLACK = 0.1  # of the height; allowed difference between panels
 _PART_REACH = 30.0  # points between the parts of one figure
-_SAME_SHARE = 0.6  # of the smaller figure; overlapping figures are merged from here on
-_TABLE_TEXT_SHARE = 0.12  # of the area; charts have 0.03-0.10 in our samples, tables 0.15
+_SAME_SHARE = 0.6  # share of the smaller figure; overlapping figures are merged from here on
+_TABLE_TEXT_SHARE = 0.12  # share of the area; charts have 0.03-0.10 in our samples, tables 0.15
 _MIN_BORDERS, _FULL_SHARE = 3, 0.8  # vertical lines over at least 80 % of the height
-_PAGE_SHARE = 0.95  # of the page; more is a background
+_PAGE_SHARE = 0.95  # share of the page; more is a background
 _MARGIN = 4.0  # points around the figure
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from shared.ingestion.parsers.pdf_lines import Line
 
 _MIN_PAGES = 4
-_MIN_SHARE = 0.4  # of all pages; alternating headers occur on half of them
+_MIN_SHARE = 0.4  # share of all pages; alternating headers occur on half of them
 _EDGE_LINES = 4  # maximum number of lines before a gap
 _EDGE_ROWS = 2  # at the top and at the bottom each
 _MAX_INNER_NUMBERS = (

@@ -24,11 +24,11 @@ _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z
 _SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
 _ROW_NUMBERS = 2
 _ROW_SHARE = 0.3  # share of numbers among a row's words
-_WIDE_GAP = 0.9  # of the font size; blanks in justified text are narrower
-_MIN_GUTTER = 0.6  # of the font size; minimum space between columns
+_WIDE_GAP = 0.9  # relative to the font size; blanks in justified text are narrower
+_MIN_GUTTER = 0.6  # relative to the font size; minimum space between columns
 _MIN_COLUMN_LINES = 3  # adjacent lines; fewer may be a heading with a date
-_COLUMN_SPACING = 2.5  # of the font size; maximum line spacing in a column
-_MAX_INDENT = 6.0  # of the font size; for a paragraph's first line
+_COLUMN_SPACING = 2.5  # relative to the font size; maximum line spacing in a column
+_MAX_INDENT = 6.0  # relative to the font size; for a paragraph's first line
 _MIN_EDGE_LINES, _SMALL_SHARE = (
     4,
     0.3,
@@ -37,8 +37,8 @@ _SIZE_SHARE = 0.1  # maximum relative difference of sizes within a paragraph
 _RAISED_SIZE, _RAISED_SHARE = (
     0.85,
     0.5,
-)  # of the larger letters' height; share of the small word's height on their line
-_RAISED_GAP = 0.4  # of the larger letters' height
+)  # relative to the larger letters' height; share of the small word's height on their line
+_RAISED_GAP = 0.4  # relative to the larger letters' height
 _MIN_COLUMN_WORDS = 3  # in a line of prose; table cells have fewer
 
 

@@ -9,9 +9,9 @@ from shared.ingestion.parsers.pdf_tables import Table, ruled_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 
 _SIGNS = frozenset(("$", "€", "£", "%", ")", ")%"))
-_TORN_SHARE = 0.1  # of a ruled table's words; an unruled reading that replaces it may lack so many
+_TORN_SHARE = 0.1  # share of a ruled table's words; an unruled reading that replaces it may lack so many
 _THIN = 3.0  # points; thinner lines and bars alone don't indicate a chart
-_CHART_SHARE = 0.3  # of a table's area within a figure; more is a chart with labels
+_CHART_SHARE = 0.3  # share of a table's area within a figure; more is a chart with labels
 
 
 def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, line_region
 
-_SPACING = 0.9  # of the font size; maximum gap within a block, less than between paragraphs
-_SAME_ROW = 0.5  # of the font size; tolerance for baselines of a row
-_MIN_STRIP = 0.6  # of the font size; blanks within text are narrower than a strip
-_TIGHT = 0.2  # of the font size; letter boxes extend this far into the space above and below
+_SPACING = 0.9  # relative to the font size; maximum gap within a block, less than between paragraphs
+_SAME_ROW = 0.5  # relative to the font size; tolerance for baselines of a row
+_MIN_STRIP = 0.6  # relative to the font size; blanks within text are narrower than a strip
+_TIGHT = 0.2  # relative to the font size; letter boxes extend this far into the space above and below
 _MAX_BLOCKS = 400  # more indicate a drawing
 _RIGHT_TO_LEFT = range(0x590, 0x900)  # Hebrew, Arabic, Syriac
 _SAMPLE_CHARS = 2000

@@ -15,20 +15,20 @@ from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, is_row, with_words
 
 _MAX_EDGES = 12_000  # more indicate a drawing, which would take too long to analyse
-_SAME_LINE = 0.5  # of a word's height
+_SAME_LINE = 0.5  # relative to a word's height
 _SAME = 3.0  # points; nearer lines are merged, and lines with a smaller gap count as crossing
 _SAME_SIDE = 12.0  # points; tolerance between the sides of a table and its continuation
 _MAX_RULES = 250  # in each direction, after merging; more indicate a drawing
 _MIN_CELL = 5.0  # points
 _MIN_GRID = 14.0  # points; two rows of small print
-_MIN_FILLED = 0.6  # of the positions; a chart's grid is mostly empty
-_MIN_HEADED = 0.5  # of the columns; otherwise the header is outside the grid, above the rules
+_MIN_FILLED = 0.6  # share of the positions; a chart's grid is mostly empty
+_MIN_HEADED = 0.5  # share of the columns; otherwise the header is outside the grid, above the rules
 _MIN_TEXTS = 4
 _MIN_BOXES = 0.4  # per position; fewer are boxes of a diagram
 _MAX_CELL_CHARS = 600  # in a cell with most of the text, which indicates a page layout
 _MAX_BOXES = 5000
 _MAX_HEADER_CHARS = 120  # per cell; longer is a paragraph in a frame
-_MIN_FULL_ROWS = 0.5  # of the rows below the header with two or more filled cells
+_MIN_FULL_ROWS = 0.5  # share of the rows below the header with two or more filled cells
 _MIN_UNRULED_ROWS = 3
 _MIN_TITLED_ROWS, _TITLE_SHARE = 2, 0.9  # rows below a title; share of the width that the title spans
 _SIGNS_BEFORE, _SIGNS_AFTER = frozenset("$€£"), frozenset(("%", ")", ")%"))

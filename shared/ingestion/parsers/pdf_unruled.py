@@ -19,7 +19,7 @@ from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line
 from shared.ingestion.parsers.pdf_tables import Table
 
-_SAME_ROW = 0.5  # of a word's height; rows are at least one height apart
+_SAME_ROW = 0.5  # relative to a word's height; rows are at least one height apart
 _MIN_PARAGRAPH, _MIN_LINE_WORDS = 4, 3  # lines of running text, and mean words per line
 _LINE_STEP = 2.0  # font sizes; line spacing within a paragraph
 _CELL_GAP = 0.75  # word heights between two cells; blanks within text are narrower
@@ -34,9 +34,9 @@ _MIN_NAMED = 3  # cells in a header that names every column
 _MAX_LABEL_ROWS = 8  # consecutive: section names and multi-line labels
 _MIN_ROWS, _MIN_SINGLE_ROWS = 2, 3  # rows of numbers in tables with several number columns, and with one
 _MIN_FIGURES = 3
-_MIN_FILLED = 0.4  # of the number cells; scattered numbers of a chart leave more empty
-_MIN_LABELLED = 0.5  # of the rows; numbers at a chart's axis have no labels
-_MIN_MONEY = 0.5  # of the numbers in a single column must be amounts; excludes page numbers
+_MIN_FILLED = 0.4  # share of the number cells; scattered numbers of a chart leave more empty
+_MIN_LABELLED = 0.5  # share of the rows; numbers at a chart's axis have no labels
+_MIN_MONEY = 0.5  # share of the numbers in a single column must be amounts; excludes page numbers
 _MAX_HEADER_WORDS, _MIN_SENTENCE_WORDS = 12, 5  # in a header cell, and in a sentence
 _PROSE_WORDS = 8  # in a text across the number columns
 _MAX_LABEL_CHARS = 160  # on average; longer ones are paragraphs next to numbers

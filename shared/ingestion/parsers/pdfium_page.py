@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _MIN_TURNED_CHARS = 60  # a chart's axis title alone doesn't rotate a page
-_TURNED_SHARE = 0.8  # of the letters
+_TURNED_SHARE = 0.8  # share of the letters
 
 
 class Sheet:

@@ -18,12 +18,12 @@ _CELL_PX = 8  # cell size of the ink grid: 4 points
 _INK = 170  # of 255; scanned paper has 200 and more
 _MIN_CELL_INK = 16  # mean over a cell, of 255: four of its 64 pixels
 _REACH_CELLS = 5  # width of the filter that connects ink: 8 points on either side
-_MARGIN_SHARE = 0.02  # of the page; excludes the shadow of the scanner's lid
+_MARGIN_SHARE = 0.02  # share of the page; excludes the shadow of the scanner's lid
 _WORD_MARGIN_PX = 3
-_PAPER_SHARE = 0.5  # of the page without ink; less means a photo or a background
+_PAPER_SHARE = 0.5  # share of the page without ink; less means a photo or a background
 _MIN_SIDE_PT = 60.0
-_MIN_INK_SHARE = 0.02  # of the piece's cells; less is a frame or a rule
-_MAX_TEXT_SHARE = 0.5  # of the area; labels cover up to 0.45 of a drawing in our samples
+_MIN_INK_SHARE = 0.02  # share of the piece's cells; less is a frame or a rule
+_MAX_TEXT_SHARE = 0.5  # share of the area; labels cover up to 0.45 of a drawing in our samples
 _MIN_BORDERS, _BORDER_SHARE, _TABLE_TEXT_SHARE = 3, 0.75, 0.05
 _MAX_PIECES = 500  # further ones are ignored as noise
 
