@@ -112,7 +112,9 @@ class Uploader:
         self._before: dict[str, str | None] = {}
 
     def send(self, path: Path, folder: str, on_bytes: Callable[[int], None]) -> Outcome:
-        """Send one file. A refusal by the app is an outcome, so that other files continue."""
+        """Send one file. If the app refuses it, return that as an outcome instead of raising, so that other
+        files are still sent.
+        """
         outcome = Outcome(path=str(Path(folder) / path.name))
         try:
             there = None if self._options.is_forced or self._options.source_url else self._there(path, folder)

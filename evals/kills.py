@@ -70,7 +70,7 @@ DOCUMENT_COUNT = 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """A question or document that was in progress when a process was killed.
+    """The outcome of a question or document that was in progress when a process was killed.
 
     Attributes:
         is_whole: whether the answer has no note about missing content.

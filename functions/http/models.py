@@ -154,7 +154,7 @@ class DocumentsQuery(MetadataQuery):
 
 
 class SearchQuery(MetadataQuery):
-    """Query parameters of a search by GET."""
+    """Query parameters of GET /api/search."""
 
     q: str = Field(min_length=1, max_length=2000, description="Search terms or a question.")
     top_k: Annotated[int, Field(ge=1, le=50), BeforeValidator(_plain)] = Field(

@@ -24,7 +24,9 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
-    """ASGI middleware. Also accepts absolute-form request lines, as Kestrel does."""
+    """ASGI middleware that rejects requests as the real host does. Absolute-form request lines are accepted,
+    as in Kestrel.
+    """
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self._app = app

@@ -31,7 +31,7 @@ class Facet:
 
 
 def count_facets(view: View, expressions: Iterable[str], matching: Slots) -> dict[str, list[JsonObject]]:
-    """Return rows by field path, as `@search.facets`.
+    """Return the counts by field path, in the form of `@search.facets`.
 
     Raises:
         RequestError: 400, an unknown field or option.

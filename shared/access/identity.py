@@ -166,7 +166,7 @@ def _department(claims: Claims, configured: str | None) -> str | None:
 
 
 def _only(claims: Claims, names: tuple[str, ...]) -> str | None:
-    """Return the single value of a claim, or None without one.
+    """Return the single value of a claim, or None if it is missing.
 
     Raises:
         NotAuthenticatedError: two values differ, which would be two people or two organisations.

@@ -167,7 +167,7 @@ class TurnAttempt:
         )
 
     async def _held_results(self, step: int, turn: Turn, event_log: EventLog) -> dict[str, HeldResult]:
-        """Return the result of the call that the script performed or that waited for consent."""
+        """Return the result of a turn's held call (one that asks the user), by call id; empty without one."""
         if turn.asks_consent:
             return self._results_of_consent(turn)
         if (held := held_call(turn)) is None:

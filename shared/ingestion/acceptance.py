@@ -176,7 +176,7 @@ async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed | Ingest
 
 
 def pipeline(settings: Settings) -> str:
-    """Return a hash of everything besides the file that determines its blocks and their index."""
+    """Return a hash of the settings and rules that, together with the file, determine its blocks."""
     parser_services = (settings.ingestion.parser_backend, settings.ingestion.text_recognition)
     return digest(
         RULES_VERSION,

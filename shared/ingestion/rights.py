@@ -63,7 +63,7 @@ def _texts(fields: Mapping[str, object]) -> dict[str, str]:
     for name in _TEXTS:
         value = fields.get(name, "")
         if not isinstance(value, str | None):
-            raise _UnreadableError("An owner, a project or a source is not a text.")
+            raise _UnreadableError("Owner, project and source must be strings.")
         text = (value or "").strip()
         if text and (name != "source_url" or web_address(text)):
             texts[name] = text

@@ -633,7 +633,7 @@ class ThresholdSettings(SettingsGroup):
 
 
 class BudgetSettings(SettingsGroup):
-    """Budgets of one question."""
+    """Budgets per question."""
 
     budget_preset: Literal["default", "tight"] = Field(
         default="default",

@@ -472,8 +472,8 @@ def by_meaning(
     kind: BlockType, vector: tuple[float, ...], condition: str | None, top: int = CANDIDATES
 ) -> SearchRequest:
     """Return a request for blocks of one type with a meaning similar to the question's."""
-    # Text blocks have no caption vector and image blocks no content vector; the type keeps rows without
-    # the field out, whatever score a service would give them.
+    # Text blocks have no caption vector and image blocks no content vector. Filtering by type excludes
+    # rows without the searched field, which a service might score anyway.
     return SearchRequest(
         vectors=(VectorQuery(vector=vector, field=_VECTOR_FIELDS[kind], k=top),),
         filter=all_of(f"block_type eq '{kind}'", condition),

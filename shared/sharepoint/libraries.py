@@ -60,7 +60,7 @@ async def _libraries_of(address: str, client: SharePointClient) -> list[Library]
         if path.startswith(f"{root}/"):
             folder = await client.folder(drive.id, path.removeprefix(f"{root}/"))
             return [_library(drive, address, site.web_url, folder)]
-    raise ConfigurationError("An address of SHAREPOINT_LIBRARIES names no library of its site.")
+    raise ConfigurationError("An address in SHAREPOINT_LIBRARIES matches no library on its site.")
 
 
 def site_of(address: str) -> str:

@@ -183,7 +183,7 @@ class LibraryStore:
 
 
 def row_key(kind: ItemKind, item_id: str) -> str:
-    """Return an item's row key. Ids of Graph may hold characters that no key can."""
+    """Return an item's row key. Graph ids may contain characters that aren't allowed in keys."""
     return f"{kind}-{digest(item_id)[:32]}"
 
 

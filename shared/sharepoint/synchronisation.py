@@ -111,7 +111,9 @@ class Progress:
         return revision != self._revision
 
     async def close_if_overdue(self, error_type: str) -> bool:
-        """Store why a step failed; return whether everything has to be hidden now."""
+        """Store why a step failed. Return whether the library must be hidden, because steps have failed for
+        too long.
+        """
         is_overdue = self._library.phase != "close" and has_failed_too_long(self._library, self._now)
         changes: dict[str, object] = {"phase": "close", "cursor": ""} if is_overdue else {}
         try:

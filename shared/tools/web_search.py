@@ -39,7 +39,7 @@ class WebSearch(Protocol):
 
 
 _CONNECT_TIMEOUT_S = 5
-MAX_ANSWER_BYTES = 2_000_000  # 20 results have about 20 KB
+MAX_ANSWER_BYTES = 2_000_000  # 20 results are about 20 KB
 MAX_QUERY_CHARS = 400  # engines accept about 32 words
 MAX_HITS = 20  # SearXNG's page
 MAX_TITLE_CHARS = 200
