@@ -26,7 +26,7 @@ from shared.platform.calls import DATABASE, azure_errors, call_span, refused, ti
 from shared.platform.connections import Credentials
 from shared.platform.database_sources import DatabaseSource
 from shared.platform.errors import CallTimeoutError, InvalidQueryError
-from shared.platform.loading import load_async
+from shared.platform.loading import load_async, load_module
 from shared.tables.models import Column, ColumnKind, Dialect, Table
 from shared.tables.queries import MAX_RESULT_CHARS, MAX_ROWS, Cell
 
@@ -151,6 +151,7 @@ class PostgresEngine:
     async def _connected(self) -> AsyncIterator[AsyncConnection[TupleRow]]:
         """Open a connection with a read-only transaction for the duration of the block."""
         connect = (await load_async("psycopg", "AsyncConnection")).connect
+        errors = load_module("psycopg.errors")
         source = self._source
         password = source.password or await self._token()
         try:
@@ -174,17 +175,17 @@ class PostgresEngine:
                         yield connection
                     finally:
                         await connection.close()
-        except (TimeoutError, psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable):
+        except (TimeoutError, errors.QueryCanceled, errors.LockNotAvailable):
             raise CallTimeoutError(
                 "The query takes too much time.", "Filter or group rows, and join fewer of them."
             ) from None
-        except psycopg.errors.ConnectionTimeout:
+        except errors.ConnectionTimeout:
             raise timed_out(DATABASE) from None
-        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidAuthorizationSpecification):
+        except (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecification):
             raise refused(DATABASE) from None
-        except psycopg.OperationalError:  # its text contains host and user
+        except errors.OperationalError:  # its text contains host and user
             raise unreachable(DATABASE) from None
-        except psycopg.Error as failed:
+        except errors.Error as failed:
             raise InvalidQueryError(
                 f"PostgreSQL refuses the query: {_error_text(failed)}", "Correct it."
             ) from None
