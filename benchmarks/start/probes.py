@@ -48,9 +48,11 @@ import asyncio, json, resource, statistics, time
 
 async def make():
     began, cpu_began = time.perf_counter(), time.process_time()
-    from shared.answering.agent import Agent
-    from shared.access.models import UserContext
-    from shared.wiring import get_services
+    from shared.platform.loading import load  # as a worker does
+
+    Agent = load("shared.answering.agent", "Agent")
+    UserContext = load("shared.access.models", "UserContext")
+    get_services = load("shared.wiring", "get_services")
 
     def create():
         return Agent.create_rag_agent(get_services(), UserContext(user_id="u", groups=("g",)))
