@@ -69,7 +69,7 @@ class Knobs(BaseModel):
 
     Attributes:
         toolloop: 1 calls tools wherever allowed; 2 also where forbidden, and where no tool is offered.
-        delegate: delegates a question when advised to.
+        delegate: delegates each question, with the advised profile.
         overtalk: minimum tokens by which a reply exceeds its limit.
         chaos: the seed of `draw`.
         thinks: adds hidden tokens before the reply (`hidden_tokens`).

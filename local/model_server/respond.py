@@ -43,7 +43,7 @@ def write_reply(
 
     Args:
         tool_loop: 1 calls a tool wherever allowed, 2 everywhere.
-        delegates: follows advice to delegate a question.
+        delegates: delegates each question once.
     """
     if tool_loop > 1:
         return calling(call_regardless(request))

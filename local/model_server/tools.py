@@ -76,10 +76,10 @@ def call_regardless(request: ChatRequest) -> ToolCall:
 
 
 def delegated(request: ChatRequest) -> ToolCall | None:
-    """Return a delegation of the whole question if it is advised and none was made yet."""
-    advice = element_text("".join(request.texts_of("user")), "advice") or ""
-    if "delegate" not in request.offered or not advice or _results_since_question(request):
+    """Return a delegation of the whole question, with the advised profile, if none was made yet."""
+    if "delegate" not in request.offered or _results_since_question(request):
         return None
+    advice = element_text("".join(request.texts_of("user")), "advice") or ""
     profile = next((name for name in _PROFILES if name in advice), _PROFILES[0])
     return _call("delegate", {"task": _question(request), "profile": profile})
 

@@ -105,7 +105,8 @@ class QuestionSearch:
         same applies to versions of one document, since the beginning of one states which version is in force.
         """
         found = await self._best(stored, settings.answer_blocks)
-        named = stored.doc_ids if found.narrowed else self._request.doc_ids
+        is_about_named = found.narrowed or stored.plan.query_type == "COMPARISON"
+        named = (stored.doc_ids if is_about_named else ()) or self._request.doc_ids
         about = named or _versions(found)
         max_tokens = settings.whole_documents_tokens
         if stored.plan.intent == "fact_lookup" or not named:
@@ -149,13 +150,14 @@ class QuestionSearch:
         if len(empty) == len(set(stored.doc_ids)):
             # Passages of other documents with similar names would only mislead.
             return Evidence(narrowed=True, unreadable=empty, warnings=self._warnings)
-        if not stored.is_choice and _is_weak(stored.plan, hits):
-            # The question may not mean the documents that it seems to name.
-            elsewhere = await self._evidence(await self._anywhere(stored.plan), top_k)
-            if elsewhere.hits and _top(elsewhere.hits) >= _top(hits) + CLEARLY_BETTER:
-                return elsewhere
         ranked = [ranking for rankings in within for ranking in rankings]
-        return self._described(hits, ranked, narrowed=True).model_copy(update={"unreadable": empty})
+        named = self._described(hits, ranked, narrowed=True).model_copy(update={"unreadable": empty})
+        if stored.is_choice or not _may_mean_others(stored.plan, hits):
+            return named
+        elsewhere = await self._evidence(await self._anywhere(stored.plan), top_k)
+        if not elsewhere.hits or _top(elsewhere.hits) < _top(hits) + CLEARLY_BETTER:
+            return named
+        return _merged(named, elsewhere) if stored.plan.query_type == "COMPARISON" else elsewhere
 
     def _without_text(
         self, doc_ids: Sequence[str], within: Sequence[Sequence[Ranking]]
@@ -262,9 +264,29 @@ def _versions(found: Evidence) -> tuple[str, ...]:
     return same if len(same) > 1 else ()
 
 
-def _is_weak(plan: QuestionPlan, hits: Sequence[Hit]) -> bool:
-    # Summaries and comparisons use the named documents, however different their wording is.
-    return not hits or (plan.query_type == "CONTENT_SEARCH" and _top(hits) < WEAK_SCORE)
+def _may_mean_others(plan: QuestionPlan, hits: Sequence[Hit]) -> bool:
+    """Return whether the question may be about other documents than those that it seems to name.
+
+    A summary is always about the named documents, however different their wording is. A comparison may name
+    only the documents of one side.
+    """
+    return not hits or (plan.query_type in ("CONTENT_SEARCH", "COMPARISON") and _top(hits) < WEAK_SCORE)
+
+
+def _merged(named: Evidence, elsewhere: Evidence) -> Evidence:
+    """Return the evidence of a comparison of named documents with something described elsewhere."""
+    hits = {hit.block_id: hit for hit in (*named.hits, *elsewhere.hits)}
+    records = {record.doc_id: record for record in (*named.records, *elsewhere.records)}
+    figures = {hit.block_id: hit for hit in (*named.figures, *elsewhere.figures)}
+    return named.model_copy(
+        update={
+            "hits": tuple(hits.values()),
+            "records": tuple(records.values()),
+            "figures": tuple(figures.values())[:_MAX_FIGURES],
+            "unique_names": elsewhere.unique_names,
+            "narrowed": False,
+        }
+    )
 
 
 def _top(hits: Sequence[Hit]) -> float:

@@ -1,6 +1,7 @@
 """The last event of a run comes when its answer can be read, and not before."""
 
 import json
+import re
 
 import pytest
 
@@ -22,4 +23,6 @@ def test_at_the_moment_of_complete_the_answer_can_be_read(stack: LocalStack) -> 
                 break
         told = json.loads(frames_of(received)[-1].split(b"\ndata: ")[1])
         assert (status, run["status"]) == (200, "completed")
-        assert run["answer"]["text"] == told["answer"]["text"]
+        # The run shows figures by signed URLs, which open without authentication.
+        texts = [re.sub(r"(?<=\]\()[^)]+", "figure", one["answer"]["text"]) for one in (run, told)]
+        assert texts[0] == texts[1]

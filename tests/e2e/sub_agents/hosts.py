@@ -77,12 +77,12 @@ def run_of(stack: LocalStack, followed: Followed) -> dict[str, Any]:
 
 
 def tasks_of(stack: LocalStack, run_id: str) -> list[dict[str, Any]]:
-    """What was given to the run's sub-agents, as it is kept in working memory."""
+    """Return the tasks of the run's sub-agents from its journal."""
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
-        work = service.get_container_client("work")
-        names = [blob.name for blob in work.list_blobs(name_starts_with=f"runs/{run_id}/")]
-        found = [json.loads(work.download_blob(name).readall()) for name in names if "-delegation" in name]
-    return [task for delegation in found for task in delegation["tasks"]]
+        journal = service.get_blob_client("run-log", f"{run_id}/events.jsonl").download_blob().readall()
+    lines = [json.loads(line) for line in journal.splitlines()]
+    delegations = [line["inline"] for line in lines if line.get("part") == "delegation"]
+    return [task for delegation in delegations for task in delegation["tasks"]]
 
 
 def forget_control(stack: LocalStack) -> None:

@@ -127,6 +127,23 @@ async def test_each_side_of_a_comparison_is_heard() -> None:
     assert {hit.doc_id for hit in found.hits} == {"report-2022.pdf", "report-2023.pdf"}
 
 
+async def test_a_comparison_with_something_that_no_document_is_named_for_finds_both() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf", "memo.txt")
+    await add_blocks(services, "memo.txt", "The orchard has 4711 trees.")
+    question = "The orchard has how many trees?"
+    named = {"report-2022.pdf", "report-2023.pdf"}
+    wanted = plan(
+        query_type="COMPARISON",
+        standalone_question=question,
+        search_queries=(),
+        document_references=("report 2022", "report 2023"),
+    )
+    found = await blocks_for(services, wanted)
+    assert {hit.doc_id for hit in found.hits} >= {*named, "memo.txt"}
+    assert not found.narrowed  # otherwise, searches for gaps would leave out the orchard
+    assert set(found.whole) == named
+
+
 async def test_what_may_mean_several_documents_gives_options_to_choose_among() -> None:
     services = await services_with("report-2022.pdf", "report-2023.pdf", "memo.txt")
     stored = await resolved(
