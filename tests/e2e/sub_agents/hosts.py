@@ -80,7 +80,7 @@ def tasks_of(stack: LocalStack, run_id: str) -> list[dict[str, Any]]:
     """Return the tasks of the run's sub-agents from its journal."""
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
         journal = service.get_blob_client("run-log", f"{run_id}/events.jsonl").download_blob().readall()
-    lines = [json.loads(line) for line in journal.splitlines()]
+    lines = [json.loads(line)["data"] for line in journal.splitlines()]
     delegations = [line["inline"] for line in lines if line.get("part") == "delegation"]
     return [task for delegation in delegations for task in delegation["tasks"]]
 
