@@ -28,6 +28,7 @@ from shared.conversations import run_list
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.telemetry import get_logger
 from shared.quality.recording import feedback_of, open_source, rate_run, withdraw_feedback
+from shared.runs.journal import current_record
 from shared.runs.models import ClarificationAnswer, Feedback, FeedbackBody, RunRecord, RunView, SourceOpened
 from shared.runs.portable_text import portable_view
 from shared.runs.run_store import owned_run
@@ -36,8 +37,8 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
 
 async def own_run(run_id: http.RunId, user: Caller, services: Ready) -> RunRecord:
-    """Return the run of the path. Raises `NotFoundError` also for runs of other users."""
-    return await owned_run(run_id, user, services.runs)
+    """Return the run of the path as it is now. Raises `NotFoundError` also for runs of other users."""
+    return await current_record(await owned_run(run_id, user, services.runs), services.run_log)
 
 
 OwnRun = Annotated[RunRecord, Depends(own_run)]
@@ -52,9 +53,7 @@ OwnRun = Annotated[RunRecord, Depends(own_run)]
 )
 async def list_runs(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
     """List the caller's runs, one page at a time."""
-    return json_response(
-        await run_list.list_runs(user, services.threads, services.runs, page.limit, page.cursor)
-    )
+    return json_response(await run_list.list_runs(user, services, page.limit, page.cursor))
 
 
 @router.get(
@@ -149,7 +148,7 @@ async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable
 )
 async def put_feedback(run_id: http.RunId, body: FeedbackBody, user: Caller, services: Ready) -> Response:
     """Rate an ended run, replacing an earlier rating."""
-    return json_response(await rate_run(run_id, body, user, services.runs, services.quality))
+    return json_response(await rate_run(run_id, body, user, services))
 
 
 @router.get(

@@ -18,8 +18,8 @@ from shared.platform.telemetry import get_logger
 from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.events import events_of
+from shared.runs.journal import committed_answer
 from shared.runs.models import ID_PATTERN, RunRecord
-from shared.runs.run_files import committed_answer
 from shared.runs.run_log import RunLog
 from shared.tables.models import RAW, ROW
 from shared.tools.registry import Binding, run_query_of
@@ -105,5 +105,5 @@ def _written(cell: Cell) -> str:
 async def _citations(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> list[Citation]:
     """Return the citations of the answer; if the run has none, the citations shown so far."""
     if record.status == "completed":
-        return list((await committed_answer(record.run_id, blobs)).citations)
+        return list((await committed_answer(record.run_id, blobs, run_log)).citations)
     return shown_citations(events_of(await run_log.read(record.run_id)))

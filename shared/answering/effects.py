@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import assert_never
 
 from shared.answering import prepare, turn_step
-from shared.answering.run_end import commit_step, keep_cancelled, report_step
+from shared.answering.run_end import commit_step, project_run, report_step
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
@@ -77,9 +77,9 @@ async def _result_of(context: StepContext) -> StepResult:
             context.meter.used += context.journal.reserved(context.action.step)
         observed = await _perform(context)
     except RunClosedError:
-        # The run was closed meanwhile: mark it as cancelled, whatever status this step has stored.
+        # The writer of the end may have died before projecting it, or this step changed the record since.
         with suppress(GroundworkError):
-            await keep_cancelled(context.run_id, context.services)
+            await project_run(context.run_id, context.services)
         observed = RunClosed()
     except StaleAttemptError:
         return await _result_of_later_attempt(context)

@@ -5,11 +5,13 @@ results, and the next attempt at the lost step withdraws its events. The run's t
 and cost are still counted.
 """
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal
 
 from shared.answering.children import child_ids
 from shared.answering.clarification import event_name
+from shared.answering.run_end import project_run
 from shared.answering.runs import close_dead_run
 from shared.answering.services import AnsweringServices
 from shared.platform.errors import ConflictError, NotFoundError
@@ -78,6 +80,8 @@ async def _restart(
     for child_id in await child_ids(services.run_log, services.blobs, run_id):
         await instances.stop(child_id)
     if not await _say_resumed(run_id, now, services.run_log):
+        with suppress(NotFoundError):
+            await project_run(run_id, services)
         return
     await instances.restart(run_id)
     get_logger().warning("run.restarted", run_id=run_id)

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from shared.access.limits import hold, slot_of_run
@@ -10,9 +11,8 @@ from shared.access.models import UserContext
 from shared.access.owner_ids import owned_id
 from shared.answering.agent_files import agent_for
 from shared.answering.clarification_steps import pending_clarification
-from shared.answering.run_end import report_failure
+from shared.answering.run_end import close_run
 from shared.answering.services import AnsweringServices
-from shared.answering.steps import ReportFailure
 from shared.answering.views import live_views
 from shared.conversations.threads import OpenedTurn, open_turn
 from shared.platform.concurrency import run_together
@@ -21,19 +21,16 @@ from shared.platform.hashing import digest
 from shared.platform.settings import Settings
 from shared.platform.telemetry import note_fields
 from shared.runs.agents import Channel
-from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_log
-from shared.runs.events import AcceptedStatus, RunEvent, latest_todo
+from shared.runs.events import AcceptedStatus, ErrorEvent, RunEvent, latest_todo
 from shared.runs.fresh_urls import refresh_answer, refresh_views, without_unreadable
-from shared.runs.journal import Journal
+from shared.runs.journal import Journal, committed_answer, current_record
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, RunAnswer, RunRecord, RunRequest, RunView, SubagentView
-from shared.runs.run_files import RunFiles, committed_answer
+from shared.runs.run_files import RunFiles
 from shared.runs.run_store import RunStore
 
 Admit = Callable[[], Awaitable[None]]
 """Admits a question, or raises."""
-
-_CLOSING_STEP = 9999  # higher than any run's steps, so that its events sort last
 
 
 async def begin_run(
@@ -132,8 +129,9 @@ async def view_run(
     """
     answer: RunAnswer | None = None
     journal = Journal(services.run_log, services.blobs, record.run_id)
+    record = await current_record(record, services.run_log)
     if record.status == "completed":
-        answer = await committed_answer(record.run_id, services.blobs)
+        answer = await committed_answer(record.run_id, services.blobs, services.run_log)
         answer = await refresh_answer(answer, reader, services) if reader else answer
     if record.has_log and not (answer and record.todo):
         await journal.read()
@@ -157,17 +155,9 @@ async def view_run(
 
 async def close_dead_run(run_id: str, reason: str, services: AnsweringServices) -> None:
     """End a run whose orchestration ended without a last event, so that its readers don't wait forever."""
-    action = ReportFailure(
-        step=_CLOSING_STEP,
-        error_type="InternalError",
-        message=reason,
-        hints=("Ask again. If it happens again, give the operator the run id.",),
-    )
-    try:
-        event_log = await open_event_log(services.run_log, run_id, _CLOSING_STEP)
-        await report_failure(run_id, action, services, event_log)
-    except (RunClosedError, StaleAttemptError, NotFoundError):
-        return  # closed by another reader or the run itself, or deleted with its thread
+    hints = ("Ask again. If it happens again, give the operator the run id.",)
+    with suppress(NotFoundError):  # deleted with its thread
+        await close_run(run_id, ErrorEvent(type="InternalError", message=reason, hints=hints), services)
 
 
 async def _open(
@@ -185,7 +175,7 @@ async def _open(
     async def open_when_admitted() -> OpenedTurn:
         if admit is not None:
             await admit()
-        return await open_turn(request, services.threads, is_new=is_new)
+        return await open_turn(request, services.threads, services.run_log, is_new=is_new)
 
     opened, written = await asyncio.gather(
         open_when_admitted(), run_together(*writes), return_exceptions=True

@@ -13,7 +13,7 @@ from shared.answering.models import Preparation, TurnResults
 from shared.answering.services import AnsweringServices
 from shared.platform.errors import GroundworkError
 from shared.runs.events import CitationEvent, RunEvent, TokenEvent
-from shared.runs.journal import Journal, read_journal
+from shared.runs.journal import Journal
 from shared.runs.models import RunAnswer, RunRecord, RunRequest
 from shared.runs.run_files import RunFiles
 
@@ -58,14 +58,15 @@ def documents_of(answer: RunAnswer) -> tuple[str, ...]:
     return tuple(dict.fromkeys(doc_id for doc_id in doc_ids if doc_id))
 
 
-async def record_unanswered(record: RunRecord, action: AuditAction, services: AnsweringServices) -> None:
+async def record_unanswered(
+    record: RunRecord, action: AuditAction, journal: Journal, services: AnsweringServices
+) -> None:
     """Record that a run ended without an answer, and which documents its text was written from.
 
     Text that was streamed may repeat any document that the model had read, cited or not. A run that streamed
     no text is recorded without documents. Never raises.
     """
     try:
-        journal = await read_journal(services.run_log, services.blobs, record.run_id)
         request = await journal.files.request()
         has_text = any(isinstance(event, TokenEvent) for event in journal.events)
         doc_ids = await _read_documents(journal) if has_text else ()

@@ -6,17 +6,18 @@ from datetime import UTC
 
 from shared.access.models import UserContext
 from shared.conversations.models import RunItem, RunList, ThreadTurn
+from shared.conversations.services import ConversationServices
 from shared.conversations.thread_store import ThreadStore
 from shared.platform.concurrency import run_together
 from shared.platform.cursors import read_cursor, write_cursor
-from shared.runs.run_store import RunStore
+from shared.runs.journal import current_record
 
 _MOST_TURNS = 20_000  # about 2 kB each, a thousand per call; years of questions
 _CURSOR = re.compile(r"[0-9T:.+-]{25,32} [A-Za-z0-9_-]{1,64}")
 
 
 async def list_runs(
-    user: UserContext, threads: ThreadStore, runs: RunStore, limit: int, cursor: str = ""
+    user: UserContext, services: ConversationServices, limit: int, cursor: str = ""
 ) -> RunList:
     """Return the user's runs, newest first, without deleted threads and cleared turns.
 
@@ -24,10 +25,10 @@ async def list_runs(
         CallerError: the cursor is invalid.
     """
     before = tuple(read_cursor(cursor, _CURSOR).split(" ")) if cursor else None
-    older = [turn for turn in await _turns(user, threads) if before is None or _place(turn) < before]
+    older = [turn for turn in await _turns(user, services.threads) if before is None or _place(turn) < before]
     older.sort(key=_place, reverse=True)
     page = older[:limit]
-    items = await _items(page, user, runs)
+    items = await _items(page, user, services)
     following = write_cursor(" ".join(_place(page[-1]))) if len(older) > limit else None
     return RunList(runs=items, count=len(items), cursor=following)
 
@@ -46,13 +47,13 @@ async def _turns(user: UserContext, threads: ThreadStore) -> list[ThreadTurn]:
     ]
 
 
-async def _items(turns: Sequence[ThreadTurn], user: UserContext, runs: RunStore) -> tuple[RunItem, ...]:
-    records = await run_together(*(runs.get(turn.run_id) for turn in turns))
-    return tuple(
-        RunItem.model_validate(record, from_attributes=True)
-        for record in records
-        if record is not None and record.owner_id == user.user_id
-    )
+async def _items(
+    turns: Sequence[ThreadTurn], user: UserContext, services: ConversationServices
+) -> tuple[RunItem, ...]:
+    records = await run_together(*(services.runs.get(turn.run_id) for turn in turns))
+    own = [record for record in records if record is not None and record.owner_id == user.user_id]
+    current = await run_together(*(current_record(record, services.run_log) for record in own))
+    return tuple(RunItem.model_validate(record, from_attributes=True) for record in current)
 
 
 def _place(turn: ThreadTurn) -> tuple[str, str]:

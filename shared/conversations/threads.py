@@ -31,15 +31,15 @@ from shared.conversations.window import (
     title_of,
     without_replaced,
 )
-from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE
 from shared.platform.queues import TaskQueues
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import RunClosedError
+from shared.runs.events import events_of
 from shared.runs.fresh_urls import refresh_answers
-from shared.runs.journal import clarification_of
+from shared.runs.journal import clarification_of, committed_answer, current_record
 from shared.runs.models import (
     ID_PATTERN,
     Conversation,
@@ -47,8 +47,8 @@ from shared.runs.models import (
     RunRecord,
     RunRequest,
 )
-from shared.runs.run_files import committed_answer
 from shared.runs.run_log import RunLog
+from shared.runs.run_state import fold
 
 TURNS_READ = 30  # per question: more than can be left unsummarised under the constant `turns`
 Check = Callable[[ThreadView], None]
@@ -316,7 +316,9 @@ class OpenedTurn:
     conversation: Conversation
 
 
-async def open_turn(request: RunRequest, threads: ThreadStore, *, is_new: bool) -> OpenedTurn:
+async def open_turn(
+    request: RunRequest, threads: ThreadStore, run_log: RunLog, *, is_new: bool
+) -> OpenedTurn:
     """Add a question to its thread unless it is there; `is_new` = the thread starts with it.
 
     Raises:
@@ -329,7 +331,7 @@ async def open_turn(request: RunRequest, threads: ThreadStore, *, is_new: bool) 
         thread, turns = await thread_and_turns(request.thread_id, request.user, threads)
         own = next((turn for turn in turns if turn.run_id == request.run_id), None)
         others = [turn for turn in turns if turn is not own and turn.run_id != request.replaces]
-        conversation = conversation_from(thread, others)
+        conversation = conversation_from(thread, await _with_newest_answer(thread, others, run_log))
         if own is not None:
             return OpenedTurn(own.number, conversation)
         if request.replaces and (not turns or turns[0].run_id != request.replaces):
@@ -352,6 +354,20 @@ async def open_turn(request: RunRequest, threads: ThreadStore, *, is_new: bool) 
         else:
             return OpenedTurn(number, conversation)
     raise ConflictError("Too many questions at once in this thread.", "Ask again in a moment.")
+
+
+async def _with_newest_answer(
+    thread: Thread, turns: Sequence[ThreadTurn], run_log: RunLog
+) -> Sequence[ThreadTurn]:
+    """Return the turns with the answer of the active run, if it has ended but its turn isn't updated yet."""
+    active = thread.active_run.run_id if thread.active_run else None
+    if not any(turn.run_id == active and turn.status == "asked" for turn in turns):
+        return turns
+    try:
+        answer = fold(events_of(await run_log.read(str(active)))).answer
+    except NotFoundError:
+        return turns
+    return [answered(turn, answer) if answer and turn.run_id == active else turn for turn in turns]
 
 
 async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore) -> None:
@@ -483,9 +499,10 @@ async def _message(
     record = await services.runs.get(turn.run_id)
     if record is None or record.owner_id != user.user_id:
         return None
+    record = await current_record(record, services.run_log)
     fields = record.model_dump(include=set(ThreadMessage.model_fields))
     answer, clarification = await run_together(
-        _answer(record, services.blobs), _clarification(record, services.run_log)
+        _answer(record, services), _clarification(record, services.run_log)
     )
     return ThreadMessage(
         **fields, number=turn.number, answer=answer, clarification=clarification, replaces=turn.replaces
@@ -503,11 +520,11 @@ async def _clarification(record: RunRecord, run_log: RunLog) -> AnsweredClarific
     return AnsweredClarification(question=request.question, answer=", ".join(labels) or choice.said)
 
 
-async def _answer(record: RunRecord, blobs: BlobStore) -> RunAnswer | None:
+async def _answer(record: RunRecord, services: ConversationServices) -> RunAnswer | None:
     if record.status != "completed":
         return None
     try:
-        return await committed_answer(record.run_id, blobs)
+        return await committed_answer(record.run_id, services.blobs, services.run_log)
     except NotFoundError:  # the thread is being erased
         return None
 

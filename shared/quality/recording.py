@@ -17,8 +17,8 @@ from shared.quality.models import AnswerRecord, OpeningRecord, QualityRecord, Ra
 from shared.quality.services import QualityServices
 from shared.quality.store import QualityStore
 from shared.runs.events import CitationEvent, events_of
+from shared.runs.journal import committed_answer, current_record
 from shared.runs.models import Feedback, FeedbackBody, RunRecord
-from shared.runs.run_files import committed_answer
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore, owned_run
 
@@ -110,7 +110,8 @@ async def open_source(run_id: str, n: int, user: UserContext, services: QualityS
 
 async def _cited(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> frozenset[int]:
     if record.status == "completed":
-        return frozenset(citation.n for citation in (await committed_answer(record.run_id, blobs)).citations)
+        answer = await committed_answer(record.run_id, blobs, run_log)
+        return frozenset(citation.n for citation in answer.citations)
     if not record.has_log:
         return frozenset()
     events = events_of(await run_log.read(record.run_id))
@@ -121,7 +122,7 @@ _ENDED = ("completed", "failed", "cancelled")
 
 
 async def rate_run(
-    run_id: str, rating: FeedbackBody, user: UserContext, runs: RunStore, quality: QualityStore
+    run_id: str, rating: FeedbackBody, user: UserContext, services: QualityServices
 ) -> Feedback:
     """Store the user's rating of one of their runs, replacing an earlier one.
 
@@ -129,7 +130,8 @@ async def rate_run(
         NotFoundError: the user has no such run.
         ConflictError: the run has not ended.
     """
-    record = await owned_run(run_id, user, runs)
+    record = await owned_run(run_id, user, services.runs)
+    record = await current_record(record, services.run_log)
     if record.status not in _ENDED:
         raise ConflictError("The run has not ended yet.", "Rate it after its last event.")
     fields = {**rating.model_dump(), "reasons": tuple(dict.fromkeys(rating.reasons))}
@@ -140,12 +142,12 @@ async def rate_run(
         has_comment=feedback.comment is not None,
         **feedback.model_dump(include={"rating", "thumb", "reasons"}),
     )
-    await quality.put_rating(counted)
+    await services.quality.put_rating(counted)
     try:
         # The comment last: it is stored only in the run and deleted with it.
-        await runs.set_feedback(record.run_id, feedback)
+        await services.runs.set_feedback(record.run_id, feedback)
     except NotFoundError:
-        await quality.remove_rating(counted.at, counted.key)
+        await services.quality.remove_rating(counted.at, counted.key)
         raise _gone(run_id) from None
     await count(counted)
     return feedback

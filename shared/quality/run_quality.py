@@ -2,10 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 
-from shared.platform.errors import NotFoundError
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import answer_record
 from shared.quality.models import AnswerRecord
@@ -18,40 +16,28 @@ from shared.runs.models import RunAnswer, RunRecord, WritingFacts
 
 
 async def note_end(
-    record: RunRecord | None,
-    services: QualityServices,
-    answer: RunAnswer | None = None,
-    answer_step: int = 0,
-    journal: Journal | None = None,
+    record: RunRecord, services: QualityServices, journal: Journal, answer: RunAnswer | None
 ) -> None:
-    """Record how a run ended. Never raises.
+    """Record how a run ended, once. Never raises.
 
     Args:
-        record: as stored at the end; None = the run was erased, so nothing is recorded.
-        answer_step: the step that wrote the answer; 0 = unknown.
-        journal: as it was read after that step; None = it is read.
+        record: as stored at the end.
+        answer: None unless the run is completed.
     """
-    if record is None:
-        return
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
-            if journal is None:
-                journal = Journal(services.run_log, services.blobs, record.run_id)
-                with suppress(NotFoundError):
-                    await journal.read()
-            ended = await _ended(record, journal, answer, answer_step)
+            ended = await _ended(record, journal, answer)
     except Exception as failed:  # noqa: BLE001  # an answer that was sent must not fail for its record
         get_logger().warning("quality.write_failed", kind="answer", error_type=type(failed).__name__)
     else:
         await keep(ended, services.quality)
 
 
-async def _ended(
-    record: RunRecord, journal: Journal, answer: RunAnswer | None, answer_step: int
-) -> AnswerRecord:
+async def _ended(record: RunRecord, journal: Journal, answer: RunAnswer | None) -> AnswerRecord:
     events = journal.events
     request = await journal.files.find_request()
-    facts = await journal.find(answer_step, WritingFacts, "facts")  # step 0 stores none
+    lines = journal.value_lines("facts") if answer else []  # the last turn wrote the answer
+    facts = await journal.value(lines[-1], WritingFacts) if lines else None
     calls = sum(isinstance(event, ToolStartedEvent) for event in events)
     # Calls repeated after a crash were made twice.
     succeeded = sum(isinstance(event, ToolResultEvent) and event.success for event in events)

@@ -9,10 +9,11 @@ the same result.
 from collections.abc import Iterable
 from datetime import datetime
 
-from shared.platform.blobs import BlobStore
+from shared.platform.blobs import BlobStore, read_model
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.models import Model, Stored
-from shared.runs.event_log import RunClosedError
+from shared.platform.names import RUN_LOG
+from shared.runs.event_log import EventLog, RunClosedError
 from shared.runs.events import (
     AskUserEvent,
     DoneLine,
@@ -24,9 +25,10 @@ from shared.runs.events import (
     is_terminal,
 )
 from shared.runs.log_lines import LogSlice
-from shared.runs.models import Choice, Clarification, ClarificationOption
-from shared.runs.run_files import RunFiles
+from shared.runs.models import Choice, Clarification, ClarificationOption, RunAnswer, RunRecord
+from shared.runs.run_files import RunFiles, answer_path
 from shared.runs.run_log import RunLog
+from shared.runs.run_state import fold
 
 # Plans and answers with citations are smaller, evidence is larger. Readers download these lines as well.
 INLINE_BYTES = 16 * 1024
@@ -62,6 +64,10 @@ class Journal:
         """Append lines that follow the known ones."""
         self.events += events_of(written)
         self.offset = written.next_offset
+
+    def add_written(self, event_log: EventLog) -> None:
+        """Add the lines written by an attempt that began where this journal was read."""
+        self.events += event_log.written
 
     @property
     def is_closed(self) -> bool:
@@ -195,3 +201,28 @@ async def read_journal(log: RunLog, blobs: BlobStore, run_id: str) -> Journal:
     journal = Journal(log, blobs, run_id)
     await journal.read()
     return journal
+
+
+async def committed_answer(run_id: str, blobs: BlobStore, log: RunLog) -> RunAnswer:
+    """Return the answer of a completed run: its stored copy, or the one in the journal.
+
+    Raises:
+        NotFoundError: the run has no answer, or its thread was erased.
+    """
+    try:
+        return await read_model(blobs, RUN_LOG, answer_path(run_id), RunAnswer)
+    except NotFoundError:
+        answer = fold(events_of(await log.read(run_id))).answer
+        if answer is None:
+            raise
+        return answer
+
+
+async def current_record(record: RunRecord, log: RunLog) -> RunRecord:
+    """Return the record as the journal has it, which may have ended before the stored record shows it."""
+    if record.finished_at is not None or not record.has_log:
+        return record
+    try:
+        return fold(events_of(await log.read(record.run_id))).update(record)
+    except NotFoundError:  # the run is being erased
+        return record

@@ -12,9 +12,9 @@ from shared.platform.blobs import BlobStore, keep_model, read_model, write_model
 from shared.platform.errors import NotFoundError
 from shared.platform.hashing import digest
 from shared.platform.models import Model, Stored
-from shared.platform.names import RUN_LOG, WORK
+from shared.platform.names import WORK
 from shared.platform.telemetry import note_fields
-from shared.runs.models import RunAnswer, RunRequest
+from shared.runs.models import RunRequest
 
 _CACHED = 64  # values per process: request, plan and evidence of about 20 concurrent runs
 
@@ -106,12 +106,3 @@ class RunFiles:
 def answer_path(run_id: str) -> str:
     """Return the name of a run's committed answer in the container `run-log`."""
     return f"{run_id}/answer.json"
-
-
-async def committed_answer(run_id: str, blobs: BlobStore) -> RunAnswer:
-    """Return the answer of a completed run.
-
-    Raises:
-        NotFoundError: its thread was erased.
-    """
-    return await read_model(blobs, RUN_LOG, answer_path(run_id), RunAnswer)

@@ -12,9 +12,7 @@ from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
 from shared.quality.recording import rate_run
-from shared.quality.store import QualityStore
 from shared.runs.models import FeedbackBody
-from shared.runs.run_store import RunStore
 from shared.teams.context import TeamsServices, channel_clients
 from shared.teams.models import BotActivity, BotFeedback, BotIgnored, BotJoined, InvokeBody
 from shared.teams.parsing import conversation_key, owner_of, reply_key
@@ -36,7 +34,7 @@ async def handle(activity: BotActivity, services: TeamsServices, starter: Instan
     if isinstance(activity, BotIgnored) or (isinstance(activity, BotJoined) and not activity.is_us):
         return None
     if isinstance(activity, BotFeedback):
-        await _rate(activity, services.runs, services.quality, turns)
+        await _rate(activity, services, turns)
         return {}
     key, day = reply_key(activity, services.settings.identity.owner_id_key), today()
     await take_down(activity, key, day, services.blobs)
@@ -45,7 +43,7 @@ async def handle(activity: BotActivity, services: TeamsServices, starter: Instan
     return None
 
 
-async def _rate(feedback: BotFeedback, runs: RunStore, quality: QualityStore, turns: BotTurnStore) -> None:
+async def _rate(feedback: BotFeedback, services: TeamsServices, turns: BotTurnStore) -> None:
     """Store a rating for the run that the message shows. Only its owner's rating counts."""
     key = conversation_key(feedback.conversation)
     owner = owner_of(feedback.conversation, feedback.sender)
@@ -60,4 +58,4 @@ async def _rate(feedback: BotFeedback, runs: RunStore, quality: QualityStore, tu
         return
     body = FeedbackBody(thumb=feedback.thumb, comment=feedback.comment.strip() or None)
     with suppress(NotFoundError, ConflictError):  # deleted meanwhile
-        await rate_run(rated[0], body, UserContext(user_id=owner), runs, quality)
+        await rate_run(rated[0], body, UserContext(user_id=owner), services)

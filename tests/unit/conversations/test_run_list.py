@@ -9,6 +9,7 @@ from shared.conversations.models import RunList, Thread, ThreadTurn
 from shared.conversations.run_list import list_runs
 from shared.platform.errors import CallerError
 from shared.runs.models import RunRecord
+from tests.fakes.services import fake_services
 from tests.fakes.stores import InMemoryRunStore, InMemoryThreadStore
 
 ANNA, BEN = UserContext(user_id="anna"), UserContext(user_id="ben")
@@ -20,6 +21,7 @@ class History:
 
     def __init__(self) -> None:
         self.threads, self.runs = InMemoryThreadStore(), InMemoryRunStore()
+        self._services = fake_services(threads=self.threads, runs=self.runs)
 
     async def ask(self, owner: UserContext, thread_id: str, *minutes: int, **changes: object) -> None:
         """A thread in which was asked at each of these minutes."""
@@ -55,7 +57,7 @@ class History:
             await self.threads.replace(stored, stored.model_copy(update=changes))
 
     async def list(self, user: UserContext, limit: int = 50, cursor: str = "") -> RunList:
-        return await list_runs(user, self.threads, self.runs, limit, cursor)
+        return await list_runs(user, self._services, limit, cursor)
 
 
 def ids(page: RunList) -> list[str]:

@@ -127,7 +127,7 @@ async def _ask(
 
 async def _rate(request: RunRequest, words: str, user: UserContext, services: Services) -> None:
     said = FeedbackBody(rating=2, comment=f"Not so good: {words}")
-    await rate_run(request.run_id, said, user, services.runs, services.quality)
+    await rate_run(request.run_id, said, user, services)
     record = await owned_run(request.run_id, user, services.runs)
     await services.quality.add(OpeningRecord(key=key_of(request.run_id), at=record.created_at, n=1))
 

@@ -228,9 +228,7 @@ async def test_a_rating_that_meets_its_runs_erasure_leaves_nothing(services: Ser
     store = Erasing()
     meanwhile = await corpus_services(runs=services.runs, quality=store)
     with pytest.raises(NotFoundError):
-        await recording.rate_run(
-            request.run_id, FeedbackBody(rating=1), ANNA, meanwhile.runs, meanwhile.quality
-        )
+        await recording.rate_run(request.run_id, FeedbackBody(rating=1), ANNA, meanwhile)
     assert store.records == {}
 
 

@@ -18,7 +18,8 @@ from shared.quality.measures import purge_old_quality, quality_metrics
 from shared.quality.models import AnswerRecord, QualityRecord
 from shared.quality.recording import key_of
 from shared.quality.run_quality import note_end
-from shared.runs.log_lines import LogSlice
+from shared.runs.events import ValueLine
+from shared.runs.journal import committed_answer, read_journal
 from shared.runs.models import ChatRequest, RunRequest
 from shared.wiring import Services
 from tests.fakes.background import background_done
@@ -151,20 +152,17 @@ async def test_a_store_that_fails_costs_no_answer(monkeypatch: pytest.MonkeyPatc
     assert record.status == "completed"
 
 
-async def test_a_log_that_is_not_as_expected_costs_no_end() -> None:
-    class Strange(InMemoryRunLog):
-        async def read(self, run_id: str, offset: int = 0) -> LogSlice:
-            written = await super().read(run_id, offset)
-            ended = any('"COMPLETE"' in line for line in written.lines)
-            strange = ('{"name":"TOOL_RESULT"',) if ended and not offset else ()
-            return written.model_copy(update={"lines": (*written.lines, *strange)})
-
-    services = await corpus_services(run_log=Strange())
+async def test_a_journal_that_cannot_be_read_costs_no_end() -> None:
+    services = await corpus_services()
     request = await begun(services)
     await run_to_end(request.run_id, services)
     record = await services.runs.get(request.run_id)
+    assert record is not None
+    answer = await committed_answer(request.run_id, services.blobs, services.run_log)
     services = replace(services, quality=InMemoryQualityStore())
-    await note_end(record, services)
+    journal = await read_journal(services.run_log, services.blobs, request.run_id)
+    journal.events.append(ValueLine(of=2, part="facts", inline={"first_token_ms": "soon"}))
+    await note_end(record, services, journal, answer)
     assert recorded(services) == []
 
 

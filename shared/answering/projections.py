@@ -1,0 +1,72 @@
+"""Copies of a run's end outside its journal: stored answer, record, thread, slot, memory, quality, audit.
+
+`project` derives them from the journal alone and may be repeated, by the commit, a cancellation, a revival or
+a late attempt at a step. A lost copy is written again as long as the journal exists. A missing record or turn
+is not restored: it means that the run was erased.
+"""
+
+from collections.abc import Coroutine
+
+from shared.access.limits import release
+from shared.access.models import AuditAction
+from shared.answering.services import AnsweringServices
+from shared.answering.shown_documents import record_unanswered
+from shared.conversations.threads import ask_to_remember, close_turn, show_run
+from shared.platform.concurrency import run_together
+from shared.platform.errors import NotFoundError
+from shared.platform.names import RUN_LOG
+from shared.quality.run_quality import note_end
+from shared.runs.event_log import RunClosedError
+from shared.runs.journal import Journal
+from shared.runs.models import RunAnswer, RunRecord
+from shared.runs.run_files import answer_path
+from shared.runs.run_state import RunState, fold
+
+
+async def project(journal: Journal, services: AnsweringServices) -> RunRecord | None:
+    """Write everything that is derived from a closed journal. Idempotent.
+
+    Args:
+        journal: as last read; of an open one, nothing is written.
+
+    Returns:
+        The run's record; None if the run was erased.
+    """
+    state, record = fold(journal.events), await services.runs.get(journal.run_id)
+    if record is None or not state.has_ended:
+        return record
+    record = state.update(record)
+    freeing = release(record.owner_id, record.run_id, services.settings, services.user_limits)
+    try:
+        await run_together(_keep_end(record, state, services), freeing)
+    except (RunClosedError, NotFoundError):
+        await services.blobs.delete(RUN_LOG, answer_path(record.run_id))
+        return None
+    writes: list[Coroutine[None, None, None]] = [note_end(record, services, journal, state.answer)]
+    if state.answer is not None:
+        writes.append(ask_to_remember(record, services.queues))
+    else:
+        action: AuditAction = "cancel" if state.status == "cancelled" else "fail"
+        writes.append(record_unanswered(record, action, journal, services))
+    await run_together(*writes)
+    return record
+
+
+async def _keep_end(record: RunRecord, state: RunState, services: AnsweringServices) -> None:
+    """Store the answer, and the end of the run in its thread and record.
+
+    Raises:
+        RunClosedError: the thread was cleared or deleted.
+        NotFoundError: the run was erased.
+    """
+    if state.answer is None:
+        await show_run(record, services.threads)
+    else:
+        answer = state.answer
+        await run_together(_keep_answer(answer, services), close_turn(record, answer, services.threads))
+    # The record last, so that readers of a completed run find its answer.
+    await services.runs.replace(record)
+
+
+async def _keep_answer(answer: RunAnswer, services: AnsweringServices) -> None:
+    await services.blobs.write(RUN_LOG, answer_path(answer.run_id), answer.model_dump_json().encode())
