@@ -268,8 +268,8 @@ async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
 def main() -> None:
     """Measure, print and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
-    parser.add_argument("--out", type=Path, help="a file for the figures, as JSON")
-    parser.add_argument("--list", action="store_true", help="also print the functions of each file")
+    parser.add_argument("--out", type=Path, help="JSON report to write")
+    parser.add_argument("--list", action="store_true", help="also print the functions in each file")
     arguments = parser.parse_args()
     os.environ |= AGENT_SETTINGS
     subprocess.Popen = WorkerInProcess  # type: ignore[assignment, misc]

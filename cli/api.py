@@ -97,7 +97,8 @@ class Api:
             return dict(answered.json())
         except (ValueError, TypeError):
             raise CommandError(
-                f"{self.url} does not answer as Groundwork does.", "Does GROUNDWORK_URL name the right app?"
+                f"{self.url} does not respond like Groundwork.",
+                "Check that GROUNDWORK_URL is the URL of your app.",
             ) from None
 
     def items(
@@ -182,7 +183,7 @@ class Api:
         """Return the error for an app that can't be reached."""
         return NoConnectionError(
             f"No answer from {self.url} ({type(failed).__name__}).",
-            "Is it running? `make run` starts a local stack; GROUNDWORK_URL says where to look.",
+            "Is it running? `make run` starts a local stack; GROUNDWORK_URL selects another app.",
         )
 
     def close(self) -> None:
@@ -220,7 +221,7 @@ def checked_url(url: str) -> str:
         parts, host = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username:
         raise CommandError(
-            f"{url[:100]!r} is not the address of an app.", "Such as https://NAME.azurewebsites.net."
+            f"{url[:100]!r} is not the URL of an app.", "Example: https://NAME.azurewebsites.net."
         )
     if parts.scheme == "http" and host not in _LOOPBACK and os.environ.get("GROUNDWORK_PLAIN_HTTP") != "1":
         raise CommandError(
@@ -237,7 +238,7 @@ def segment(text: str) -> str:
         CommandError: it is empty or a dot segment, which would change the path.
     """
     if not text.strip() or set(text) == {"."}:
-        raise CommandError(f"{text!r} is not an id.")
+        raise CommandError(f"{text!r} is not a valid id.")
     return quote(text, safe="")
 
 

@@ -60,7 +60,7 @@ def ask(
     thread: Annotated[
         str | None, option("--thread", "ID", "continue a thread; `last` means the newest thread")
     ] = None,
-    deep: Annotated[bool, typer.Option("--deep", help="take more time; use sub-agents if they help")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="allow more time and sub-agents")] = False,
     agent: Annotated[str | None, option("--agent", "NAME", "ask an agent; `agents` lists them")] = None,
     project: Annotated[str | None, option("--project", "ID", "only documents of a project")] = None,
     doc: Annotated[list[str] | None, option("--doc", "DOC", "only this document; may be repeated")] = None,

@@ -91,7 +91,7 @@ def _refused(failed: Exception) -> CommandError:
     """Return an error with azure-identity's first line, which lists the identities tried and no secret."""
     lines = str(failed).strip().splitlines()
     return CommandError(
-        f"Azure gave no token: {lines[0] if lines else type(failed).__name__}",
+        f"Azure returned no token: {lines[0] if lines else type(failed).__name__}",
         "Sign in with `az login`, or use `login --azure --device-code`.",
-        "The scope is that of the app's registration: --app-id, --scope, or GROUNDWORK_SCOPE.",
+        "Check the scope of the app registration: --app-id, --scope, or GROUNDWORK_SCOPE.",
     )

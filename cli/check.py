@@ -124,9 +124,9 @@ def _answered(trial: _Trial) -> str:
     if run["status"] != "completed":
         raise CommandError(str(run.get("error") or f"The run is {run['status']}."))
     if trial.value not in answer["text"]:
-        raise CommandError("The answer does not hold what the file says.")
+        raise CommandError("The answer lacks the fact in the file.")
     if not any(trial.value in proof["quote"] for proof in proofs):
-        raise CommandError("The answer is not proved by the file.")
+        raise CommandError("The answer has no verified citation of the file.")
     return f"“{proofs[0]['quote']}”"
 
 

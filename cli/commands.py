@@ -157,7 +157,7 @@ def _print_version(value: bool) -> None:
 _JSON = typer.Option("--json", help="print JSON only", expose_value=False, callback=_set_json)
 _URL = typer.Option(
     "--url",
-    help="the app's address (default GROUNDWORK_URL, or a local stack)",
+    help="URL of the app (default: GROUNDWORK_URL, or a local stack)",
     expose_value=False,
     callback=_set_url,
 )

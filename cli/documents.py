@@ -48,11 +48,9 @@ def resolve(api: Api, name: str) -> str:
     if len(matches) == 1:
         return str(next(iter(matches)))
     if not matches:
-        raise CommandError(
-            f"There is no document {name[:100]!r}.", f"`{program_name()} documents` lists them."
-        )
+        raise CommandError(f"No document named {name[:100]!r}.", f"`{program_name()} documents` lists them.")
     raise CommandError(
-        f"{len(matches)} documents are called {name[:100]!r}: say which by its id.",
+        f"{len(matches)} documents have the name {name[:100]!r}; give an id instead.",
         *(
             f"{one['doc_id']}  {one.get('title') or ''} {one.get('project_id') or ''}"
             for one in matches.values()
@@ -149,7 +147,7 @@ def download_document(
     filename = call.api.call("GET", f"/documents/{doc_id}")["filename"]
     path = Path(out or Path(clean(str(filename))).name)
     if path.exists() and not out:
-        raise CommandError(f"{path} already exists.", "Choose another file with --out.")
+        raise CommandError(f"{path} already exists.", "Choose another path with --out.")
     size_bytes = _write(path, parts)
     result = {"doc_id": doc_id, "path": str(path), "size_bytes": size_bytes}
     call.terminal.result(result, f"{path}: {size_bytes:,} bytes")
@@ -181,7 +179,7 @@ def edit_document(
     if tag is not None:
         changes["tags"] = [text for text in tag if text]
     if not changes:
-        raise CommandError("Nothing to change.", "Give --title, --type, --author, --department, …")
+        raise CommandError("No change was given.", "Give --title, --type, --author, --department, …")
     _show(call.terminal, call.api.call("PATCH", f"/documents/{resolve(call.api, document)}", json=changes))
 
 

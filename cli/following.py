@@ -112,5 +112,5 @@ class RunStream:
             why = f" ({type(failed).__name__})" if failed else ""
             raise CommandError(
                 f"The connection was lost{why}.",
-                f"The run continues: `{program_name()} runs show {self.run_id}` shows what became of it.",
+                f"The run continues: `{program_name()} runs show {self.run_id}` shows its state.",
             )

@@ -61,7 +61,8 @@ def token_for(url: str) -> TokenSource:
     if token:
         if not token.isascii() or not token.isprintable():
             raise CommandError(
-                "GROUNDWORK_TOKEN is not a token.", f"`{program_name()} token` prints that of a session."
+                "GROUNDWORK_TOKEN is not a token.",
+                f"`{program_name()} token` prints the token of your session.",
             )
         return lambda _renew: token
     session = read_session()
@@ -193,7 +194,7 @@ def identity_of(api: Api) -> dict[str, object] | None:
 def _valid_token(text: str) -> str:
     token = text.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise CommandError("That is not a token.", "Users of a local stack sign in with --dev-user.")
+        raise CommandError("This is not a token.", "Users of a local stack sign in with --dev-user.")
     return token
 
 
@@ -208,7 +209,7 @@ def _scope(scope: str | None, app_id: str | None) -> str:
     scope = scope or os.environ.get("GROUNDWORK_SCOPE", "").strip()
     if not scope:
         raise CommandError(
-            "For which app?",
+            "No app was given.",
             "Give --app-id (the client id of the app's registration) or --scope, or set GROUNDWORK_SCOPE.",
         )
     return scope
@@ -238,7 +239,7 @@ def _session_of_the_stack(url: str | None, name: str) -> Session:
             f"The tokens in {path} are for {stack_url}, not for {url}.", f"Add --url {stack_url}."
         )
     if name not in tokens:
-        raise CommandError(f"The stack has no user {name!r}.", f"It knows {', '.join(sorted(tokens))}.")
+        raise CommandError(f"The local stack has no user {name!r}.", f"It knows {', '.join(sorted(tokens))}.")
     return Session(stack_url, str(tokens[name]))
 
 

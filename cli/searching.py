@@ -196,7 +196,9 @@ def _filters(expressions: Sequence[str]) -> dict[str, Any]:
     for one in expressions:
         name, equals, value = one.partition("=")
         if not equals or not name:
-            raise CommandError(f"{one[:60]!r} is not a filter.", "Say NAME=VALUE, such as department=Safety.")
+            raise CommandError(
+                f"{one[:60]!r} is not a valid filter.", "Write NAME=VALUE, such as department=Safety."
+            )
         try:
             filters[name] = json.loads(value)
         except ValueError:

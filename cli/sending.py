@@ -106,7 +106,7 @@ class Ticket:
                 if answered.is_success:
                     return
                 failure = CommandError(
-                    f"The storage answered with HTTP {answered.status_code}.", status=answered.status_code
+                    f"Storage responded with HTTP {answered.status_code}.", status=answered.status_code
                 )
                 if answered.status_code == _EXPIRED:
                     self._given = {}
@@ -145,7 +145,7 @@ def send_through(api: Api, path: Path, fields: dict[str, Any], on_bytes: Callabl
             if not refused.may_repeat:
                 raise
     raise CommandError(
-        "The app asked to wait too often.", "Try again later; finished blocks are not sent again."
+        "The app refused too many requests in a row.", "Try again later; finished blocks are not sent again."
     )
 
 

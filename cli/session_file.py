@@ -64,7 +64,8 @@ def read_session() -> Session | None:
         return None
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise CommandError(
-            f"{path} is open to others.", f"Run `chmod 600 {path}`, and get a new token: it may be known."
+            f"{path} can be read by other users.",
+            f"Run `chmod 600 {path}`, and get a new token: others may have read this one.",
         )
     try:
         values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

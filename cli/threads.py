@@ -60,7 +60,7 @@ def show_thread(
         else:
             call.terminal.say(message.get("error") or message["status"], "yellow")
     if not turns:
-        call.terminal.say("Nothing was asked in it.")
+        call.terminal.say("The thread has no questions.")
 
 
 @threads.add("rename")

@@ -195,7 +195,7 @@ def files_of(sources: Sequence[Path], folder: str | None) -> list[tuple[Path, st
     """Return each file of all sources once, with its destination folder.
 
     Raises:
-        CommandError: there are no files, or two of them would be the same document.
+        CommandError: no files were found, or two of them would become the same document.
     """
     files: dict[tuple[str, str], Path] = {}
     for source in sources:
@@ -203,7 +203,7 @@ def files_of(sources: Sequence[Path], folder: str | None) -> list[tuple[Path, st
             other = files.setdefault((target, path.name), path)
             if other.resolve() != path.resolve():
                 raise CommandError(
-                    f"{other} and {path} would be the same document.",
+                    f"{other} and {path} would become the same document.",
                     "Upload them one after the other, each with its own --folder.",
                 )
     if not files:

@@ -18,7 +18,7 @@ def erase_user(
     user: UserArgument,
     *,
     documents: Annotated[
-        bool, typer.Option("--documents", help="also their documents that no one else can read")
+        bool, typer.Option("--documents", help="also delete their documents that no one else can read")
     ] = False,
     yes: YesOption = False,
 ) -> None:

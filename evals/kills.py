@@ -413,7 +413,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.kills", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--kinds", nargs="+", choices=ROUNDS, default=list(ROUNDS))
-    parser.add_argument("--pace", default=PACE, help="of the stand-in, as in the name of its model")
+    parser.add_argument("--pace", default=PACE, help="knobs of the local model, as in its name")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()

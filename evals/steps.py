@@ -118,11 +118,15 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.steps", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a set of passages and questions")
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
-    parser.add_argument("--runs", type=Path, default=None, help="folder of runs; default: OUT with .runs")
-    parser.add_argument("--questions", type=int, default=25, help="how many are asked")
-    parser.add_argument("--seed", type=int, default=1, help="which are asked")
-    parser.add_argument("--patient", action="store_true", help="time limits for replies that a person writes")
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="questions in flight")
+    parser.add_argument(
+        "--runs", type=Path, default=None, help="folder of the runs (default: OUT with the suffix .runs)"
+    )
+    parser.add_argument("--questions", type=int, default=25, help="number of questions")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the selection")
+    parser.add_argument(
+        "--patient", action="store_true", help="raise the time limits, for replies written by hand"
+    )
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent questions")
     return parser.parse_args()
 
 

@@ -58,7 +58,7 @@ class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger")
         """
         del trigger_metadata, pytype
         if data is None or data.type != "model_binding_data":
-            raise ValueError(f"expected the place of a blob, got {data.type if data else None}")
+            raise ValueError(f"expected the location of a blob, got {data.type if data else None}")
         place: dict[str, Any] = json.loads(data.value.content)
         return BlobReference(container=str(place["ContainerName"]), name=str(place["BlobName"]))
 

@@ -20,7 +20,7 @@ def main() -> int:
     try:
         settings = read_stack_settings(os.environ)
         if not (settings.data / FILE_NAME).exists():
-            raise StackError(f"There is no stack in {settings.data}: `make run` makes one.")
+            raise StackError(f"There is no stack in {settings.data}: `make run` creates one.")
         token = mint_token(_AUDITOR, load_or_make_secrets(settings.data).token_secret, roles=("admin",))
         report = ApiClient(f"http://{HOST}:{settings.ports.http}", token).get("/api/maintenance/audit")
     except (StackError, CallRefusedError, OSError) as failed:

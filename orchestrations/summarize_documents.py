@@ -116,7 +116,7 @@ def _close(context: df.DurableOrchestrationContext, step: SummaryStep) -> Reply:
         if isinstance(reply, SummaryClosed) or pause_s is None:
             return reply
         yield context.create_timer(context.current_utc_datetime + timedelta(seconds=pause_s))
-    raise AssertionError("the last pause is None")
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _call(context: df.DurableOrchestrationContext, activity: str, step: SummaryStep) -> Reply:

@@ -80,7 +80,7 @@ class DocumentWriter:
 
     @singledispatchmethod
     def _put(self, element: Element) -> None:
-        raise TypeError(f"no way to write {type(element).__name__}")
+        raise TypeError(f"unsupported PDF value: {type(element).__name__}")
 
     @_put.register
     def _heading(self, element: Heading) -> None:

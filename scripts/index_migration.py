@@ -28,7 +28,7 @@ STEPS = ("adopt", "plan", "run", "switch", "back", "drop", "abandon")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Perform one step and return the exit code: 0 done, 1 refused or failed."""
-    parser = argparse.ArgumentParser(prog="index_migration", description="Moves an index without downtime.")
+    parser = argparse.ArgumentParser(prog="index_migration", description="Migrate an index without downtime.")
     parser.add_argument("step", choices=STEPS)
     parser.add_argument("which", choices=INDEXES)
     parser.add_argument("--index", default="", help="for adopt: the index that the alias will point to")

@@ -48,9 +48,14 @@ class Measured:
 def main() -> None:
     """Measure, print and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.answer", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help=f"of {len(QUESTIONS)} questions, per group")
     parser.add_argument(
-        "--pause", type=float, default=1.5, help="seconds before each; the last turn is remembered then"
+        "--rounds", type=int, default=5, help=f"rounds of {len(QUESTIONS)} questions per group"
+    )
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=1.5,
+        help="pause before each question in seconds, so that the previous turn is stored in memory",
     )
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     arguments = parser.parse_args()

@@ -93,7 +93,7 @@ def _small_file(ben: httpx.Client, name: str) -> float:
         if document["status"] == "ready":
             return time.perf_counter() - began
         if document["status"] == "failed" or time.perf_counter() - began > _TIMEOUT_S:
-            raise RuntimeError(f"A small file did not get ready: {document['status_reason']}")
+            raise RuntimeError(f"A small file was not ingested: {document['status_reason']}")
         time.sleep(_POLL_S)
 
 
@@ -125,12 +125,12 @@ def _client(stack: LocalStack, who: SampleUser) -> httpx.Client:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
-    parser.add_argument("--out", type=Path, help="where the report goes, as JSON")
+    parser.add_argument("--out", type=Path, help="JSON report to write")
     parser.add_argument("--rounds", type=int, default=10, help="Ben's files and questions per phase")
     parser.add_argument("--pages", type=int, default=5000, help="page count of Anna's largest PDF")
     parser.add_argument("--files", type=int, default=200, help="number of Anna's other files")
     parser.add_argument(
-        "--pace", help="of the chat model, such as ttft=700,tps=70; it answers at once otherwise"
+        "--pace", help="knobs of the chat model, such as ttft=700,tps=70; without them it answers at once"
     )
     return parser.parse_args()
 

@@ -129,10 +129,12 @@ def _speed(pages: int, seconds: float) -> float:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ingestion", description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder with PDFs; left out = PDFs written here")
-    parser.add_argument("--out", type=Path, help="where the report goes, as JSON")
-    parser.add_argument("--whole-pages", type=int, default=300, help="pages that go through the whole stack")
-    parser.add_argument("--parse-only", action="store_true", help="leave out everything but parse and chunk")
+    parser.add_argument("--data", type=Path, help="folder with PDFs (default: generated PDFs)")
+    parser.add_argument("--out", type=Path, help="JSON report to write")
+    parser.add_argument(
+        "--whole-pages", type=int, default=300, help="number of pages sent through the whole stack"
+    )
+    parser.add_argument("--parse-only", action="store_true", help="measure only parsing and chunking")
     return parser.parse_args()
 
 

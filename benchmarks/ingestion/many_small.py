@@ -129,9 +129,13 @@ def _text(number: int) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ingestion.many_small", description=__doc__)
-    parser.add_argument("--out", type=Path, help="where the report goes, as JSON")
-    parser.add_argument("--batch", type=int, default=200, help="documents of the first and the last batch")
-    parser.add_argument("--before-last", type=int, default=1000, help="documents before the last batch")
+    parser.add_argument("--out", type=Path, help="JSON report to write")
+    parser.add_argument(
+        "--batch", type=int, default=200, help="number of documents in the first and the last batch"
+    )
+    parser.add_argument(
+        "--before-last", type=int, default=1000, help="number of documents before the last batch"
+    )
     return parser.parse_args()
 
 

@@ -115,10 +115,17 @@ def _pids(stack: LocalStack) -> Mapping[str, int]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
     parser.add_argument("--users", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=120.0, help="of the crowd")
-    parser.add_argument("--alone", type=float, default=60.0, help="seconds of one user alone, before")
-    parser.add_argument("--pause", type=float, default=10.0, help="mean seconds between answer and question")
-    parser.add_argument("--pace", default=PACE, help="knobs of the local model; empty = as fast as it can")
+    parser.add_argument("--seconds", type=float, default=120.0, help="duration with all users, in seconds")
+    parser.add_argument(
+        "--alone", type=float, default=60.0, help="duration of the baseline with a single user, in seconds"
+    )
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=10.0,
+        help="mean pause between an answer and the next question, in seconds",
+    )
+    parser.add_argument("--pace", default=PACE, help="knobs of the local model; empty = full speed")
     parser.add_argument("--seed", type=int, default=20251121)
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     return parser.parse_args()

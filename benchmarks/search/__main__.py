@@ -91,7 +91,9 @@ def _row(scenario: Scenario, ours: Measured, theirs: Measured) -> Row:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
     parser.add_argument("--blocks", type=int, default=100_000)
-    parser.add_argument("--seconds", type=float, default=5.0, help="per scenario and server")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="duration per scenario and server, in seconds"
+    )
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     return parser.parse_args()
 

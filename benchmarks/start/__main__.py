@@ -61,7 +61,7 @@ def measure_in_turns(probes: dict[str, str], runs: int) -> dict[str, list[Measur
 def main() -> int:
     """Measure and print. Exit code 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.start", description=__doc__)
-    parser.add_argument("--runs", type=int, default=7, help="processes per variant")
+    parser.add_argument("--runs", type=int, default=7, help="number of processes per variant")
     runs = parser.parse_args().runs
     seen = measure_in_turns({"base": BASE_IMPORTS, "app": APP_IMPORT, "agent": AGENT_CREATION}, runs)
     base, app, agent = seen["base"], seen["app"], seen["agent"]

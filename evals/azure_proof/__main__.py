@@ -132,17 +132,19 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--local", action="store_true", help="use a separate local stack instead of Azure")
     parser.add_argument("--dry-run", action="store_true", help="print the Azure commands and call none")
     parser.add_argument(
-        "--step", action="append", choices=ORDER, help="only this step; may be repeated (default: all)"
+        "--step", action="append", choices=ORDER, help="run only this step; may be repeated (default: all)"
     )
     parser.add_argument("--out", type=Path, default=Path("build/proof"), help="folder for the evidence")
-    parser.add_argument("--keep", action="store_true", help="do not tear down at the end of a whole run")
+    parser.add_argument("--keep", action="store_true", help="keep the resources after a complete run")
     parser.add_argument("--pause", type=float, default=None, help="seconds of idleness before a cold start")
     parser.add_argument("--environment", default="groundwork-proof", help="name of the azd environment")
     parser.add_argument("--subscription", default="", help="id of the subscription")
     parser.add_argument("--location", default="swedencentral", help="region of the app")
     parser.add_argument("--openai-location", default="swedencentral", help="region of the models")
     parser.add_argument(
-        "--as-application", action="store_true", help="a pipeline signs in, not a person: allow applications"
+        "--as-application",
+        action="store_true",
+        help="allow applications, because a pipeline signs in instead of a user",
     )
     options: argparse.Namespace = parser.parse_args(arguments)
     if options.pause is None:

@@ -354,7 +354,7 @@ class AzureTarget:
             example=self.place.location,
         )
         if self.place.location not in {name.replace(" ", "").lower() for name in names.splitlines()}:
-            raise ValueError(f"{self.place.location} is none of its regions")
+            raise ValueError(f"{self.place.location} is not one of its regions")
         return self.place.location
 
     def _quota(self, model: str, needed: int) -> str:
@@ -366,5 +366,7 @@ class AzureTarget:
         )
         limit, used = json.loads(text) if text not in ("", "null") else (0, 0)
         if limit - used < needed:
-            raise ValueError(f"{limit - used:.0f} thousand tokens a minute are free, {needed} are wanted")
+            raise ValueError(
+                f"{limit - used:.0f} thousand tokens per minute are available, {needed} are needed"
+            )
         return f"{limit - used:.0f} thousand tokens a minute are free"

@@ -127,7 +127,7 @@ class LocalTarget:
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
         """Raise NotHereError: the local search server has no `debug`."""
-        raise NotHereError("The local search server does not take apart its scores; Azure AI Search does.")
+        raise NotHereError("The local search server does not return subscores; Azure AI Search does.")
 
     def bill_command(self) -> str:
         """Return "": nothing on this machine is billed."""

@@ -124,16 +124,19 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     parser.add_argument(
-        "--seed", type=int, default=20251121, help="of the questions and of the model's faults"
+        "--seed", type=int, default=20251121, help="random seed of the questions and of the model's faults"
     )
     parser.add_argument(
-        "--budget-ms", type=int, default=25_000, help="MAX_TOTAL_LATENCY_MS; others in proportion"
+        "--budget-ms", type=int, default=25_000, help="MAX_TOTAL_LATENCY_MS; other limits are scaled with it"
     )
-    parser.add_argument("--lanes", type=int, default=3, help="stacks side by side")
-    parser.add_argument("--at-once", type=int, default=1, help="questions side by side in a stack")
-    parser.add_argument("--batch", type=int, default=BATCH, help="questions for one start of a host")
+    parser.add_argument("--lanes", type=int, default=3, help="number of stacks in parallel")
+    parser.add_argument("--at-once", type=int, default=1, help="concurrent questions per stack")
+    parser.add_argument("--batch", type=int, default=BATCH, help="questions between restarts of a host")
     parser.add_argument(
-        "--faults", type=lambda listed: listed.split(","), default=(), help="only these, separated by commas"
+        "--faults",
+        type=lambda listed: listed.split(","),
+        default=(),
+        help="only these scenarios, separated by commas",
     )
     return parser.parse_args()
 

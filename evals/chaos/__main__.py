@@ -165,7 +165,7 @@ def main() -> int:
     """Run the command line. Return 0 only if nothing was found."""
     parser = argparse.ArgumentParser(prog="python -m evals.chaos", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--only", type=int, help="the number of one round, to repeat it")
+    parser.add_argument("--only", type=int, help="run only the round with this number")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()

@@ -97,8 +97,8 @@ def _write(out: Path, results: list[SetResult], origin: Origin) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.evaluation", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of sets, or of one set")
-    parser.add_argument("--sets", default="", help="names of sets, separated by commas; all when left out")
+    parser.add_argument("--data", type=Path, required=True, help="folder of one question set or several")
+    parser.add_argument("--sets", default="", help="names of sets, separated by commas (default: all)")
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
     parser.add_argument("--limit", type=int, default=None, help="only the first N questions of a set")
     parser.add_argument("--queries", default=None, help="question file of a set, such as queries.jsonl")
@@ -108,8 +108,10 @@ def _arguments() -> argparse.Namespace:
         "--keep", action="store_true", help="skip ingestion; the documents are already in the app"
     )
     parser.add_argument("--baseline", type=Path, default=None, help="earlier report to compare with")
-    parser.add_argument("--at-once", type=int, default=ASK_AT_ONCE, help="questions in flight")
-    parser.add_argument("--ingest-at-once", type=int, default=INGEST_AT_ONCE, help="documents in flight")
+    parser.add_argument("--at-once", type=int, default=ASK_AT_ONCE, help="number of concurrent questions")
+    parser.add_argument(
+        "--ingest-at-once", type=int, default=INGEST_AT_ONCE, help="number of documents ingested at once"
+    )
     return parser.parse_args()
 
 

@@ -166,7 +166,7 @@ def connected_app(environment: Mapping[str, str] = os.environ, *, prompts: bool 
     """
     url = environment.get(URL_SETTING)
     if url and prompts:
-        raise ValueError(f"Prompts are recorded on a stack of one's own: unset {URL_SETTING}.")
+        raise ValueError(f"Prompts can only be recorded on a separate local stack: unset {URL_SETTING}.")
     if url:
         token = environment.get(TOKEN_SETTING)
         if not token:
@@ -185,7 +185,7 @@ def _recorder_before(stack: LocalStack) -> Iterator[Recorder]:
     """Route the stack's model calls through a recorder."""
     base_url = stack.app_settings.get("OPENAI_BASE_URL")
     if base_url is None:
-        raise ValueError("Prompts are recorded of models behind OPENAI_BASE_URL.")
+        raise ValueError("Prompts can only be recorded for a model behind OPENAI_BASE_URL.")
     with recording(Endpoint(base_url.rstrip("/")), None) as recorder:
         stack.kill_host()
         # Without a trace receiver, the app sends no trace ids to its models.

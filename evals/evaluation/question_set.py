@@ -191,7 +191,7 @@ def _target(target: dict[str, Any], entry: dict[str, Any]) -> Target:
     if "passage_id" in target:
         return name_key(passage_filename(str(target["passage_id"]))), None
     if "filename" not in target:
-        raise ValueError(f"{entry['place']}: a relevant target names neither filename nor passage_id.")
+        raise ValueError(f"{entry['place']}: a relevant target has neither filename nor passage_id.")
     page = target.get("page")
     return name_key(str(target["filename"])), int(page) if page is not None else None
 

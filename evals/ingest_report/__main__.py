@@ -62,10 +62,10 @@ def _line(done: int, total: int, entry: FileReport) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.ingest_report", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with files of any kind")
-    parser.add_argument("--out", type=Path, required=True, help="where the report goes, as JSON")
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="files in flight")
+    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of files ingested at once")
     parser.add_argument("--timeout", type=float, default=TIMEOUT_S, help="timeout per file in seconds")
-    parser.add_argument("--keep", action="store_true", help="leave the documents in the app")
+    parser.add_argument("--keep", action="store_true", help="keep the documents in the app")
     return parser.parse_args()
 
 

@@ -87,9 +87,11 @@ def _percentile(values: Sequence[float], percent: int) -> float | None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.pace", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
-    parser.add_argument("--runs", type=Path, default=None, help="folder of runs; default: OUT with .runs")
-    parser.add_argument("--limit", type=int, default=None, help="only the first so many questions")
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="conversations in flight")
+    parser.add_argument(
+        "--runs", type=Path, default=None, help="folder of the runs (default: OUT with the suffix .runs)"
+    )
+    parser.add_argument("--limit", type=int, default=None, help="only the first N questions")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent conversations")
     parser.add_argument(
         "--paces", type=lambda listed: listed.split(","), default=tuple(PACES), help="of: " + ", ".join(PACES)
     )

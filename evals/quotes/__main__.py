@@ -23,7 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.quotes", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="labelled quotations")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=1, help="random seed of the changes")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the alterations")
     arguments = parser.parse_args()
     lines = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines() if line]
     passed = {label: [line for line in lines if line["faithful"] is label] for label in (True, False)}

@@ -35,7 +35,7 @@ def blocks_of(data_set: Path) -> list[SourceBlock]:
         return list(_passages(passages))
     paths = sorted((data_set / "docs").glob("*.pdf"), key=os.path.getsize)
     if not paths:
-        raise FileNotFoundError(f"{data_set} holds neither passages nor PDFs.")
+        raise FileNotFoundError(f"{data_set} contains neither passages nor PDFs.")
     return [block for path in paths[:_FILES] for block in _pdf_blocks(path)]
 
 

@@ -55,7 +55,7 @@ def read_questions(path: Path) -> list[Asked]:
         except TypeError as wrong:
             raise ValueError(f"{path}, line {number}: {wrong}") from None
     if len({one.id for one in questions}) < len(questions):
-        raise ValueError(f"{path}: an id comes twice.")
+        raise ValueError(f"{path}: duplicate id.")
     return questions
 
 
@@ -82,13 +82,17 @@ def as_row(run: RecordedRun) -> dict[str, object]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.real", description=__doc__)
-    parser.add_argument("--questions", type=Path, required=True, help="lines of {id, question, user, thread}")
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
-    parser.add_argument("--runs", type=Path, default=None, help="folder of runs; default: OUT with .runs")
     parser.add_argument(
-        "--patient", action="store_true", help="raise time limits, for replies written by a person"
+        "--questions", type=Path, required=True, help="JSON lines of {id, question, user, thread}"
     )
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="conversations in flight")
+    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument(
+        "--runs", type=Path, default=None, help="folder of the runs (default: OUT with the suffix .runs)"
+    )
+    parser.add_argument(
+        "--patient", action="store_true", help="raise the time limits, for replies written by hand"
+    )
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent conversations")
     return parser.parse_args()
 
 

@@ -218,7 +218,7 @@ def _doc_id(http: httpx.Client, filename: str) -> str:
     params = {"filename": filename, "limit": "1"}
     documents = _json(http.get("/api/documents", params=params))["documents"]
     if not documents:
-        raise ValueError(f"There is no document {filename} that the question's user may read.")
+        raise ValueError(f"There is no document {filename} that the user of this question may read.")
     return str(documents[0]["doc_id"])
 
 

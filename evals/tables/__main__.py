@@ -40,14 +40,14 @@ ATTACKS = Path("tests/unit/tables/test_attacks.py")
 def main() -> int:
     """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="a folder with queries.jsonl and db/")
+    parser.add_argument("--data", type=Path, required=True, help="folder with queries.jsonl and db/")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(
-        "--questions", action="store_true", help="ask the model of OPENAI_BASE_URL and CHAT_MODEL"
+        "--questions", action="store_true", help="use the model set by OPENAI_BASE_URL and CHAT_MODEL"
     )
-    parser.add_argument("--replies", type=Path, help="recorded replies that answer instead of the model")
-    parser.add_argument("--rows", type=int, default=0, help="also load and query a table of so many rows")
-    parser.add_argument("--at-once", type=int, default=4, help="questions asked at the same time")
+    parser.add_argument("--replies", type=Path, help="recorded replies to use instead of a model")
+    parser.add_argument("--rows", type=int, default=0, help="also load and query a table with this many rows")
+    parser.add_argument("--at-once", type=int, default=4, help="number of concurrent questions")
     arguments = parser.parse_args()
     lines = (arguments.data / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     gold = [

@@ -71,7 +71,7 @@ class HistoryEvent(BaseModel):
         """The sequence number of the work that this event ends."""
         ended = self.timer_id if self.event_type is EventType.TIMER_FIRED else self.task_scheduled_id
         if ended is None:
-            raise ValueError(f"{self.event_type.name} without the sequence number of its task")
+            raise ValueError(f"{self.event_type.name} has no sequence number of its task")
         return ended
 
 

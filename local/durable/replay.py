@@ -204,7 +204,7 @@ class _Replay:
     @singledispatchmethod
     def _begin(self, action: Action) -> HostTask:
         """Invoke one action like the host's API; its leaves get sequence numbers depth first."""
-        raise TypeError(f"an action of the protocol without a rule: {action}")
+        raise TypeError(f"unsupported action of the protocol: {action}")
 
     @_begin.register
     def _(self, action: WhenAll) -> HostTask:

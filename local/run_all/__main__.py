@@ -85,7 +85,9 @@ def _print_limits() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.run_all", description=__doc__)
-    parser.add_argument("--demo", action="store_true", help="ask, prove, report and stop")
+    parser.add_argument(
+        "--demo", action="store_true", help="ask one question, check its citations, report, and stop"
+    )
     parser.add_argument("--once", action="store_true", help="stop after the sample question")
     return parser.parse_args()
 

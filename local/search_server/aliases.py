@@ -148,7 +148,7 @@ async def get_alias(request: Request) -> Response:
 async def put_alias(request: Request) -> Response:
     body, name = await read_object(request), request.path_params["name"]
     if body.get("name") != name:
-        raise RequestError("The alias name in the body differs from the one in the address.")
+        raise RequestError("The alias name in the body differs from the name in the URL.")
     _check(request, body)
     if_match, if_none_match = conditions(request)
     definition, is_new = _aliases(request).create_or_update(
@@ -179,7 +179,7 @@ def _check(request: Request, body: JsonObject) -> None:
 def _target(body: JsonObject) -> str:
     indexes = body.get("indexes")
     if not isinstance(indexes, list) or len(indexes) != 1 or not isinstance(indexes[0], str):
-        raise RequestError("An alias names exactly one index in 'indexes'.")
+        raise RequestError("'indexes' must contain exactly one index.")
     return indexes[0]
 
 

@@ -177,7 +177,7 @@ def check_definition(definition: IndexDefinition) -> None:
     for field in definition.fields:
         _check_field(field)
     if definition.default_scoring_profile is not None:
-        raise RequestError("Scoring profiles are kept and not applied: none can be the default here.")
+        raise RequestError("Scoring profiles are stored but not applied, so none can be the default.")
 
 
 def _check_names(fields: list[FieldDefinition]) -> None:

@@ -116,11 +116,11 @@ def vector_of(value: JsonValue, dimensions: int, path: str) -> Vector:
     except ValueError:
         numbers = np.asarray("no vector")
     if numbers.dtype.kind not in "if" or numbers.ndim != 1:
-        raise RequestError(f"The vector field '{path}' expects numbers only.")
+        raise RequestError(f"The vector field '{path}' accepts only numbers.")
     with np.errstate(over="ignore"):
         vector = numbers.astype(np.float32)
     if not np.isfinite(vector).all():
-        raise RequestError(f"The vector field '{path}' expects finite numbers.")
+        raise RequestError(f"The vector field '{path}' accepts only finite numbers.")
     return vector
 
 

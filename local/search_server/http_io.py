@@ -90,7 +90,7 @@ def parse_json(body: bytes) -> JsonValue:
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise RequestError(
-            f"The request is invalid. Details: the body is no valid JSON ({error})."
+            f"The request is invalid. Details: the body is not valid JSON ({error})."
         ) from error
     return value
 

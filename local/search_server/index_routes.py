@@ -51,7 +51,7 @@ async def get_index(request: Request) -> Response:
 async def put_index(request: Request) -> Response:
     definition = parse(IndexDefinition, await read_object(request))
     if definition.name != request.path_params["name"]:
-        raise RequestError("The index name in the body differs from the one in the address.")
+        raise RequestError("The index name in the body differs from the name in the URL.")
     refuse_name_of_alias(request, definition.name)
     if_match, if_none_match = conditions(request)
     index, is_new = await in_worker(

@@ -338,4 +338,4 @@ def _entry(kind: Literal["person", "group"], member: _Member) -> DirectoryEntry:
 
 
 def _no_such_person() -> NotFoundError:
-    return NotFoundError(f"{SERVICE.name[0].upper()}{SERVICE.name[1:]} knows no such person.")
+    return NotFoundError(f"{SERVICE.name[0].upper()}{SERVICE.name[1:]} has no such person.")

@@ -15,21 +15,21 @@ _MAX_LISTED = 200  # more failures usually share a cause, which the newest show
 class FailedDocument(Model):
     """A document whose ingestion failed, as shown to administrators."""
 
-    doc_id: str = Field(description="The document.")
-    filename: str = Field(description="Name of the file.")
-    owner_id: str | None = Field(description="Its owner; null for files without one.")
-    owner_name: str | None = Field(description="The owner's name, if it is known.")
-    failed_at: datetime = Field(description="When it failed.")
-    failure: FileFailure | None = Field(description="The reason, as a stable code.")
-    status_reason: str | None = Field(description="The reason, in words.")
-    hint: str | None = Field(description="What its owner can do.")
+    doc_id: str = Field(description="Id of the document.")
+    filename: str = Field(description="File name.")
+    owner_id: str | None = Field(description="Id of the document's owner; null if it has none.")
+    owner_name: str | None = Field(description="Name of the owner, if known.")
+    failed_at: datetime = Field(description="Time of the failure.")
+    failure: FileFailure | None = Field(description="Stable error code of the failure.")
+    status_reason: str | None = Field(description="Explanation of the failure.")
+    hint: str | None = Field(description="What the owner can do about it.")
 
 
 class FailedDocumentList(Model):
     """The failed documents of all users."""
 
-    documents: tuple[FailedDocument, ...] = Field(description="The newest, at most 200.")
-    count: int = Field(description="How many have failed in all.")
+    documents: tuple[FailedDocument, ...] = Field(description="The most recent failures, at most 200.")
+    count: int = Field(description="Total number of failed documents.")
 
 
 async def failed_documents(store: DocumentStore) -> FailedDocumentList:

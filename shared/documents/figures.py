@@ -45,7 +45,7 @@ async def readable_figure(
     if blob is None:
         raise DocumentNotFoundError(
             f"There is no figure {name[:80]!r} of a document {doc_id[:64]!r}.",
-            "An older version had it, or you can't read the document.",
+            "It may belong to an older version, or you may lack access to the document.",
         )
     return blob
 

@@ -96,7 +96,7 @@ async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
         if not keys:
             return
         await index.delete(keys)
-    raise DependencyError("Blocks that were deleted are still found.", "It will be retried.")
+    raise DependencyError("The index still returns deleted blocks.", "The deletion will be retried.")
 
 
 async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[str]) -> set[str]:

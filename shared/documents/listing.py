@@ -32,51 +32,51 @@ AccessVia = Literal["owner", "person", "group", "department", "organisation", "e
 class DocumentView(Model):
     """A document in a list: its metadata if complete, otherwise its progress."""
 
-    doc_id: str = Field(description="The document.")
-    filename: str = Field(description="Name of the file.")
+    doc_id: str = Field(description="Id of the document.")
+    filename: str = Field(description="File name.")
     status: DocumentStatus = Field(description="Status.")
     title: str | None = Field(default=None, description="Title.")
-    document_type: str | None = Field(
-        default=None, description="What kind of document it is, such as `manual`."
-    )
-    department: str | None = Field(default=None, description="Department that it belongs to.")
-    author: str | None = Field(default=None, description="Author, as found in the document or corrected.")
-    language: str | None = Field(default=None, description="ISO 639-1 code of its language.")
+    document_type: str | None = Field(default=None, description="Type of the document, such as `manual`.")
+    department: str | None = Field(default=None, description="Department of the document.")
+    author: str | None = Field(default=None, description="Author as extracted or corrected.")
+    language: str | None = Field(default=None, description="ISO 639-1 code of the document's language.")
     tags: tuple[str, ...] = Field(default=(), description="Topics, in lower case.")
-    project_id: str | None = Field(default=None, description="Project that it belongs to.")
-    page_count: int | None = Field(default=None, description="How many pages it has; null if it has none.")
-    upload_date: datetime | None = Field(default=None, description="When it was uploaded.")
+    project_id: str | None = Field(default=None, description="Project of the document.")
+    page_count: int | None = Field(default=None, description="Number of pages; null if the format has none.")
+    upload_date: datetime | None = Field(default=None, description="Time of the upload.")
     document_date: date | None = Field(
-        default=None, description="The date printed in it; of a month or a year alone, its first day."
+        default=None,
+        description="Date printed in the document; the first day if only a month or year is printed.",
     )
-    summary_brief: str | None = Field(default=None, description="What it is about, in a sentence.")
+    summary_brief: str | None = Field(default=None, description="One-sentence summary.")
     source_url: str | None = Field(
-        default=None, description="Where the document comes from, or a recording can be seen."
+        default=None, description="URL of the document's origin, or of the recording."
     )
-    published_by: str | None = Field(
-        default=None, description="Name of the person who sent it, if it is known."
+    published_by: str | None = Field(default=None, description="Name of the uploader, if known.")
+    version: int | None = Field(
+        default=None, description="Version number, incremented with each version of the file."
     )
-    version: int | None = Field(default=None, description="Counts up with each version of the file.")
-    status_reason: str | None = Field(default=None, description="Why its ingestion failed.")
-    hint: str | None = Field(default=None, description="What its owner can do.")
+    status_reason: str | None = Field(default=None, description="Explanation of a failed ingestion.")
+    hint: str | None = Field(default=None, description="What the owner can do about it.")
     failure: FileFailure | None = Field(
-        default=None, description="Why its ingestion failed, as a code that stays; null unless it failed."
+        default=None, description="Stable error code of a failed ingestion; null otherwise."
     )
-    unreadable_pages: int = Field(default=0, description="How many pages hold no text that could be read.")
-    has_text: bool = Field(default=True, description="Whether a search can find any of its text.")
-    warnings: tuple[str, ...] = Field(default=(), description="What did not go as it should, for people.")
+    unreadable_pages: int = Field(default=0, description="Number of pages without readable text.")
+    has_text: bool = Field(default=True, description="Whether any of the document's text can be searched.")
+    warnings: tuple[str, ...] = Field(default=(), description="Warnings for users.")
     acl: tuple[str, ...] | None = Field(
-        default=None, description="Its access list; null for those who may not change it."
+        default=None, description="Access list; null if the caller may not change it."
     )
     access_via: tuple[AccessVia, ...] = Field(
-        default=(), description="As what the caller may read it; names no group, and nobody else."
+        default=(),
+        description="Why the caller may read the document; group names and other users are not disclosed.",
     )
 
 
 class DocumentList(Model):
     """Response of GET /api/documents. `cursor` leads to the next page; null at the end."""
 
-    documents: tuple[DocumentView, ...] = Field(description="The documents of this page.")
+    documents: tuple[DocumentView, ...] = Field(description="Documents of this page.")
     count: int = Field(description="How many.")
     cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
@@ -88,11 +88,11 @@ class DocumentFacets(Model):
         document_count: number of documents that pass the filters.
     """
 
-    document_type: tuple[FacetValue, ...] = Field(description="Kinds of documents, the commonest first.")
-    department: tuple[FacetValue, ...] = Field(description="Departments, the commonest first.")
-    language: tuple[FacetValue, ...] = Field(description="Languages, the commonest first.")
-    tags: tuple[FacetValue, ...] = Field(description="Tags, the commonest first.")
-    project_id: tuple[FacetValue, ...] = Field(description="Projects, the commonest first.")
+    document_type: tuple[FacetValue, ...] = Field(description="Document types, most frequent first.")
+    department: tuple[FacetValue, ...] = Field(description="Departments, most frequent first.")
+    language: tuple[FacetValue, ...] = Field(description="Languages, most frequent first.")
+    tags: tuple[FacetValue, ...] = Field(description="Tags, most frequent first.")
+    project_id: tuple[FacetValue, ...] = Field(description="Projects, most frequent first.")
     document_count: int
 
 
@@ -105,7 +105,7 @@ class PhaseView(Model):
     """
 
     status: DocumentStatus = Field(description="Status.")
-    at: datetime = Field(description="When it was created.")
+    at: datetime = Field(description="Creation time.")
     seconds: float | None
     model_calls: int
 
@@ -125,7 +125,7 @@ class DocumentDetail(DocumentView):
         failed_tries: number of failures of this version; after three it is given up.
     """
 
-    summary_standard: str | None = Field(default=None, description="What it is about, in a paragraph.")
+    summary_standard: str | None = Field(default=None, description="One-paragraph summary.")
     edited_fields: tuple[str, ...] = ()
     may_change: bool = False
     owner_id: str | None = None
@@ -140,7 +140,7 @@ class DocumentDeleting(Model):
     moments.
     """
 
-    doc_id: str = Field(description="The document.")
+    doc_id: str = Field(description="Id of the document.")
     status: Literal["deleting"] = Field(default="deleting", description="Always `deleting`.")
 
 
@@ -172,7 +172,7 @@ def read_cursor(cursor: str) -> ListPosition | None:
     except (binascii.Error, ValidationError, ValueError):
         position = None
     if position is None or (position.filename is None) == (position.upload_date is None):
-        raise CallerError("Invalid cursor.", "Send the cursor of the page before.")
+        raise CallerError("Invalid cursor.", "Send the previous page's cursor unchanged.")
     return position
 
 
@@ -273,7 +273,7 @@ async def sorted_documents(
     """
     match = _SKIP.fullmatch(cursor)
     if cursor and match is None:
-        raise CallerError("Invalid cursor.", "Send the cursor of the page before.")
+        raise CallerError("Invalid cursor.", "Send the previous page's cursor unchanged.")
     skip = int(match[1]) if match else 0
     rows = RowsReadOnce(services.documents)
     records, next_skip = await _search(user, services, rows).sorted_page(filters, sort_by, skip, limit)

@@ -40,7 +40,7 @@ async def get_parts(
     name = folder + PARTS_FILE
     stored = await blobs.properties(WORK, name)
     if stored is None:
-        raise NotFoundError("The text of this version is gone.", "Read the document again.")
+        raise NotFoundError("The text of this version no longer exists.", "Read the document again.")
     for part in parts:
         pieces = blobs.chunks(WORK, name, etag=stored.etag, first=part.first_byte, length=part.size_bytes)
         content = b"".join([piece async for piece in pieces])

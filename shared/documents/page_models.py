@@ -25,14 +25,14 @@ Number = Annotated[int, Field(ge=0, le=999_999_999), BeforeValidator(_plain)]
 class CitationQuery(Model):
     """Parameters that name a citation. Somebody else's citation marks nothing."""
 
-    run: str = Field(default="", max_length=64, description="The run whose answer cites it.")
-    n: Number = Field(default=0, description="The citation's number.")
+    run: str = Field(default="", max_length=64, description="Id of the run whose answer cites the page.")
+    n: Number = Field(default=0, description="Number of the citation.")
 
 
 class PageQuery(CitationQuery):
     """Parameters of a page."""
 
-    words: bool = Field(default=False, description="Whether the picture's words come with it, as JSON.")
+    words: bool = Field(default=False, description="Return the picture's words and their positions as JSON.")
 
 
 class PictureQuery(Model):
@@ -40,7 +40,7 @@ class PictureQuery(Model):
 
     width: Number = Field(
         default=0,
-        description="A smaller WebP of at least this width: 320, 640 or 960 pixels; else the whole PNG.",
+        description="Minimum width of a reduced WebP: 320, 640 or 960 pixels; omitted = the full PNG.",
     )
 
 
@@ -52,8 +52,8 @@ class ReadableQuery(CitationQuery):
     cursor: str = Field(
         default="", pattern=r"^([0-9]{1,7})?$", description="`cursor` or `previous_cursor` of a view."
     )
-    page: Number = Field(default=0, description="The page to begin at.")
-    t: Number = Field(default=0, description="The moment of a recording to begin at, in seconds.")
+    page: Number = Field(default=0, description="First page to return.")
+    t: Number = Field(default=0, description="Position in a recording from which to start, in seconds.")
 
 
 class PageSheet(Model):
@@ -97,8 +97,8 @@ class Outline(Model):
 class TextMark(Model):
     """Marked characters of a text, from `start` up to but excluding `end`."""
 
-    start: int = Field(description="Where it begins, in characters.")
-    end: int = Field(description="Where it ends, in characters.")
+    start: int = Field(description="Start offset, in characters.")
+    end: int = Field(description="End offset, in characters.")
 
 
 class ViewedFigure(Model):
@@ -149,9 +149,9 @@ class CitedPassage(Model):
     """
 
     run_id: str = Field(description="The run.")
-    n: int = Field(description="The citation's number in the text.")
-    quote: str = Field(description="The document's own words.")
-    verified: bool = Field(description="Whether the words stand in the document.")
+    n: int = Field(description="Number of the citation in the text.")
+    quote: str = Field(description="Quotation, in the document's own words.")
+    verified: bool = Field(description="Whether the document contains the quotation.")
     page_number: int | None = None
     is_marked: bool = False
 
@@ -184,20 +184,20 @@ class DocumentText(Model):
         content_url: URL of the file.
     """
 
-    doc_id: str = Field(description="The document.")
-    filename: str = Field(description="Name of the file.")
+    doc_id: str = Field(description="Id of the document.")
+    filename: str = Field(description="File name.")
     title: str = Field(description="Title.")
-    language: str | None = Field(default=None, description="ISO 639-1 code of its language.")
+    language: str | None = Field(default=None, description="ISO 639-1 code of the document's language.")
     source_url: str | None = Field(
-        default=None, description="Where the document comes from, or a recording can be seen."
+        default=None, description="URL of the document's origin, or of the recording."
     )
     elements: tuple[ViewedElement, ...] = Field(
-        default=(), description="What stands on the page, in reading order."
+        default=(), description="Elements of the page, in reading order."
     )
     cited: CitedPassage | None = Field(
-        default=None, description="The citation that is marked; null if none was asked for."
+        default=None, description="The marked citation; null if none was requested."
     )
-    content_url: str = Field(description="Where the file is.")
+    content_url: str = Field(description="URL of the original file.")
 
 
 class PageView(DocumentText):
@@ -212,7 +212,7 @@ class PageView(DocumentText):
     """
 
     page_number: int
-    page_count: int = Field(description="How many pages it has; null if it has none.")
+    page_count: int = Field(description="Number of pages; null if the format has none.")
     has_pages: bool
     picture: ViewedPicture | None = None
     readable_url: str
@@ -226,6 +226,6 @@ class ReadableView(DocumentText):
         previous_cursor: leads to the previous part; None at the beginning.
     """
 
-    page_count: int | None = Field(default=None, description="How many pages it has; null if it has none.")
+    page_count: int | None = Field(default=None, description="Number of pages; null if the format has none.")
     cursor: str | None = None
     previous_cursor: str | None = None

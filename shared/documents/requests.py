@@ -46,7 +46,7 @@ class UploadRequest(Model):
         size_bytes: the file's size, if known.
     """
 
-    filename: str = Field(min_length=1, max_length=1000, description="Name of the file.")
+    filename: str = Field(min_length=1, max_length=1000, description="File name.")
     folder: str = Field(default="", max_length=1000)
     project_id: ProjectId | None = None
     acl: AccessList | None = None
@@ -61,7 +61,7 @@ class ImportRequest(Model):
         acl, project_id: as in `UploadRequest`.
     """
 
-    url: str = Field(min_length=1, max_length=2000, description="A page of the web: http or https.")
+    url: str = Field(min_length=1, max_length=2000, description="URL of a web page: http or https.")
     project_id: ProjectId | None = None
     acl: AccessList | None = None
 
@@ -69,13 +69,15 @@ class ImportRequest(Model):
 class UploadForm(Model):
     """The parts of the form of POST /api/documents, the file last."""
 
-    folder: str = Field(default="", max_length=1000, description="A path below the caller's own folder.")
-    project_id: ProjectId | None = Field(default=None, description="The project it belongs to.")
-    acl: AccessList = Field(default=(), description="Who may read it; repeated, or separated by commas.")
-    source_url: SourceUrl | None = Field(
-        default=None, description="Where it was taken from, such as the recording that a transcript is of."
+    folder: str = Field(default="", max_length=1000, description="Path below the caller's own folder.")
+    project_id: ProjectId | None = Field(default=None, description="Project of the document.")
+    acl: AccessList = Field(
+        default=(), description="Principals who may read the document; repeated, or separated by commas."
     )
-    file: bytes = Field(description="The file. What it is called decides how it is read.")
+    source_url: SourceUrl | None = Field(
+        default=None, description="URL of the origin, such as the recording of a transcript."
+    )
+    file: bytes = Field(description="The file. Its suffix selects the parser.")
 
 
 class UploadTicket(Model):
@@ -85,12 +87,14 @@ class UploadTicket(Model):
         location: URL of the document's status, available once the file has arrived.
     """
 
-    doc_id: str = Field(description="The document.")
-    filename: str = Field(description="Name of the file.")
-    url: str = Field(repr=False, description="Where to send the file. Anyone who has it can write this file.")
-    method: str = Field(default="PUT", description="Method to send it with.")
-    headers: dict[str, str] = Field(description="Headers to send with it.")
-    expires_at: datetime = Field(description="Until then the file can be sent.")
+    doc_id: str = Field(description="Id of the document.")
+    filename: str = Field(description="File name.")
+    url: str = Field(
+        repr=False, description="URL to which the file is sent. Anyone who has it can write this file."
+    )
+    method: str = Field(default="PUT", description="HTTP method of the upload.")
+    headers: dict[str, str] = Field(description="HTTP headers of the upload.")
+    expires_at: datetime = Field(description="Time until which the URL is valid.")
     location: str
 
 
@@ -115,16 +119,12 @@ class MetadataCorrection(Model):
     """
 
     title: MetadataText = Field(default="", description="Title.")
-    document_type: MetadataText = Field(
-        default="", description="What kind of document it is, such as `manual`."
-    )
-    author: MetadataText | None = Field(
-        default=None, description="Author, as found in the document or corrected."
-    )
-    department: MetadataText | None = Field(default=None, description="Department that it belongs to.")
-    document_date: date | None = Field(default=None, description="The date printed in the document.")
+    document_type: MetadataText = Field(default="", description="Type of the document, such as `manual`.")
+    author: MetadataText | None = Field(default=None, description="Author as extracted or corrected.")
+    department: MetadataText | None = Field(default=None, description="Department of the document.")
+    document_date: date | None = Field(default=None, description="Date printed in the document.")
     language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] | None = Field(
-        default=None, description="ISO 639-1 code of its language."
+        default=None, description="ISO 639-1 code of the document's language."
     )
     tags: Annotated[tuple[MetadataText, ...], Field(max_length=MAX_TAGS)] = Field(
         default=(), description="Topics, in lower case."

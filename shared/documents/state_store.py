@@ -118,7 +118,7 @@ class DocumentStore(DocumentRows):
 
 def _revision(state: DocumentState) -> str:
     if state.revision is None:
-        raise ConflictError("The document's record was never read.")
+        raise ConflictError("The document's row was written before it was read.")
     return state.revision
 
 

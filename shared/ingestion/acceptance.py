@@ -162,7 +162,7 @@ async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed | Ingest
             if state.holder.startswith(CHANGE):
                 return IngestFailure(
                     reason="The document is being changed right now.",
-                    hint="It will be checked again.",
+                    hint="The file will be checked again.",
                     retryable=True,
                     held_s=(state.held_until - now()).total_seconds() + _CLOCKS_DIFFER_S,
                 )

@@ -245,4 +245,4 @@ async def _update(task: IngestTask, **change: object) -> DocumentState:
     try:
         return await task.update(**change)
     except ClaimLostError:
-        raise ConflictError("The document was taken over by an ingestion.", "Try again.") from None
+        raise ConflictError("An ingestion of the document has started.", "Try again.") from None

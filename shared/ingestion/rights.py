@@ -87,7 +87,7 @@ def _principals(value: object) -> tuple[str, ...]:
         try:
             value = json.loads(value)
         except ValueError:
-            raise _UnreadableError("The access list begins like JSON and is not.") from None
+            raise _UnreadableError("The access list begins like JSON but is not valid JSON.") from None
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise _UnreadableError("The access list is not a list of names.")

@@ -208,7 +208,7 @@ async def _hand_over(task: IngestTask, state: DocumentState) -> None:
         except ConflictError:
             if not task.step.last_attempt:
                 raise DependencyError(
-                    "The copy of the document is being processed.", "It will be retried."
+                    "A copy of the document is being processed.", "It will be retried."
                 ) from None
         return
 

@@ -52,7 +52,7 @@ def clean_filename(name: str) -> str:
         )
     if cleaned.lower().endswith(SIDECAR_SUFFIX):
         raise CallerError(
-            f"A name that ends in {SIDECAR_SUFFIX} is that of an access list.",
+            f"A name that ends in {SIDECAR_SUFFIX} is reserved for access lists.",
             "Change who may read a document with PUT /api/documents/{id}/access.",
         )
     return _shortened(cleaned)

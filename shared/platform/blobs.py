@@ -386,7 +386,7 @@ def _gone(container: str, name: str) -> StatusTranslation:
 def _gone_or_changed(container: str, name: str) -> StatusTranslation:
     def read_status(status: int, message: str) -> GroundworkError | None:
         if status == 412:
-            return ConflictError(f"{container}/{name} was replaced meanwhile.", "Read it again.")
+            return ConflictError(f"{container}/{name} was replaced in the meantime.", "Read it again.")
         return NotFoundError(f"There is no {container}/{name}.") if status == 404 else None
 
     return read_status

@@ -229,7 +229,7 @@ def timed_out(dependency: Dependency) -> CallTimeoutError:
     """Return the error for a call that exceeded its timeout."""
     return CallTimeoutError(
         f"No answer from {dependency.name} within the time limit.",
-        "Try again. If this continues, check its load.",
+        "Retry. If the problem persists, check the load of the service.",
     )
 
 
@@ -278,7 +278,7 @@ def _from_status(error: HttpResponseError, dependency: Dependency) -> Groundwork
     if status == 404:
         return NotFoundError(f"Not found in {dependency.name}.")
     if status in (409, 412):
-        return ConflictError(f"It changed or already exists in {dependency.name}.")
+        return ConflictError(f"The item changed or already exists in {dependency.name}.")
     if status == 413:
         return PayloadTooLargeError(f"Too large for {dependency.name}.")
     # A storage account sheds load with this code and status 503, before doing any work. When inserting a
@@ -439,7 +439,7 @@ async def call_within(
             if wait_s >= deadline.remaining_s:
                 raise
         await asyncio.sleep(wait_s)
-    raise AssertionError("the last try returns or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
 async def _gated(

@@ -40,7 +40,7 @@ def _known_timezone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("no time zone of the IANA database, such as Europe/Berlin") from None
+        raise ValueError("not a time zone of the IANA database, such as Europe/Berlin") from None
     return name
 
 
@@ -183,8 +183,10 @@ class StorageSettings(SettingsGroup):
     connection_string: str | None = Field(
         alias="DocumentsStorage",
         default=None,
-        description="Connection string of the documents' storage account; unset = managed identity and "
-        "the three settings DocumentsStorage__….",
+        description=(
+            "Connection string of the documents' storage account; unset = managed identity and the "
+            "three settings `DocumentsStorage__…`."
+        ),
         repr=False,
     )
     blob_uri: str | None = Field(
@@ -284,8 +286,10 @@ class ModelSettings(SettingsGroup):
     features: str = Field(
         alias="MODEL_FEATURES",
         default=AUTO,
-        description="Parts of the OpenAI protocol that the endpoint supports (docs/models.md), comma "
-        "separated; auto = the app finds out.",
+        description=(
+            "Parts of the OpenAI protocol that the endpoint supports (docs/models.md), comma separated; "
+            "auto = detected."
+        ),
         examples=["json_object,max_tokens,system_role,images"],
     )
     effort_with_tools: Effort | Literal["auto"] = Field(
@@ -297,12 +301,12 @@ class ModelSettings(SettingsGroup):
     effort_of_short_calls: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_SHORT",
         default="minimal",
-        description="The same for short calls, such as plans and repairs of quotations.",
+        description="Reasoning effort in short calls, such as plans and repairs of quotations.",
     )
     effort_of_writing: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_WRITING",
         default="low",
-        description="The same for longer texts, such as reports and summaries.",
+        description="Reasoning effort in longer texts, such as reports and summaries.",
     )
     reasoning_room_tokens: int = constant(3_000)  # 700 to 1,400 hidden ones were seen at medium effort
     timeout_factor: float = Field(
@@ -310,27 +314,29 @@ class ModelSettings(SettingsGroup):
         default=1,
         gt=0,
         le=1000,
-        description="Multiplies all timeouts of model calls. They suit an endpoint that writes 50 tokens a "
-        "second or more: 2 for 25, and so on; raise MAX_TOTAL_LATENCY_MS as well.",
+        description=(
+            "Factor for all timeouts of model calls: 1 for 50 tokens per second or more, 2 for 25, and "
+            "so on. Raise MAX_TOTAL_LATENCY_MS as well."
+        ),
     )
     input_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS",
         default=0.75,  # list price of gpt-5.4-mini, the model that the deployment takes unless told otherwise
         ge=0,
-        description="Price of a million tokens that CHAT_MODEL reads, in US dollars; budgets use it.",
+        description="Price of a million input tokens of CHAT_MODEL in US dollars, used by budgets.",
     )
     cached_input_usd_per_million_tokens: float | None = Field(
         alias="CHAT_MODEL_CACHED_INPUT_USD_PER_MILLION_TOKENS",
         default=None,
         ge=0,
-        description="The same for tokens in the endpoint's cache; unset = no discount.",
+        description="Price of a million cached input tokens; unset = no discount.",
         examples=["0.075"],
     )
     output_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS",
         default=4.50,  # as above
         ge=0,
-        description="The same for tokens that CHAT_MODEL writes.",
+        description="Price of a million output tokens.",
     )
 
     @property
@@ -410,10 +416,10 @@ class IngestionSettings(SettingsGroup):
         "`eng`, `deu`, then by name. Unset = English and German, which are installed.",
     )
     parser_backend: Literal["local", "document_intelligence", "docling"] = Field(
-        default="local", description="What reads PDFs and pictures; all but local are services."
+        default="local", description="Parser of PDFs and pictures; all except local are services."
     )
     text_recognition: Literal["tesseract", "document_intelligence"] = Field(
-        default="tesseract", description="What reads pages without text if PARSER_BACKEND is local."
+        default="tesseract", description="OCR engine for pages without text if PARSER_BACKEND is local."
     )
     parser_service_timeout_s: float = constant(180)  # with PARSE_TIMEOUT_S within the host's 10 minutes
     document_intelligence_endpoint: _HttpUrl | None = Field(
@@ -428,7 +434,7 @@ class IngestionSettings(SettingsGroup):
     )
     docling_endpoint: _HttpUrl | None = Field(
         default=None,
-        description="docling-serve, for PARSER_BACKEND=docling.",
+        description="URL of docling-serve, for PARSER_BACKEND=docling.",
         examples=["http://docling:5001"],
     )
     docling_api_key: str | None = Field(
@@ -436,8 +442,9 @@ class IngestionSettings(SettingsGroup):
     )
     default_access: str = Field(
         default="",
-        description="Access list, comma separated, of documents that come without one; empty = the owner "
-        "only.",
+        description=(
+            "Access list of documents that arrive without one, comma separated; empty = only the owner."
+        ),
     )
 
     @model_validator(mode="after")
@@ -468,8 +475,10 @@ class AnsweringSettings(SettingsGroup):
     retrieval_timeout_s: float = constant(60)  # twice the timeout of one search
     web_consent: Literal["ask", "allow", "deny"] = Field(
         default="ask",
-        description="Whether a question may use the web: `ask` = the person is asked once in each "
-        "conversation and sees the first text that would be sent; `allow` and `deny` preset the answer.",
+        description=(
+            "Whether a question may use the web: `ask` = the user is asked once per conversation and "
+            "sees the first text that would be sent; `allow` and `deny` preset the answer."
+        ),
     )
     clarification_timeout_s: float = constant(3 * 86400)  # a weekend, and a day
     max_retrieval_attempts: int = constant(2)  # the first, and one for what it left open
@@ -480,7 +489,7 @@ class AnsweringSettings(SettingsGroup):
     max_answer_tokens: int = Field(
         default=4000,  # an answer has some 600; the hidden reasoning of a reasoning model counts as well
         gt=0,
-        description="Maximum length of an answer in tokens, hidden reasoning included.",
+        description="Maximum length of an answer in tokens, including hidden reasoning.",
     )
     answer_blocks: int = constant(10)  # docs/performance.md
     whole_documents_tokens: int = constant(10_000)  # together; a plain fact gets a quarter (decision 48)
@@ -488,8 +497,10 @@ class AnsweringSettings(SettingsGroup):
         default=3,
         ge=0,
         le=3,
-        description="Number of figures in the prompt as pictures, some 1,000 tokens each; 0 = none, also "
-        "not by `view_figure`.",
+        description=(
+            "Maximum number of pictures in the prompt, about 1,000 tokens each; 0 disables them and "
+            "`view_figure`."
+        ),
     )
     organisation: str = Field(
         default="an organisation",
@@ -500,18 +511,23 @@ class AnsweringSettings(SettingsGroup):
     )
     default_timezone: TimezoneName = Field(
         default="UTC",
-        description='Time zone of questions without one: what "today" means.',
+        description='Time zone of questions that give none; it determines "today".',
         examples=["Europe/Berlin"],
     )
     agents_folder: str = Field(
         default="agents",
-        description="Folder of agents (`NAME.agent.md`), absolute or below the app's; none need be there.",
+        description=(
+            "Folder of agent files (`NAME.agent.md`), absolute or relative to the app's folder; it may "
+            "be missing."
+        ),
         examples=["samples/agents"],
     )
     agent_tools: str = Field(
         default="",
-        description="[Optional tools](extend.md#the-tools) for questions, and for agents that name them; "
-        "comma separated.",
+        description=(
+            "[Optional tools](extend.md#the-tools) for questions and for agents that list them; comma "
+            "separated."
+        ),
         examples=["python,file_read,file_write"],
     )
     max_question_chars: int = constant(8000)  # some four pages: a longer text is better uploaded
@@ -530,8 +546,10 @@ class ConversationSettings(SettingsGroup):
     run_retention_days: int = Field(
         default=30,
         ge=1,
-        description="Days after which runs' journals, files and summaries of documents are "
-        "deleted; answers stay as long as their thread.",
+        description=(
+            "Retention of journals, workspace files and document summaries, in days; answers are kept "
+            "as long as their thread."
+        ),
     )
 
 
@@ -546,8 +564,10 @@ class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
     max_tokens: int = Field(
         default=2_000_000,  # pays for 235 windows: 20 documents of about 50 pages each
         ge=20_000,
-        description="Tokens of one summary, read and written; divided equally among its documents, which "
-        "are summarised in part if their share is too small.",
+        description=(
+            "Input and output tokens of one summary, divided equally among its documents; a document is "
+            "summarised in part if its share is too small."
+        ),
     )
     documents_at_once: int = constant(4)  # unmeasured: one person's share of the model
     # As for an answer: the hidden reasoning of a reasoning model counts as well.
@@ -575,25 +595,25 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     max_active: int = Field(
         default=20,  # unmeasured: ten questions with two each
         ge=0,
-        description="Maximum number of sub-agents running at once, in all instances.",
+        description="Maximum number of concurrent sub-agents across all instances.",
     )
     max_queue_depth: int = constant(20)  # unmeasured: as many as may be active
     restricted_tools_only: bool = Field(
-        default=False, description="Sub-agents may use only the tools of SUBAGENTS_RESTRICTED_TOOLS."
+        default=False, description="Limit sub-agents to the tools in SUBAGENTS_RESTRICTED_TOOLS."
     )
     restricted_tools: str = Field(
         default="retrieve_documents,query_metadata",
-        description="Those tools: retrieve_documents, query_metadata, web_search.",
+        description="Allowed tools: retrieve_documents, query_metadata, web_search.",
     )
     compliance_mode: Literal["normal", "strict"] = Field(
-        default="normal", description="strict = the restricted tools only, and never the web."
+        default="normal", description="strict = only the restricted tools, and never the web."
     )
     sensitive_departments: str = Field(
         default="",
-        description="Departments whose documents rule out a web search.",
+        description="Departments whose documents must not be combined with a web search.",
         examples=["Human Resources,Legal"],
     )
-    degraded_mode: bool = Field(default=False, description="Switch sub-agents off for a while.")
+    degraded_mode: bool = Field(default=False, description="Disable sub-agents temporarily.")
     # Unmeasured.
     circuit_breaker_failure_rate_threshold: float = constant(
         0.35, alias="CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD"
@@ -637,21 +657,23 @@ class BudgetSettings(SettingsGroup):
 
     budget_preset: Literal["default", "tight"] = Field(
         default="default",
-        description="tight = the smallest budgets; a budget that you set overrides it.",
+        description="tight = the smallest budgets; explicitly set budgets take precedence.",
         examples=["tight"],
     )
     max_total_tokens_per_request: int = Field(
-        default=120_000, gt=0, description="Maximum number of tokens of one question, sub-agents included."
+        default=120_000, gt=0, description="Maximum number of tokens per question, including sub-agents."
     )
     max_child_tokens: int = constant(30_000)  # unmeasured
     max_subagent_cost_usd: float = Field(
-        default=0.30, ge=0, description="Maximum cost of all sub-agents of one question, in US dollars."
+        default=0.30, ge=0, description="Maximum cost of all sub-agents per question, in US dollars."
     )
     max_child_cost_usd: float = constant(0.12)  # unmeasured
     max_total_latency_ms: int = Field(
         default=60_000,
         gt=0,
-        description="Maximum time from question to answer, in milliseconds; timeouts of steps are cut to it.",
+        description=(
+            "Maximum time from question to answer, in milliseconds; it also limits the timeouts of steps."
+        ),
     )
     min_remaining_latency_to_delegate_ms: int = constant(20_000)  # the reserve, and the shortest useful work
     min_remaining_tokens_to_delegate: int = constant(26_000)  # the reserve, and one turn over some passages
@@ -679,12 +701,12 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
 
     url: SafeUrl | None = Field(
         default=None,
-        description="API of the search engine; unset = no web search.",
+        description="URL of the search engine's API; unset = no web search.",
         examples=["https://NAME/search"],
     )
     engine: Literal["searxng", "brave"] = Field(
         default="searxng",
-        description="Whose API it speaks; `brave` has its own header for the key.",
+        description="Protocol of the search engine; `brave` sends the key in its own header.",
     )
     key: HeaderValue | None = Field(
         default=None, description="Key of the search engine, if it needs one.", repr=False
@@ -699,11 +721,13 @@ class WebPageSettings(SettingsGroup):
 
     web_fetch_hosts: _Hosts = Field(
         default="",
-        description="Hosts of which `web_fetch` reads any page; they see addresses that a model wrote.",
+        description="Hosts of which `web_fetch` may read any page; they receive URLs written by a model.",
         examples=["docs.python.org"],
     )
 
-    web_import: bool = Field(default=False, description="Let people import public pages as documents.")
+    web_import: bool = Field(
+        default=False, description="Allow users to import public web pages as documents."
+    )
 
     @property
     def fetch_hosts(self) -> tuple[str, ...]:
@@ -716,8 +740,10 @@ class SharePointSettings(SettingsGroup, alias_generator=prefixed("SHAREPOINT_"))
 
     libraries: _Addresses = Field(
         default="",
-        description="Addresses of the sites, libraries, folders or OneDrives to synchronise, separated by "
-        "commas; empty = none. Needs ALLOWED_TENANTS.",
+        description=(
+            "URLs of the sites, libraries, folders or OneDrives to synchronise, comma separated; empty "
+            "= none. Requires ALLOWED_TENANTS."
+        ),
         examples=["https://contoso.sharepoint.com/sites/hr/Shared%20Documents"],
     )
 
@@ -749,24 +775,26 @@ class LimitSettings(SettingsGroup):
         default=60,  # one a second for hours: no person asks faster, and no faulty script costs more
         ge=0,
         le=100_000,
-        description="Calls that cost (questions, searches, summaries, uploads) per person and minute. "
-        "More get a 429; 0 = no limit, as for all limits below.",
+        description=(
+            "Questions, searches, summaries and uploads per user and minute; excess calls get a 429. 0 "
+            "= no limit, as for all limits below."
+        ),
     )
     max_concurrent_runs: int = Field(
         default=5,
         ge=0,
         le=1000,
-        description="Questions and summaries of one person that run at once; waiting ones don't count.",
+        description="Concurrent questions and summaries per user, except those that wait for a reply.",
     )
     max_open_streams: int = constant(10)  # five runs and five pages; an instance serves 32 requests at a time
     # Daily limits are generous: they stop a script that runs all night, and no person (unmeasured).
     max_daily_documents: int = Field(
         default=10_000,
         ge=0,
-        description="Files that one person sends in a day (UTC).",
+        description="Uploaded files per user and day (UTC).",
     )
     max_daily_size_bytes: int = Field(
-        default=20_000_000_000, ge=0, description="Bytes of one person's files read in a day."
+        default=20_000_000_000, ge=0, description="Bytes of files ingested per user and day."
     )
     max_daily_parser_seconds: int = constant(6 * 3600)  # a quarter of a day
     max_daily_blocks: int = constant(1_000_000)
@@ -774,7 +802,7 @@ class LimitSettings(SettingsGroup):
     max_daily_chat_tokens: int = Field(
         default=20_000_000,
         ge=0,
-        description="Tokens of one person's questions and summaries in a day, read and written.",
+        description="Input and output tokens of questions and summaries per user and day.",
     )
     max_daily_page_images: int = constant(5000)
 
@@ -785,14 +813,18 @@ class TelemetrySettings(SettingsGroup):
     otlp_endpoint: _HttpUrl | None = Field(
         alias="OTEL_EXPORTER_OTLP_ENDPOINT",
         default=None,
-        description="Receiver of traces and metrics by OTLP over HTTP, without /v1/traces. Its exporter "
-        "is not installed in Azure.",
+        description=(
+            "URL of an OTLP/HTTP receiver of traces and metrics, without /v1/traces. The exporter is "
+            "not installed in Azure."
+        ),
         examples=["http://localhost:4318"],
     )
     otlp_header_list: _Headers | None = Field(
         alias="OTEL_EXPORTER_OTLP_HEADERS",
         default=None,
-        description="Headers for the OTLP receiver, such as a key: name=value, comma separated; https only.",
+        description=(
+            "Headers for the OTLP receiver, such as a key: name=value, comma separated; requires https."
+        ),
         examples=["x-api-key=KEY"],
         repr=False,
     )
@@ -820,10 +852,10 @@ class TelemetrySettings(SettingsGroup):
         default=1.0,
         ge=0,
         le=1,
-        description="Share of traces that is recorded, unless a caller's traceparent decides.",
+        description="Fraction of traces to record, unless the caller's traceparent decides.",
     )
     trace_content: bool = Field(
-        default=False, description="Record what models read and write. For development only."
+        default=False, description="Record prompts and model output. For development only."
     )
 
     @property
@@ -857,7 +889,7 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
     )
     tenant_id: _EntraId | None = Field(
         default=None,
-        description="Entra tenant of the bot; others are refused. Required with BOT_APP_ID.",
+        description="Entra tenant of the bot's users; others are refused. Required with BOT_APP_ID.",
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
     )
     cloud: Literal["public", "usgov"] = Field(
@@ -867,13 +899,15 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
     )
     local_anonymous: bool = Field(
         default=False,
-        description="Accept messages without a token from this machine, such as the Agents Playground's; "
-        "refused in Azure.",
+        description=(
+            "Accept messages without a token from this machine, such as those of the Agents Playground; "
+            "refused in Azure."
+        ),
     )
     attachment_host_list: _Hosts = Field(
         alias="BOT_ATTACHMENT_HOSTS",
         default=".sharepoint.com,smba.trafficmanager.net",
-        description="Hosts from which files dropped into a chat are fetched; `.NAME` = any host below it.",
+        description="Hosts from which files dropped into a chat may be fetched; `.NAME` = all subdomains.",
         examples=["contoso-my.sharepoint.com,smba.trafficmanager.net"],
     )
     stream_seconds: float = constant(100)  # Teams ends a streamed message after 2 minutes
@@ -887,13 +921,13 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
     def _check(self) -> Self:
         if self.app_id and not self.tenant_id:
             raise ValueError(
-                "BOT_TENANT_ID is missing: the tenant of the people whom the bot of BOT_APP_ID answers. "
+                "BOT_TENANT_ID is missing: the tenant of the bot's users. "
                 "Example: BOT_TENANT_ID=72f988bf-86f1-41af-91ab-2d7cd011db47"
             )
         if self.app_id and self.local_anonymous:
             raise ValueError(
-                "BOT_LOCAL_ANONYMOUS and BOT_APP_ID are both set: a bot with an identity accepts nothing "
-                "without a token. Remove one."
+                "BOT_LOCAL_ANONYMOUS and BOT_APP_ID are both set: a bot with an identity accepts no "
+                "messages without a token. Remove one."
             )
         return self
 
@@ -903,37 +937,45 @@ class IdentitySettings(SettingsGroup):
 
     allowed_tenants: _OneEntraId = Field(
         default="",
-        description="The Entra tenant whose people are admitted; empty = everyone whom App Service "
-        "Authentication admits.",
+        description=(
+            "Entra tenant whose users are admitted; empty = all users admitted by App Service Authentication."
+        ),
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
     )
     guests: Literal["named", "members", "refused"] = Field(
         default="named",
-        description="named = guests read what is open to them by name, group or `*`; members = also what "
-        "is open to the organisation; refused = no guests.",
+        description=(
+            "named = guests read documents shared with them, their groups or `*`; members = also those "
+            "shared with the organisation; refused = no guests."
+        ),
     )
     allow_applications: bool = Field(
-        default=False, description="Let programs call as themselves, without a person."
+        default=False, description="Allow applications to call the API without a user."
     )
     department_claim: str | None = Field(
         default=None,
-        description="Claim that carries a person's department; unset = `department`.",
+        description="Claim with the user's department; unset = `department`.",
         examples=["extension_0123456789abcdef0123456789abcdef_division"],
     )
     group_overage: Literal["resolve", "refuse", "ignore"] = Field(
         default="resolve",
-        description="People with more groups than fit into a token: look the groups up in Microsoft Graph "
-        "(resolve), refuse the person (403), or ignore their groups.",
+        description=(
+            "Users with more groups than fit into a token: look the groups up in Microsoft Graph "
+            "(resolve), refuse the user (403), or ignore the groups."
+        ),
     )
     group_cache_s: int = Field(
         default=300,
         ge=0,
         le=3600,
-        description="How long such groups are cached, in seconds; a membership that ended counts as long.",
+        description=(
+            "Cache duration of looked-up groups, in seconds; removed memberships remain effective until "
+            "it ends."
+        ),
     )
     graph_endpoint: _Origin = Field(
         default="https://graph.microsoft.com",
-        description="Address of Microsoft Graph.",
+        description="URL of Microsoft Graph.",
         examples=["https://graph.microsoft.us"],
     )
     # Unmeasured: a page takes some tenths of a second, and somebody waits.
@@ -966,12 +1008,12 @@ class IdentitySettings(SettingsGroup):
     dev_token_secret: _Secret | None = Field(
         default=None,
         min_length=32,
-        description="Signs development tokens, 32 random characters or more; refused in Azure.",
+        description="Secret that signs development tokens, at least 32 random characters; refused in Azure.",
         repr=False,
     )
     allow_anonymous: bool = Field(
         default=False,
-        description="Search without a user context; for tests only, refused in Azure.",
+        description="Allow searches without a user context; for tests only, refused in Azure.",
     )
 
     @property
@@ -1000,7 +1042,7 @@ class HostSettings(SettingsGroup):
     )
     public_url: _Origin | None = Field(
         default=None,
-        description="Address of the app in a browser, for links in chats; unset = the host name in Azure.",
+        description="URL of the app in a browser, for links in chats; unset = the host name in Azure.",
         examples=["https://groundwork.contoso.com"],
     )
     website_hostname: str | None = of_the_platform(None)
@@ -1117,7 +1159,7 @@ class Settings(BaseModel):
         total_ms, reserved_ms = self.budgets.max_total_latency_ms, self.subagents.reserve_latency_ms
         if total_ms <= reserved_ms:
             raise ValueError(
-                f"MAX_TOTAL_LATENCY_MS ({total_ms}) must be more than {reserved_ms}, the time for the answer."
+                f"MAX_TOTAL_LATENCY_MS ({total_ms}) must exceed {reserved_ms}, the time for the answer."
             )
         is_open = self.identity.dev_token_secret or self.identity.allow_anonymous or self.bot.local_anonymous
         if self.host.is_hosted and is_open:
@@ -1126,10 +1168,12 @@ class Settings(BaseModel):
                 "remove them where the app is hosted."
             )
         if self.sharepoint.addresses and not self.identity.tenants:
-            raise ValueError("SHAREPOINT_LIBRARIES needs ALLOWED_TENANTS: it tells who belongs to everyone.")
+            raise ValueError(
+                "SHAREPOINT_LIBRARIES needs ALLOWED_TENANTS, which defines who belongs to everyone."
+            )
         for variable, address in self._addresses_with_keys():
             if not is_encrypted(address):
-                raise ValueError(f"{variable} carries a key, so it must be https, or on this machine.")
+                raise ValueError(f"{variable} receives a key, so it must be https, or on this machine.")
         return self
 
     def _addresses_with_keys(self) -> Iterator[tuple[str, str]]:

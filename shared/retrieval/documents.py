@@ -157,7 +157,7 @@ class DocumentSearch:
             if len(rows) < _PAGE_OF_IDS:
                 return ids
         raise InvalidQueryError(
-            f"More than {_MAX_IDS:,} documents pass these filters.", "Narrow or remove them."
+            f"More than {_MAX_IDS:,} documents match these filters.", "Narrow or remove them."
         )
 
     async def sorted_page(

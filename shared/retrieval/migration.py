@@ -253,7 +253,9 @@ class IndexMigration:
         if current is None or removed is None:
             raise self._none_under_way()
         if current == removed:
-            raise ConflictError(f"{self._alias} is read from {removed}.", "Use `switch` or `back` first.")
+            raise ConflictError(
+                f"{self._alias} currently points to {removed}.", "Use `switch` or `back` first."
+            )
         # Recorded, so that a crash orphans no index. The record is the name of an alias of
         # the other index, because an index with an alias can't be deleted ("Delete Index").
         await self._service.point(f"{self._removing}{removed}", current)

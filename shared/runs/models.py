@@ -323,7 +323,7 @@ class RunAnswer(Model):
     text: str
     language: str = "en"
     citations: tuple[Citation, ...] = Field(
-        default=(), description="Quotations and their locations, in the order of their numbers."
+        default=(), description="Citations, in the order of their numbers."
     )
     abstained: bool = False
     missing: str = ""

@@ -26,9 +26,7 @@ class Counts(Model):
         default=0,
         description="Hidden documents: their permissions can't be read, or are too many.",
     )
-    skipped: Mapping[str, int] = Field(
-        default_factory=dict, description="Files that were left out, by reason."
-    )
+    skipped: Mapping[str, int] = Field(default_factory=dict, description="Number of skipped files by reason.")
     examples: tuple[SkippedItem, ...] = Field(
         default=(), description="Up to 100 hidden or skipped files, hidden ones first."
     )
@@ -60,7 +58,7 @@ class LibraryView(Model):
 
     library_id: str = Field(description="Id of the library.")
     name: str = Field(description="Name in SharePoint.")
-    web_url: str = Field(description="Address in SharePoint.")
+    web_url: str = Field(description="URL in SharePoint.")
     address: str = Field(description="The entry of SHAREPOINT_LIBRARIES.")
     status: Literal["waiting", "running", "current", "failed", "closed"] = Field(
         description="waiting: never completed; closed: hidden, because nothing could be read for a day."

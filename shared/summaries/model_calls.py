@@ -79,7 +79,7 @@ class SummaryModel:
             except ModelFixableError:
                 if attempt == _TRIES:
                     raise
-        raise AssertionError("the last try raises or returns")
+        raise AssertionError("the last attempt raises or returns")
 
     def _limits(self) -> CallLimits:
         left_s = (self._until - datetime.now(UTC)).total_seconds()

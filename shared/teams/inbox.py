@@ -112,7 +112,7 @@ class ChannelInbox:
 def _address(received: Received) -> SplitResult:
     parts = address_parts(received.service_url)
     if parts is None:
-        raise CallerError("Invalid activity: serviceUrl is not an http address.")
+        raise CallerError("Invalid activity: serviceUrl is not an http URL.")
     return parts
 
 

@@ -79,7 +79,7 @@ def reply_key(activity: BotActivity, owner_id_key: str) -> str:
         ValueError: the activity needs no reply.
     """
     if isinstance(activity, BotIgnored):
-        raise ValueError("nothing is said to this")
+        raise ValueError("unhandled message type")
     unique = digest("activity", conversation_key(activity.conversation), activity.activity_id)
     return owned_id(owner_of(activity.conversation, activity.sender), owner_id_key, unique)
 

@@ -173,7 +173,7 @@ async def _continue_later(number: int, reply: RunReply) -> ReplyStep:
     """Finish the message and let the next step continue in a new one."""
     part = reply.step.part
     if part >= MAX_PARTS:
-        raise DefectError("a run without an end")
+        raise DefectError("the run has no end event")
     if reply.writer.is_open:
         await reply.writer.finish(BotReply(text=messages.GOING_ON[reply.language]))
     update = {"after": number, "part": part + 1, "attempt": 0, "delay_s": 0.0}

@@ -24,7 +24,7 @@ class SearchWebParameters(Parameters):
         max_length=200,
         pattern=r"\S",
     )
-    count: int = Field(default=5, description=f"How many pages at most, 1-{_MAX_PAGES}.")
+    count: int = Field(default=5, description=f"Maximum number of pages, 1-{_MAX_PAGES}.")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class SemanticSearchParameters(Parameters):
     """Arguments of `rag_semantic_search`."""
 
     query: str = Field(description="Search terms or a question.", min_length=1)
-    top_k: int = Field(default=10, description=f"How many results, 1-{MAX_TOP_K}.")
+    top_k: int = Field(default=10, description=f"Number of results, 1-{MAX_TOP_K}.")
     filters: Filters = Field(default_factory=dict, description=filters_described(SEARCH_FIELDS))
 
     @field_validator("top_k")

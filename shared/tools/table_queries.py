@@ -80,7 +80,7 @@ async def run_query(
         try:
             await run_together(*(_cached.fetch(blobs, version, path) for version, path in paths.items()))
         except NotFoundError:
-            raise DependencyError("A table was replaced meanwhile.", "Try again.") from None
+            raise DependencyError("A table was replaced during the query.", "Try again.") from None
         files = tuple(
             QueryFile(
                 path=path,

@@ -130,7 +130,9 @@ class SearxngWebSearch(HttpWebSearch):
     def _results(self, content: bytes) -> Sequence[_Result]:
         response = _Found.model_validate_json(content)
         if not response.results and response.unresponsive_engines:
-            raise DependencyError(f"No engine behind {SERVICE.name} answered.", "Try again in a moment.")
+            raise DependencyError(
+                f"No search engine responded behind {SERVICE.name} answered.", "Try again in a moment."
+            )
         return response.results
 
 

@@ -23,7 +23,7 @@ class FileReadParameters(Parameters):
 
     path: str = Field(description="Name of the file.", min_length=1, max_length=200)
     offset: int = Field(default=0, description="First line, counted from 0.", ge=0)
-    limit: int = Field(default=MAX_LINES, description=f"How many lines at most, 1-{MAX_LINES}.")
+    limit: int = Field(default=MAX_LINES, description=f"Maximum number of lines, 1-{MAX_LINES}.")
 
 
 class FileWriteParameters(Parameters):

@@ -46,7 +46,7 @@ class InMemoryBlobStore(BlobStore):
     ) -> AsyncIterator[bytes]:
         blob = self._find(container, name)
         if _properties(name, blob).etag != etag:
-            raise ConflictError(f"{container}/{name} was replaced meanwhile.")
+            raise ConflictError(f"{container}/{name} was replaced in the meantime.")
         wanted = blob.content[first : None if length is None else first + length]
         for start in range(0, len(wanted), PIECE_BYTES):
             yield wanted[start : start + PIECE_BYTES]

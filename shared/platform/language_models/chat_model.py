@@ -368,7 +368,7 @@ class OpenAIChatModel(DeployedModel):
         self._memory.learn(self._memory.features - {"images"}, self._model)
         return ConfigurationError(
             f"The model of {self._endpoint.name} does not accept pictures.",
-            f"Set {self._setting} to a vision model, or set MODEL_FEATURES if this model is one.",
+            f"Set {self._setting} to a vision model, or set MODEL_FEATURES if this model accepts pictures.",
         )
 
     def _note(

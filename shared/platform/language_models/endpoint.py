@@ -116,9 +116,9 @@ def _from_status(error: "APIStatusError", dependency: Dependency, model_setting:
     status = error.status_code
     if status == 404:
         return ConfigurationError(
-            f"{dependency.name.capitalize()} does not know the model.",
-            f"Check {model_setting}: it is the deployment's name in Azure, else the model's; "
-            f"and the path of {dependency.endpoint_setting}.",
+            f"{dependency.name.capitalize()} does not have the model.",
+            f"Check {model_setting}: the deployment name in Azure, otherwise the model name; "
+            f"also check the path of {dependency.endpoint_setting}.",
         )
     if status in (400, 413, 422):
         return _bad_request(error, dependency)

@@ -17,7 +17,7 @@ def test_a_document_is_found_by_its_name_if_only_one_has_it() -> None:
     app = RecordingApp({"GET /documents": {"documents": [one]}, f"GET /documents/{'1' * 24}": one})
     assert done(app, "documents", "show", "a.pdf", as_json=True) == (0, one)
     app.answers["GET /documents"] = {"documents": [one, two]}
-    with pytest.raises(CommandError, match="2 documents are called"):
+    with pytest.raises(CommandError, match="2 documents have the name"):
         done(app, "documents", "show", "a.pdf")
     for empty in ("", " "):
         with pytest.raises(CommandError, match="needs a name"):
@@ -109,7 +109,7 @@ def test_metadata_is_corrected_and_emptied() -> None:
     app = RecordingApp({f"PATCH /documents/{DOC_ID}": {"doc_id": DOC_ID}})
     done(app, "documents", "edit", DOC_ID, "--title", "T", "--author", "", "--tag", "a", "--tag", "b")
     assert app.sent == [(f"PATCH /documents/{DOC_ID}", {"title": "T", "author": None, "tags": ["a", "b"]})]
-    with pytest.raises(CommandError, match="Nothing to change"):
+    with pytest.raises(CommandError, match="No change was given"):
         done(app, "documents", "edit", DOC_ID)
 
 

@@ -55,7 +55,7 @@ def test_several_files_and_patterns_are_uploaded_together(home: Path) -> None:
     assert names(folder / "a.md", folder / "b.md", folder / "a.md") == ["a.md", "b.md"]
     assert names(folder / "*.md") == ["a.md", "b.md"]  # a pattern in quotes, or a shell without patterns
     assert names(folder / "b*") == ["b.md"]
-    with pytest.raises(CommandError, match="would be the same document"):
+    with pytest.raises(CommandError, match="would become the same document"):
         names(folder / "b.md", folder / "deep/b.md")
     with pytest.raises(CommandError, match=r"There is no .*\.pdf"):
         names(folder / "a.md", folder / "*.pdf")

@@ -128,8 +128,8 @@ def test_too_little_quota_and_a_missing_program_are_named_before_anything_is_mad
     failed = {one.expected: one.seen for one in checks if not one.passed}
     assert failed == {
         "azd 1.26 or newer": "azd version --output json failed",
-        "quota for the chat model": "20 thousand tokens a minute are free, 30 are wanted",
-        "quota for the embedding model": "20 thousand tokens a minute are free, 120 are wanted",
+        "quota for the chat model": "20 thousand tokens per minute are available, 30 are needed",
+        "quota for the embedding model": "20 thousand tokens per minute are available, 120 are needed",
     }
     assert not any("azd env new" in command or "azd up" in command for command in shell.commands)
 

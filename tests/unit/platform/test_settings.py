@@ -517,7 +517,7 @@ def test_about_a_hundred_settings() -> None:
 
 
 def test_the_time_for_an_answer_must_fit_into_the_whole() -> None:
-    with pytest.raises(ConfigurationError, match=r"^MAX_TOTAL_LATENCY_MS \(5000\) must be more than 12000"):
+    with pytest.raises(ConfigurationError, match=r"^MAX_TOTAL_LATENCY_MS \(5000\) must exceed 12000"):
         load_settings({**COMPLETE, "MAX_TOTAL_LATENCY_MS": "5000"})
 
 
