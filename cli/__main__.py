@@ -32,7 +32,7 @@ from cli.completion import complete, shell_instruction
 from cli.errors import FAILED, INTERRUPTED, CommandError
 from cli.terminal import Terminal
 
-# Importing a module adds its commands.
+# Imported for their side effect: each module registers its commands.
 _MODULES = (
     ask,
     check,
@@ -47,7 +47,7 @@ _MODULES = (
     users,
     workspace,
 )
-_PIPE_CLOSED = 141  # as in shells: 128 + SIGPIPE
+_PIPE_CLOSED = 141  # 128 + SIGPIPE, as in shells
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,7 +81,9 @@ def _report(terminal: Terminal, failed: BaseException) -> int:
 
 
 def _accept_all_letters() -> None:
-    """Replace characters that the terminal can't encode with `?` instead of failing."""
+    """Make the output streams replace characters that the terminal can't encode with
+    `?` instead of failing.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

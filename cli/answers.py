@@ -10,13 +10,13 @@ from cli.api import Api
 from cli.terminal import Terminal, clean
 
 _BORDER = re.compile(r"(?<!\\)\|")
-# API notation, the same in all languages. A publisher's name or a kind may precede or follow the page.
+# The API's page label is the same in all languages. A publisher's name or a kind may precede or follow it.
 _PAGE = re.compile(r"(\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,600}), S\. (\d{1,6})(?=[,)])")
 _OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
 
 
 def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> None:
-    """Print an answer with absolute addresses and English page labels."""
+    """Print an answer with absolute URLs and English page labels."""
     text = _PAGE.sub(r"\1, p. \2", str(answer.get("text", "")))
     terminal.markdown(_OWN_ADDRESS.sub(lambda match: f"]({api.absolute(match[1])})", text))
     if answer.get("citations"):
@@ -33,7 +33,7 @@ def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> Non
 
 
 def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[str, Any]]) -> None:
-    """Print each source: number, file, page or time, proof, quotation and addresses."""
+    """Print each citation: number, file, page or time, verification, quotation and URLs."""
     for cited in citations:
         is_computed = cited.get("kind") == "table"
         mark = "computed" if is_computed else "verified" if cited.get("verified") else "not verified"
@@ -52,7 +52,7 @@ def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[st
 
 
 def _print_calculation(terminal: Terminal, cited: Mapping[str, Any]) -> None:
-    """Print a calculation in words and in SQL, and its result."""
+    """Print a calculation in words and in SQL, followed by its result."""
     # The quotation has the first rows with their numbers as the answer writes them; `rows` are for programs.
     _, *lines = cited["quote"].splitlines() or [""]
     rows = [[cell.strip().replace("\\|", "|") for cell in _BORDER.split(line)[1:-1]] for line in lines]
@@ -73,7 +73,7 @@ def _page(citation: Mapping[str, Any]) -> str:
 def _link(terminal: Terminal, name: str, address: str) -> None:
     address = clean(address)
     label = Text(clean(f"{name} "))
-    # Only addresses that a browser opens, so that a link is what it looks like.
+    # Only http and https become links, so that a link can't run anything else.
     is_link = terminal.output.is_terminal and address.startswith(("http://", "https://"))
     label.append(address, style=f"link {address}" if is_link else "")
     if terminal.output.is_terminal:

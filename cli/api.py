@@ -1,4 +1,6 @@
-"""HTTP client of the API: one connection pool, the app's error messages, and waits on request."""
+"""HTTP client of the API: one connection pool, error messages from the app, and retries
+after `Retry-After`.
+"""
 
 import os
 import time
@@ -13,12 +15,12 @@ from httpx_sse import EventSource
 from cli.errors import CommandError, NoConnectionError
 
 DEFAULT_URL = "http://127.0.0.1:7071"
-_TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # without data; streams send a comment every 15 s
+_TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # read timeout; streams send a comment every 15 s
 _OK = range(200, 300)
 _TOO_MANY = 429
 _UNAUTHORISED = 401
 _BROKEN = 500
-_LONGEST_WAIT_S = 90.0  # limits per minute; a longer wait is an error
+_LONGEST_WAIT_S = 90.0  # limits are per minute; a longer wait is reported as an error
 _PAGE = 100  # items per request
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -69,12 +71,12 @@ class Api:
     """A client of the app on behalf of one user. A context manager; safe to share between threads.
 
     Args:
-        url: address of the app without `/api`.
+        url: URL of the app without `/api`.
         token: a token, or a function that returns one.
         on_wait: called with seconds and reason when the app asks the client to wait.
 
     Raises:
-        CommandError: the address is invalid, or would send the token unencrypted over a network.
+        CommandError: the URL is invalid, or would send the token unencrypted over a network.
     """
 
     def __init__(self, url: str, token: str | TokenSource, on_wait: OnWait | None = None) -> None:
@@ -85,7 +87,8 @@ class Api:
         self._client = httpx.Client(base_url=f"{self.url}/api", auth=_Bearer(source), timeout=_TIMEOUT)
 
     def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        """Return the JSON of a response, or {} if it has no content. Waits as long as the app asks to.
+        """Return the JSON of a response, or {} if it has no content. Waits and retries if the app asks for
+        it.
 
         Raises:
             CommandError: no connection, or an error response.
@@ -104,7 +107,9 @@ class Api:
     def items(
         self, path: str, name: str, limit: int, filters: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
-        """Return the first `limit` items of a list filtered by `given`, from as many pages as necessary."""
+        """Return the first `limit` items of a list filtered by `given`, fetching as
+        many pages as necessary.
+        """
         items: list[dict[str, Any]] = []
         cursor: str | None = ""
         while len(items) < limit and cursor is not None:
@@ -136,7 +141,7 @@ class Api:
     def events(
         self, method: str, path: str, *, after: int = 0, body: Any = None, key: str = ""
     ) -> Iterator[tuple[httpx.Headers, Event | None]]:
-        """Yield a stream's events with the response's headers. The first item is None, once connected.
+        """Yield a stream's events and the headers of its response. The first event is None, once connected.
 
         Args:
             after: number of the last event received.
@@ -176,7 +181,7 @@ class Api:
             raise self.unreachable(failed) from None
 
     def absolute(self, address: str) -> str:
-        """Return an address of the app as an absolute one, and any other address unchanged."""
+        """Return a URL of the app as an absolute URL, and any other URL unchanged."""
         return f"{self.url}{address}" if address.startswith("/") else address
 
     def unreachable(self, failed: httpx.HTTPError) -> NoConnectionError:
@@ -196,7 +201,7 @@ class Api:
         self.close()
 
     def _has_waited(self, answered: httpx.Response, until: float) -> bool:
-        """Wait if the app named a time, and return whether to try again."""
+        """Sleep if the response asks for a wait that ends before `until`, and return whether to retry."""
         retry_after = answered.headers.get("retry-after", "")
         if answered.status_code != _TOO_MANY or not retry_after.isdigit():
             return False
@@ -209,10 +214,10 @@ class Api:
 
 
 def checked_url(url: str) -> str:
-    """Return the address without a trailing slash.
+    """Return the URL without a trailing slash.
 
     Raises:
-        CommandError: it is invalid, or plain http to another machine, where the token could be read.
+        CommandError: the URL is invalid, or plain http to another machine, where the token could be read.
     """
     try:
         parts = urlsplit(url.strip())
@@ -235,7 +240,7 @@ def segment(text: str) -> str:
     """Return text as one percent-encoded path segment.
 
     Raises:
-        CommandError: it is empty or a dot segment, which would change the path.
+        CommandError: the text is empty or a dot segment, which would change the path.
     """
     if not text.strip() or set(text) == {"."}:
         raise CommandError(f"{text!r} is not a valid id.")

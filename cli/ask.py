@@ -1,6 +1,6 @@
 """`ask` streams an answer and shows its sources. `agents` lists the agents.
 
-A clarification is passed on to the person at the terminal. Ctrl-C cancels the run, not only the display.
+Clarifications are asked on the terminal. Ctrl-C cancels the run, not only the display.
 """
 
 import uuid
@@ -29,7 +29,7 @@ class Asking:
 
     Attributes:
         display: shows progress.
-        answered: how a clarification that was already answered ended; it is shown again but not asked.
+        answered: the outcome of a clarification that was already answered; it is shown but not asked again.
     """
 
     api: Api
@@ -95,7 +95,7 @@ def follow(asking: Asking, stream: RunStream) -> int:
 
 
 def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
-    """Return the last event, or None if the run waits for a reply and no user is present."""
+    """Follow the run and return its last event, or None if it waits for a reply and no user is present."""
     for event in stream:
         asking.display.take(event)
         if event.name == "complete":
@@ -110,7 +110,7 @@ def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
 
 
 def _choose(asking: Asking, stream: RunStream, event: Event) -> bool:
-    """Ask the run's clarification. Return whether it was answered."""
+    """Ask the run's clarification and return whether it was answered."""
     terminal, run_id = asking.terminal, stream.run_id
     asking.display.pause()
     if str(event.data.get("expires_at")) == asking.answered:
@@ -183,7 +183,7 @@ def _show(asking: Asking, ended: Event) -> int:
 
 
 def _with_signed_figures(api: Api, run_id: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer with picture addresses that a browser can open, which the stream doesn't contain."""
+    """Return the answer with picture URLs that a browser can open. The stream doesn't contain them."""
     try:
         stored = api.call("GET", f"/runs/{segment(run_id)}").get("answer")
     except CommandError:

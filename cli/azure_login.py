@@ -1,6 +1,6 @@
 """Entra ID tokens from azure-identity, which only this module imports, on demand.
 
-Not tested against Entra ID: tests use the library's managed identity with a stand-in.
+Not tested against Entra ID; tests use the library's managed identity credential against a local server.
 """
 
 from datetime import datetime
@@ -16,7 +16,7 @@ def sign_in(url: str, login: AzureLogin) -> Session:
     """Return a session for the identity that is signed in to Azure, signing in if necessary.
 
     Raises:
-        CommandError: no identity is available, or it gets no token for this app.
+        CommandError: no identity is available, or it can't get a token for this app.
     """
     from azure.core.exceptions import AzureError
 
@@ -35,10 +35,10 @@ def sign_in(url: str, login: AzureLogin) -> Session:
 
 
 def renewed(session: Session) -> Session:
-    """Return the session with a new token, without any interaction.
+    """Return the session with a new token, without user interaction.
 
     Raises:
-        CommandError: interaction is needed: `login` again.
+        CommandError: interaction is required: run `login` again.
     """
     from azure.core.exceptions import AzureError
 

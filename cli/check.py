@@ -1,6 +1,7 @@
-"""`check`: an end-to-end test of an app: upload a file, ask about it, check the proof, delete the file.
+"""`check`: an end-to-end test of an app: upload a file, ask about it, check the citation, delete the file.
 
-The file contains a random fact, so an answer with this fact must come from the file. It is always deleted.
+The file contains a random fact, so an answer with this fact must come from the file. The file is always
+deleted.
 """
 
 import secrets
@@ -15,11 +16,11 @@ from cli.errors import DONE, NOT_ALL_WELL, CommandError
 from cli.terminal import Terminal
 
 _LOOK_EVERY_S = 0.5
-_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no word results
+_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no real word is formed
 _GONE = 404
 _BROKEN = 500
 _UNAVAILABLE = 503
-_CLEARING_S = 60  # time to delete the file if a service is briefly unavailable
+_CLEARING_S = 60  # for deleting the file if a service is briefly unavailable
 
 
 @dataclass
@@ -51,7 +52,7 @@ class _Trial:
 def check(
     call: Call, *, timeout: Annotated[float, option("--timeout", "S", "timeout in seconds")] = 300
 ) -> int:
-    """Upload a file, ask about it, check the proof, delete it again."""
+    """Upload a file, ask about it, check the citation, and delete the file."""
     station = "".join(secrets.choice(_LETTERS) for _ in range(6))
     value = f"{1000 + secrets.randbelow(9000)}.{secrets.randbelow(10)}"
     trial = _Trial(call.api, time.monotonic() + timeout, station, value)
@@ -131,7 +132,7 @@ def _answered(trial: _Trial) -> str:
 
 
 def _deleted(trial: _Trial) -> str:
-    trial.until = max(trial.until, time.monotonic() + _CLEARING_S)  # clean up even if the time is over
+    trial.until = max(trial.until, time.monotonic() + _CLEARING_S)  # clean up even after the deadline
     try:
         if trial.thread_id:
             trial.api.call("DELETE", f"/threads/{segment(trial.thread_id)}")
@@ -159,7 +160,9 @@ def _file_deleted(trial: _Trial) -> str:
 
 
 def _find_upload(trial: _Trial) -> str:
-    """Return the id of the file whose upload got no response, or "". Busy documents are listed first."""
+    """Return the id of the uploaded file if the upload got no response, or "". Lists documents in progress
+    first.
+    """
     if not trial.was_sent:
         return ""
     listed = trial.api.call("GET", "/documents", params={"limit": 100})["documents"]

@@ -22,7 +22,7 @@ class Surroundings:
     """The environment of an invocation.
 
     Args:
-        connect: returns the app as the signed-in user; called when a command first needs it.
+        connect: returns a client for the signed-in user; called when a command first needs it.
 
     Attributes:
         as_json: whether `--json` was given.
@@ -82,7 +82,7 @@ class _Group(TyperGroup):
 
 
 class _ListingGroup(_Group):
-    """A group whose bare name, possibly followed by options, runs its `list` command."""
+    """A group whose name alone, optionally followed by options, runs its `list` command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         is_bare = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))

@@ -24,7 +24,5 @@ def complete(instruction: str) -> int:
 
 
 def shell_instruction() -> str:
-    """Return the instruction of a completion script, or "" if the shell didn't start this process for
-    completion.
-    """
+    """Return the instruction of a completion script, or "" if this process wasn't started for completion."""
     return os.environ.get(_VARIABLE, "")

@@ -106,7 +106,7 @@ def read_document(
     page: Annotated[int | None, option("--page", "N", "start at this page")] = None,
     parts: Annotated[int, option("--parts", "N", "maximum number of parts")] = 100,
 ) -> None:
-    """Print its text as Markdown."""
+    """Print a document's text as Markdown."""
     address = f"/documents/{resolve(call.api, document)}/readable"
     parameters: dict[str, Any] = {} if page is None else {"page": page}
     chunks = []
@@ -136,7 +136,7 @@ def download_document(
         str | None, option("--out", "FILE", "target file (default: its own name; - is standard output)")
     ] = None,
 ) -> None:
-    """Download the file."""
+    """Download a document's file."""
     doc_id = resolve(call.api, document)
     parts = call.api.download(f"/documents/{doc_id}/content")
     if out == "-":
@@ -167,7 +167,7 @@ def edit_document(
     language: Annotated[str | None, option("--language", "TEXT", "new value; empty text clears it")] = None,
     tag: Annotated[list[str] | None, option("--tag", "TAG", "a tag; repeat for all tags")] = None,
 ) -> None:
-    """Correct its metadata, also for later versions."""
+    """Correct a document's metadata, also for later versions."""
     texts = {
         "title": title,
         "document_type": document_type,
@@ -192,7 +192,7 @@ def change_access(
     private: Annotated[bool, typer.Option("--private", help="only its owner")] = False,
     project: Annotated[str | None, option("--project", "ID", "move it to a project")] = None,
 ) -> None:
-    """Show or set who can read it."""
+    """Show or set who can read a document."""
     path = f"/documents/{resolve(call.api, document)}"
     if private and acl:
         raise CommandError("--private and --acl contradict each other.", "Give one of them.")
@@ -214,7 +214,7 @@ def change_access(
 
 @documents.add("reingest")
 def reingest_document(call: Call, document: DocumentArgument) -> None:
-    """Ingest the file again."""
+    """Ingest a document again."""
     _show(call.terminal, call.api.call("POST", f"/documents/{resolve(call.api, document)}/reingest"))
 
 
@@ -226,7 +226,7 @@ def import_page(
     project: Annotated[str | None, option("--project", "ID", "project that it belongs to")] = None,
     acl: ReadersOption = None,
 ) -> None:
-    """Make a document of a web page."""
+    """Import a web page as a document."""
     request = {"url": address, "project_id": project, "acl": acl}
     body = {name: value for name, value in request.items() if value}
     _show(call.terminal, call.api.call("POST", "/documents/import", json=body))
@@ -234,7 +234,7 @@ def import_page(
 
 @documents.add("delete")
 def delete_documents(call: Call, names: DocumentsArgument, *, yes: YesOption = False) -> int:
-    """Delete documents and everything made from them."""
+    """Delete documents and everything derived from them."""
     doc_ids = [resolve(call.api, name) for name in names]
     call.terminal.confirm(f"Delete {', '.join(names)} and everything made of it?", is_sure=yes)
     outcomes = []

@@ -5,7 +5,7 @@ NOT_ALL_WELL = 1
 FAILED = 2
 NO_ANSWER = 3
 ASKED_BACK = 4
-INTERRUPTED = 130  # as in shells: 128 + SIGINT
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 class CommandError(Exception):
@@ -14,8 +14,8 @@ class CommandError(Exception):
     Attributes:
         hints: what to do about it, one sentence each.
         status: HTTP status, if there was a response.
-        code: the app's error code (docs/events-and-errors.md); "" if the error isn't the app's.
-        may_repeat: whether the app asked to wait and the time has passed.
+        code: error code of the app (docs/events-and-errors.md); "" for errors of the command line.
+        may_repeat: whether the requested wait is over, so that the caller can retry.
     """
 
     def __init__(self, message: str, *hints: str, status: int | None = None, code: str = "") -> None:

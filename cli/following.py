@@ -1,4 +1,4 @@
-"""The events of a run, each exactly once, over any number of connections."""
+"""The events of a run, each exactly once, across any number of connections."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,10 +11,10 @@ from cli.commands import program_name
 from cli.errors import CommandError
 
 ENDS = ("complete", "error")
-_GIVE_UP_S = 90.0  # without an event or a stable connection; a restarting host needs less
-_SETTLED_S = 10.0  # above the connect timeout, so a connection of this age was stable
+_GIVE_UP_S = 90.0  # maximum time without an event or a stable connection; a host restarts faster
+_SETTLED_S = 10.0  # longer than the connect timeout, so a connection of this age is stable
 _PAUSES_S = (0.1, 0.5, 1.0, 2.0)  # the last one repeats
-_BROKEN = 500  # server errors are temporary while it starts
+_BROKEN = 500  # server errors are temporary while the app starts
 _FIRST_TRIES = 5  # an interrupted start may have created the run; the key makes repeats safe
 
 
@@ -22,8 +22,8 @@ class RunStream:
     """A resumable stream of a new or existing run.
 
     Args:
-        body: body of POST /chat; None follows `run_id`.
-        key: an Idempotency-Key, so that a repeated start asks only once.
+        body: body of POST /chat, or None to follow `run_id`.
+        key: an Idempotency-Key, so that a repeated start creates only one run.
         on_trouble: called with a message when the connection breaks and when it is restored.
 
     Attributes:

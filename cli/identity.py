@@ -27,7 +27,7 @@ def connect(surroundings: Surroundings) -> Api:
     """Return a client for the signed-in user.
 
     Raises:
-        CommandError: no user is signed in to this app, or the address is invalid.
+        CommandError: no user is signed in to this app, or the URL is invalid.
     """
 
     def show_wait(seconds: float, why: str) -> None:
@@ -38,7 +38,7 @@ def connect(surroundings: Surroundings) -> Api:
 
 
 def _url(option: str | None) -> str:
-    """Return the app's address from --url, GROUNDWORK_URL, the session, or a local stack."""
+    """Return the app's URL from --url, GROUNDWORK_URL, the session, or a local stack."""
     explicit = _explicit_url(option)
     if explicit:
         return explicit
@@ -77,7 +77,7 @@ def token_for(url: str) -> TokenSource:
 
 
 class _SessionToken:
-    """A session's token, renewed before it expires and after a 401."""
+    """The token of a session, renewed before it expires and after a 401."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -115,7 +115,7 @@ def sign_in(
         str | None, option("--client-id", "ID", "with --azure: the client that requests the token")
     ] = None,
 ) -> None:
-    """Sign in: store a token that only you can read."""
+    """Sign in and store a token that only you can read."""
     if dev_user:
         session = _session_of_the_stack(_explicit_url(call.surroundings.url), dev_user)
     elif azure or browser or device_code:
@@ -139,7 +139,7 @@ def sign_in(
 
 @app.add("logout")
 def sign_out(call: Call) -> None:
-    """Sign out: delete the token."""
+    """Sign out and delete the stored token."""
     was_there = forget_session()
     words = "The token is deleted." if was_there else "There was no token."
     call.terminal.result({"forgotten": was_there}, words)
@@ -167,7 +167,7 @@ def who_am_i(call: Call) -> None:
 
 @app.add("token")
 def print_token(call: Call) -> None:
-    """Print your token, for other programs."""
+    """Print your token for use in other programs."""
     token = token_for(call.api.url)(False)
     call.terminal.result({"url": call.api.url, "token": token}, token)
 
@@ -177,7 +177,7 @@ def _of(limit: float) -> str:
 
 
 def identity_of(api: Api) -> dict[str, object] | None:
-    """Return the app's view of the caller, or None if the app is too old to return it.
+    """Return the app's view of the caller, or None if the app is too old to report it.
 
     Raises:
         CommandError: the app rejects the token.
@@ -199,7 +199,7 @@ def _valid_token(text: str) -> str:
 
 
 def _typed_token() -> str:
-    """Read a token from the terminal, to keep it out of the shell's history, or from a pipe."""
+    """Read a token from a terminal prompt or a pipe, so that it doesn't appear in the shell's history."""
     return getpass.getpass("Token: ") if sys.stdin.isatty() else sys.stdin.readline()
 
 
@@ -216,13 +216,13 @@ def _scope(scope: str | None, app_id: str | None) -> str:
 
 
 def _session_of_the_stack(url: str | None, name: str) -> Session:
-    """Return a session with a token that the local stack wrote at start.
+    """Return a session with a token that the local stack wrote when it started.
 
     Args:
-        url: required address of the stack; None accepts any.
+        url: expected URL of the stack; None accepts any.
 
     Raises:
-        CommandError: no stack is found here, its address differs, or it has no such user.
+        CommandError: no stack is found here, its URL differs, or it has no such user.
     """
     path = _tokens_file()
     try:
@@ -244,7 +244,9 @@ def _session_of_the_stack(url: str | None, name: str) -> Session:
 
 
 def _tokens_file() -> Path:
-    """Return the tokens file in GROUNDWORK_DATA, in this folder or one above it, or in this checkout."""
+    """Return the tokens file in GROUNDWORK_DATA, in the current folder or one above it,
+    or in this checkout.
+    """
     data_folder = os.environ.get("GROUNDWORK_DATA")
     if data_folder:
         return Path(data_folder) / _TOKENS_FILE

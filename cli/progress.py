@@ -16,12 +16,12 @@ _MAX_SHOWN = 100
 
 @dataclass
 class Draft:
-    """The partial answer by step. A step that restarts loses only its own text."""
+    """The partial answer, kept by step. When a step restarts, only its own text is dropped."""
 
     steps: dict[int, str] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
-        """Append a token, or drop the text of a step that restarted or was discarded."""
+        """Append a token, or drop the text of a restarted or discarded step."""
         step = int(event.data.get("step", 0))
         if event.name == "token":
             self.steps[step] = self.steps.get(step, "") + str(event.data["text"])

@@ -46,7 +46,7 @@ def list_runs(call: Call, *, limit: LimitOption = 20) -> None:
 
 @runs.add("show")
 def show_run(call: Call, run: RunArgument) -> None:
-    """Show its status and answer."""
+    """Show a run's status and answer."""
     view = call.api.call("GET", f"/runs/{segment(run_id_of(call.api, run))}")
     if call.terminal.as_json:
         call.terminal.json(view)
@@ -74,7 +74,7 @@ def show_events(
     *,
     after: Annotated[int, option("--after", "N", "only events after this one")] = 0,
 ) -> None:
-    """Follow its events."""
+    """Follow a run's events."""
     stream = RunStream(call.api, run_id=run_id_of(call.api, run), last=after, on_trouble=call.terminal.note)
     for event in stream:
         if call.terminal.as_json:
@@ -97,7 +97,7 @@ def answer_run(
     *,
     quiet: QuietOption = False,
 ) -> int:
-    """Reply to its clarifying question and follow it."""
+    """Reply to a run's clarification and follow the run."""
     before = call.api.call("GET", f"/runs/{segment(run_id_of(call.api, run))}")
     send_answer(call.api, str(before["run_id"]), choice)
     display = ProgressDisplay(call.terminal, is_quiet=quiet)
@@ -108,7 +108,7 @@ def answer_run(
 
 @runs.add("cancel")
 def cancel_run(call: Call, run: RunArgument) -> None:
-    """End it."""
+    """Cancel a run."""
     view = call.api.call("POST", f"/runs/{segment(run_id_of(call.api, run))}/cancel")
     call.terminal.result(view, f"{view['run_id']} is {view['status']}.")
 
@@ -123,7 +123,7 @@ def rate_run(
     reason: Annotated[list[str] | None, option("--reason", "WORD", "why; may be repeated")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="remove your rating")] = False,
 ) -> None:
-    """Rate its answer; the last rating counts."""
+    """Rate a run's answer; the last rating counts."""
     path = f"/runs/{segment(run_id_of(call.api, run))}/feedback"
     if remove:
         call.api.call("DELETE", path)

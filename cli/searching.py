@@ -139,7 +139,7 @@ def list_summaries(call: Call, *, limit: LimitOption = 20) -> None:
 
 @summaries.add("show")
 def show_summary(call: Call, summary: SummaryArgument) -> None:
-    """Show one."""
+    """Show a summary."""
     view = call.api.call("GET", f"/summaries/{segment(summary_id_of(call.api, summary))}")
     if view["result"] and not call.terminal.as_json:
         _print(call.api, call.terminal, view["result"])
@@ -150,7 +150,7 @@ def show_summary(call: Call, summary: SummaryArgument) -> None:
 
 @summaries.add("delete")
 def delete_summary(call: Call, summary: SummaryArgument, *, yes: YesOption = False) -> None:
-    """Delete one and everything made from it."""
+    """Delete a summary and everything derived from it."""
     call.terminal.confirm(f"Delete the summary {summary}?", is_sure=yes)
     summary_id = summary_id_of(call.api, summary)
     call.api.call("DELETE", f"/summaries/{segment(summary_id)}")

@@ -1,7 +1,7 @@
 """Upload of one file: through the app, or in blocks directly to storage if it is large.
 
-Uploaded blocks are recorded, so an interrupted transfer resumes even after the program was killed. Storage
-keeps uncommitted blocks for a week.
+Uploaded blocks are recorded, so an interrupted upload resumes even if the program was killed. Storage keeps
+uncommitted blocks for a week.
 """
 
 import base64
@@ -22,9 +22,9 @@ from cli.api import Api
 from cli.errors import CommandError
 
 LARGE_BYTES = 4_000_000  # the app's MAX_UPLOAD_BYTES; larger files go directly to storage
-BLOCK_BYTES = 8_000_000  # 4 s at 16 Mbit/s, lost if the connection breaks
+BLOCK_BYTES = 8_000_000  # 4 s at 16 Mbit/s; a broken connection loses at most this much
 _TRIES = 6
-_WAITS = 40  # for the app's limit per minute, shared with other transfers
+_WAITS = 40  # waits for the app's limit per minute, which other transfers share
 _TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 _EXPIRED = 403
 _UNKNOWN_BLOCKS = 400
@@ -32,7 +32,7 @@ _BROKEN = 500
 
 
 class CountedFile:
-    """A file that reports how much of it was read."""
+    """A file that reports the number of bytes read."""
 
     def __init__(self, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
         self._file = file
@@ -55,7 +55,7 @@ class CountedFile:
 
 @dataclass
 class Transfer:
-    """Progress of a large file's upload. A change of size or modification time starts a new transfer.
+    """Progress of a large upload. A changed size or modification time starts a new transfer.
 
     Attributes:
         prefix: prefix of its block names, unique to this transfer.
@@ -69,7 +69,7 @@ class Transfer:
     blocks: int = 0
 
     def names(self, count: int) -> list[str]:
-        """Return the names of the first blocks, all of equal length as the service requires."""
+        """Return the names of the first `count` blocks. The service requires names of equal length."""
         return [base64.b64encode(f"{self.prefix}-{at:06}".encode()).decode() for at in range(count)]
 
     @property
@@ -79,7 +79,7 @@ class Transfer:
 
 
 class Ticket:
-    """A signed upload address, renewed when it expires."""
+    """A signed upload URL, renewed when it expires."""
 
     def __init__(self, api: Api, request: dict[str, Any]) -> None:
         self._api = api
@@ -125,7 +125,7 @@ def send_through(api: Api, path: Path, fields: dict[str, Any], on_bytes: Callabl
     """Send a file through the app and return the document's id. Rereads the file if the app asks to wait.
 
     Raises:
-        CommandError: it was refused.
+        CommandError: the app refused the file.
     """
     fields = {name: value for name, value in fields.items() if value is not None}
     for _ in range(_WAITS):
@@ -155,7 +155,7 @@ def send_in_blocks(
     """Send a large file, skipping blocks uploaded earlier.
 
     Raises:
-        CommandError: it was refused or interrupted; progress is saved.
+        CommandError: the upload was refused or interrupted; its progress is saved.
     """
     record_path = _kept_path(api, path, ticket.doc_id)
     transfer = _begun(path, record_path)
@@ -201,7 +201,7 @@ def _commit(ticket: Ticket, transfer: Transfer) -> None:
 
 
 def _begun(path: Path, record_path: Path) -> Transfer:
-    """Return the interrupted transfer of this unchanged file, or a new one."""
+    """Return the interrupted transfer of this unchanged file, or a new transfer."""
     size_bytes, changed_ns = _looks(path)
     try:
         transfer = Transfer(**json.loads(record_path.read_text(encoding="utf-8")))

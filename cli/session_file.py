@@ -1,6 +1,6 @@
 """The session stored by `login`, in a file that only its owner can read.
 
-A token is stored with the address of its app and sent to no other.
+A token is stored with the URL of its app and sent to no other.
 """
 
 import json
@@ -76,7 +76,9 @@ def read_session() -> Session | None:
 
 
 def keep_session(session: Session) -> Path:
-    """Store the session. Writes a temporary file and moves it, so that others can never read it."""
+    """Store the session and return the file's path. The file is created with its final permissions, then
+    moved.
+    """
     path = session_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_suffix(f".{os.getpid()}")  # several commands may renew a token at the same time

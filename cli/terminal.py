@@ -29,13 +29,13 @@ Prompt = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Terminal:
-    """The streams of a command, and how to ask the user.
+    """The input and output streams of a command.
 
     Attributes:
         output: results.
         progress: progress and errors.
         as_json: whether results are JSON.
-        prompt: asks the user and returns their input; None without a user.
+        prompt: asks the user and returns the input; None if no user is present.
     """
 
     output: Console
@@ -64,7 +64,7 @@ class Terminal:
             self.say(words)
 
     def say(self, text: str, style: str = "") -> None:
-        """Print one line of a result. Line breaks in it become spaces, so that no name adds a line."""
+        """Print one line of a result. Line breaks become spaces, so that a name can't add a line."""
         _write(self.output, _line(text), style)
 
     def note(self, text: str, style: str = "dim") -> None:
@@ -101,7 +101,7 @@ class Terminal:
         elif self.output.is_terminal:
             table = Table(box=None, pad_edge=False, header_style="bold")
             for name in names:
-                table.add_column(name, no_wrap=name == "Id", overflow="fold")  # an id must stay whole
+                table.add_column(name, no_wrap=name == "Id", overflow="fold")  # ids must not be truncated
             for row in cells:
                 table.add_row(*row)
             self.output.print(table)
@@ -127,7 +127,7 @@ class Terminal:
 
 
 def _write(console: Console, text: str, style: str = "") -> None:
-    """Print text without wrapping, so that a pipe gets the original lines."""
+    """Print text without wrapping, so that a pipe receives the original lines."""
     if console.is_terminal:
         console.print(Text(text, style=style), soft_wrap=True)
     else:

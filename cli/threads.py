@@ -47,7 +47,7 @@ def show_thread(
 ) -> None:
     """Show questions and answers, oldest first."""
     path = f"/threads/{segment(thread_id_of(call.api, thread))}/messages"
-    # Pages go back in time, but each is in order, so sort all turns by number.
+    # Pages run backwards in time while turns within a page run forwards, so sort by number.
     turns = sorted(call.api.items(path, "messages", limit), key=lambda message: int(message["number"]))
     if call.terminal.as_json:
         call.terminal.json(turns)
@@ -67,7 +67,7 @@ def show_thread(
 def rename_thread(
     call: Call, thread: ThreadArgument, title: Annotated[str, typer.Argument(metavar="TITLE")]
 ) -> None:
-    """Give it another title."""
+    """Rename a thread."""
     path = f"/threads/{segment(thread_id_of(call.api, thread))}"
     renamed = call.api.call("PATCH", path, json={"title": title})
     call.terminal.result(renamed, f"{renamed['thread_id']} is called {renamed['title']!r} now.")
@@ -75,7 +75,7 @@ def rename_thread(
 
 @threads.add("clear")
 def clear_thread(call: Call, thread: ThreadArgument, *, yes: YesOption = False) -> None:
-    """Delete its questions and answers, keep the thread."""
+    """Delete a thread's questions and answers, but keep the thread."""
     call.terminal.confirm(f"Delete all questions and answers of {thread}?", is_sure=yes)
     cleared = call.api.call("POST", f"/threads/{segment(thread_id_of(call.api, thread))}/clear")
     call.terminal.result(cleared, f"{cleared['thread_id']} is empty.")
@@ -83,7 +83,7 @@ def clear_thread(call: Call, thread: ThreadArgument, *, yes: YesOption = False) 
 
 @threads.add("delete")
 def delete_thread(call: Call, thread: ThreadArgument, *, yes: YesOption = False) -> None:
-    """Delete it and everything made from it."""
+    """Delete a thread and everything derived from it."""
     call.terminal.confirm(f"Delete {thread} and everything made of it?", is_sure=yes)
     call.api.call("DELETE", f"/threads/{segment(thread_id_of(call.api, thread))}")
     call.terminal.result({"thread_id": thread, "status": "deleted"}, f"{thread} is deleted.")
@@ -106,7 +106,7 @@ def list_memories(call: Call, *, limit: LimitOption = 50) -> None:
 
 @memory.add("forget")
 def forget(call: Call, *, yes: YesOption = False) -> None:
-    """Forget everything."""
+    """Delete all memories."""
     call.terminal.confirm("Forget everything that is remembered of your questions?", is_sure=yes)
     forgotten = call.api.call("DELETE", "/memory")
     call.terminal.result(forgotten, f"{forgotten['deleted']} questions are forgotten.")

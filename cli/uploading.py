@@ -1,6 +1,6 @@
 """`upload`: send files and folders, several at a time, and wait until each is ready or has failed.
 
-Files whose content is already present aren't sent again, but their access lists are still updated.
+Files whose content the app already has aren't sent again, but their access lists are updated.
 """
 
 import glob
@@ -37,7 +37,7 @@ class UploadOptions:
         acl: who may read the files; None keeps existing lists and makes new files private.
         is_forced: also send unchanged files.
         user_id: the caller, if the app reports it.
-        source_url: address of the original, such as the recording of a transcript.
+        source_url: URL of the original, such as the recording of a transcript.
     """
 
     project_id: str | None = None
@@ -51,7 +51,7 @@ class UploadOptions:
 
 @dataclass
 class Outcome:
-    """The result for one file. `refused`: not accepted; `unchanged`: already present."""
+    """The result for one file. `refused`: not accepted; `unchanged`: already in the app."""
 
     path: str
     doc_id: str | None = None
@@ -130,7 +130,7 @@ class Uploader:
         return outcome
 
     def follow(self, watch: Watch, outcomes: list[Outcome], on_change: Callable[[Outcome], None]) -> None:
-        """Wait until all accepted files have ended."""
+        """Wait until the ingestion of all accepted files has ended."""
         by_id = {outcome.doc_id: outcome for outcome in outcomes if outcome.doc_id is not None}
 
         def look(doc_id: str, document: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ class Uploader:
         watch.wait(waiting, look, self._options.timeout_s)
 
     def _there(self, path: Path, folder: str) -> dict[str, Any] | None:
-        """Return the user's document at this path if it is ready and has the same content."""
+        """Return the user's ready document at this path if it has the same content, otherwise None."""
         parameters = {"filename": path.name, "limit": 100}
         own_hash = ""
         for listed in self._api.call("GET", "/documents", params=parameters)["documents"]:
@@ -161,7 +161,7 @@ class Uploader:
         """Apply the requested access list if it differs."""
         acl = document["acl"] if self._options.acl is None else list(self._options.acl)
         project = self._options.project_id or document.get("project_id")
-        owner = document.get("owner_id")  # can always read, whether listed or not
+        owner = document.get("owner_id")  # the owner can always read, whether listed or not
         if {*acl, owner} != {*document["acl"], owner} or project != document.get("project_id"):
             change = {"acl": acl, **({"project_id": project} if project else {})}
             self._api.call("PUT", f"/documents/{document['doc_id']}/access", json=change)
@@ -183,7 +183,7 @@ class Uploader:
         return fields | ({"source_url": self._options.source_url} if self._options.source_url else {})
 
     def _begun(self, doc_id: str) -> str | None:
-        """Return the start of the existing version's ingestion, to recognise a later one."""
+        """Return the start time of the existing version's ingestion, to distinguish it from a later one."""
         try:
             history = self._api.call("GET", f"/documents/{doc_id}")["history"]
         except CommandError:
@@ -240,7 +240,7 @@ def find_files(source: Path, folder: str | None = None) -> Iterator[tuple[Path, 
 
 
 def content_hash(path: Path) -> str:
-    """Return the file's SHA-256, as computed by the app."""
+    """Return the file's SHA-256, the same value that the app computes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -274,7 +274,7 @@ def _show(progress: Progress, task: TaskID, outcome: Outcome) -> None:
 
 
 def _line(text: str) -> str:
-    """Return a file name on one line; names may contain line breaks."""
+    """Return a file name on one line; file names may contain line breaks."""
     return " ".join(clean(text).split())
 
 

@@ -55,7 +55,7 @@ def show_trail(
     action: Annotated[str | None, option("--action", "ACTION", "only this action, such as download")] = None,
     limit: LimitOption = 1000,
 ) -> None:
-    """Show who read, changed or deleted what (administrators)."""
+    """Show which users read, changed or deleted which documents (administrators)."""
     criteria = {"since": since, "until": until, "action": action}
     criteria |= {"user_id": user, "doc_id": document}
     chosen = {name: value for name, value in criteria.items() if value}

@@ -1,4 +1,6 @@
-"""Waiting for ingestions. One stream reports all documents; each reported end is confirmed by a request."""
+"""Waiting for ingestions. One stream reports changes of all documents; each reported end is confirmed by a
+request.
+"""
 
 import threading
 import time
@@ -12,7 +14,7 @@ from cli.commands import program_name
 from cli.errors import CommandError
 
 ENDED = ("ready", "failed")
-_SILENCE_S = 5.0  # without an event, then the document is requested
+_SILENCE_S = 5.0  # without an event; then the document is requested
 _PAUSE_S = 0.2
 
 
@@ -30,7 +32,7 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()  # the thread ends with its stream or the program
+        self._stopped.set()  # the thread ends with its stream or with the program
 
     def wait(
         self,
@@ -38,14 +40,14 @@ class Watch:
         on_change: Callable[[str, dict[str, Any]], None],
         timeout_s: float,
     ) -> None:
-        """Wait until every document has ended. `on_change` gets each new state.
+        """Wait until every document is ready or has failed. `on_change` gets each new state.
 
         Args:
-            waiting: start of the last ingestion before the one awaited, by document id; None if there was
-                none.
+            waiting: by document id, the start time of the ingestion that preceded the awaited one; None if
+                there was none.
 
         Raises:
-            CommandError: they didn't end in time.
+            CommandError: an ingestion didn't end in time.
         """
         waiting = dict(waiting)
         last_look = dict.fromkeys(waiting, 0.0)
@@ -88,10 +90,10 @@ class Watch:
                         last = event.number
                         self._told[event.data["doc_id"]] = event.data.get("status", event.name)
             except (CommandError, httpx.HTTPError, RuntimeError):
-                self._stopped.wait(1.0)  # meanwhile documents are requested one by one
+                self._stopped.wait(1.0)  # `wait` requests documents one by one in the meantime
 
 
 def _began(document: dict[str, Any]) -> str | None:
-    """Return when the document's last ingestion began, or "" before it has."""
+    """Return the start time of the document's last ingestion, or "" if none has started."""
     history = document.get("history") or []
     return str(history[0]["at"]) if history else ""

@@ -30,10 +30,10 @@ def main() -> int:
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """Return a report's JSON.
+    """Return the JSON of a report.
 
     Raises:
-        ValueError: it isn't a report.
+        ValueError: the file isn't a report.
     """
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
@@ -45,7 +45,7 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return Markdown: for each common set a table of old, new and difference; then sets found in only one
+    """Return Markdown: for each common set a table of old, new and difference, then the sets in only one
     report.
     """
     old_sets, new_sets = old["sets"], new["sets"]

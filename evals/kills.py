@@ -1,11 +1,11 @@
-"""Cost of kills: `python -m evals.kills --rounds 20 --out report.json`.
+"""Cost of killed processes: `python -m evals.kills --rounds 20 --out report.json`.
 
-Asks questions at a slow model's pace, on a stack whose host fails like the real one, and kills the worker, or
-the host with it, while work is in progress. Reports for each question whether it was answered completely and
-once, and how long after the kill. The host restarts before each round, because a third dead worker would end
-it.
+Asks questions of a slow model, on a stack whose host fails like the real one, and kills the worker, or worker
+and host, while work is in progress. Reports whether each question was answered completely and only once, and
+the time from the kill to the answer. The host restarts before each round, because it gives up after a third
+dead worker.
 
-Each round is saved next to the report until the end, so an interrupted measurement resumes.
+Finished rounds are saved next to the report, so an interrupted measurement resumes.
 """
 
 import argparse
@@ -42,7 +42,7 @@ READERS = 5
 PACE = "ttft=1200,tps=15,only=answer+sub_agent"
 GIVE_UP_S = 420.0  # a host with default timeouts releases its work after five minutes
 RUNTIME = "/runtime/webhooks/durabletask/instances"
-# As in Azure, with the visibility timeouts of host.json.
+# As in Azure: the visibility timeouts of host.json.
 SETTINGS = {
     "LOCAL_HOST_LEASE_S": "30",  # as in Azure
     "LOCAL_WORKER_RESTART_S": "2",
@@ -74,8 +74,8 @@ class Outcome:
 
     Attributes:
         is_whole: whether the answer has no note about missing content.
-        doubled: number of events sent twice to a reader, or of ends after the first.
-        recovered_s: from the kill to the answer.
+        doubled: number of events sent twice to a reader, plus end events after the first.
+        recovered_s: seconds from the kill to the answer.
     """
 
     is_complete: bool
@@ -88,7 +88,7 @@ Round = Callable[["Scene"], list[Outcome]]
 
 
 class Scene:
-    """One stack, its reader and the kills."""
+    """A stack, its reader, and operations that kill its processes."""
 
     def __init__(self, stack: LocalStack, seed: int | str) -> None:
         self.stack = stack
@@ -145,7 +145,8 @@ def asked_while(
     state: str = "accepted",
     agents: Sequence[str | None] = (),
 ) -> list[Outcome]:
-    """Ask all questions, strike when each has reached `state`, and return those running then.
+    """Ask all questions, call `strike` when each has reached `state`, and return the runs in progress at that
+    time.
 
     Args:
         agents: the agent for each question; empty = none.
@@ -224,9 +225,7 @@ def kill_nothing(scene: Scene) -> list[Outcome]:
 
 
 def kill_unread(scene: Scene) -> list[Outcome]:
-    """Kill the worker during five questions whose readers don't return, and send no
-    request until they end.
-    """
+    """Kill the worker during five questions whose readers disconnect, and send no request until they end."""
     run_ids = [begin(scene, one) for one in QUESTIONS]
     scene.wait(1, 6)
     struck = [one for one in run_ids if state_of(scene, one) != "Completed"]
@@ -241,7 +240,7 @@ def kill_unread(scene: Scene) -> list[Outcome]:
 
 
 def kill_asked(scene: Scene) -> list[Outcome]:
-    """Kill the worker while a run waits for its clarification, then answer it."""
+    """Kill the worker while a run waits for its clarification, then answer the clarification."""
     run_id = begin(scene, AMBIGUOUS)
     until(lambda: status_of(scene, run_id) == "waiting", 60)
     killed = scene.kill_worker()
@@ -253,7 +252,7 @@ def kill_asked(scene: Scene) -> list[Outcome]:
 
 
 def kill_ingestion(scene: Scene) -> list[Outcome]:
-    """Kill the worker during ingestion; a question here is a document."""
+    """Kill the worker during an ingestion. A document counts as a question here."""
     mark = f"kill-{scene.chance.getrandbits(32):08x}"
     names = {f"{mark}-{number}.md" for number in range(DOCUMENT_COUNT)}
     with BlobServiceClient.from_connection_string(scene.stack.storage_connection_string) as service:
@@ -298,7 +297,7 @@ def begin(scene: Scene, question: str) -> str:
 
 
 def called(scene: Scene, method: str, path: str, body: object = None) -> tuple[int, Any]:
-    """Return status and JSON; 0 without a response or body."""
+    """Return status and JSON of a response; the status is 0 without a response or body."""
     try:
         return scene.caller.call(method, path, body)
     except (OSError, http.client.HTTPException, ValueError):
@@ -321,7 +320,7 @@ def state_of(scene: Scene, run_id: str) -> str:
 
 
 def ended_by_itself(scene: Scene, run_id: str) -> float | None:
-    """Return when an orchestration was seen completed; None if not in time."""
+    """Return the time at which an orchestration was seen completed, or None after the time limit."""
     return time.monotonic() if until(lambda: state_of(scene, run_id) == "Completed", GIVE_UP_S / 2) else None
 
 
@@ -345,7 +344,7 @@ def until(condition: Callable[[], bool], patience_s: float) -> bool:
 
 
 def summary(outcomes: Sequence[Outcome], rounds: int) -> dict[str, Any]:
-    """Return the figures of one kind; times in seconds."""
+    """Return the figures of one kind of kill; times are in seconds."""
     times = sorted(one.recovered_s for one in outcomes if one.recovered_s is not None and one.is_complete)
     cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else times * 19
     complete = sum(one.is_complete for one in outcomes)
@@ -389,14 +388,14 @@ def measure(
 
 
 def rounds_beside(out: Path) -> Path:
-    """Return the file that stores the outcomes of rounds until the report is complete."""
+    """Return the path of the file that stores finished rounds until the report is complete."""
     return out.with_name(f"{out.name}.rounds")
 
 
 def main() -> int:
     """Measure and write the report. Return 1 if anything was lost or doubled."""
     arguments = _arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stop the stack in order
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the stack is stopped properly
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-kills-", ignore_cleanup_errors=True) as folder,

@@ -28,7 +28,7 @@ TARGETS = {"tabled": 0.85, "lost": 0.005, "numbers_added": 0.0, "similarity": 0.
 
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
 _MIN_NUMBERS, _MIN_NUMERIC_SHARE = 2, 0.3  # share of the words in a row of numbers
-_SAME_ROW = 0.4  # relative to a word's height
+_SAME_ROW = 0.4  # maximum vertical distance, relative to a word's height
 _TOKEN = re.compile(r"\d(?:[\d.,]*\d)?|[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _MARKED = re.compile(r"(?:[\ufffe\x02]|(?<=[^\W\d_])-)\s*(?=[^\W\d_])")
@@ -44,12 +44,12 @@ class Reading:
     """Counts of one document.
 
     Attributes:
-        rows, tabled: number rows, and how many have all words in one table row.
-        words, lost: words outside running lines, and those missing from the elements.
+        rows, tabled: number rows, and how many of them have all their words in one table row.
+        words, lost: words outside running headers and footers, and how many are missing from the elements.
         numbers_added: numbers in the elements that their page lacks or has less often.
         running, running_kept: running headers, footers and page numbers, and how many remain in the elements.
         tables: number of tables by page.
-        cpu_s, plain_cpu_s: of the parser, and of PDFium's plain text, in the same run.
+        cpu_s, plain_cpu_s: CPU time of the parser, and of PDFium's plain text in the same run.
     """
 
     pages: int = 0
@@ -172,7 +172,7 @@ def _placed_pages(path: Path) -> Iterator[list[PlacedWord]]:
 
 
 def visual_rows(words: Sequence[PlacedWord]) -> list[list[str]]:
-    """Return the words of each row from the top, each from left to right, wherever the columns end."""
+    """Group words into rows from top to bottom, each from left to right across all columns."""
     rows: list[list[PlacedWord]] = []
     for word in sorted(words, key=lambda word: -word.middle):
         if rows and abs(rows[-1][0].middle - word.middle) <= _SAME_ROW * max(rows[-1][0].height, word.height):
@@ -183,13 +183,15 @@ def visual_rows(words: Sequence[PlacedWord]) -> list[list[str]]:
 
 
 def is_number_row(words: Sequence[str]) -> bool:
-    """Return whether a row looks like one of a table of figures."""
+    """Return whether a row looks like a row of a table of numbers."""
     count = sum(_NUMERIC.match(word) is not None for word in words)
     return count >= max(_MIN_NUMBERS, _MIN_NUMERIC_SHARE * len(words))
 
 
 def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
-    """Return each page's running headers, footers and page numbers: rows at its edges that repeat."""
+    """Return each page's running headers, footers and page numbers: rows near its edges that repeat on other
+    pages.
+    """
     edges = [
         [" ".join(row) for row in [*rows[:_EDGE_ROWS], *rows[_EDGE_ROWS:][-_EDGE_ROWS:]]] for rows in pages
     ]
@@ -265,7 +267,7 @@ def _compare(
 
 
 def _without_repeats(table: str) -> str:
-    """Remove the repetitions of merged cells, which occur in each row or column that they span."""
+    """Remove the repeated text of merged cells, which appears in each row or column that they span."""
     rows = [row.split(" | ") for row in table.splitlines()]
     above: Sequence[Sequence[str]] = [[], *rows[:-1]]
     return "\n".join(
@@ -275,7 +277,7 @@ def _without_repeats(table: str) -> str:
 
 
 def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]) -> Iterator[str]:
-    """Count the number rows and yield every row that no table row contains completely."""
+    """Count the number rows, and yield each row that no table row contains completely."""
     counters = [tokens(row) for row in tables]
     for row in rows:
         if is_number_row(row):
@@ -288,7 +290,7 @@ def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[
 
 
 def reference_similarity(reference: Path) -> float:
-    """Return the similarity of a document to its reference, ignoring Markdown syntax and blanks."""
+    """Return the similarity of a document to its reference, ignoring Markdown syntax and whitespace."""
     source = reference.parent.parent / "docs" / reference.name.removesuffix(".md")
     text = "\n".join(element.text for element in parse_pdf(source).elements)
     return similarity(_BARE.sub("", text), _BARE.sub("", reference.read_text(encoding="utf-8")))

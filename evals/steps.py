@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def chosen(questions: Sequence[Question], count: int, seed: int) -> list[Question]:
-    """Return `count` of the questions, the same ones for the same seed."""
+    """Return `count` of the questions; the seed determines which."""
     some = random.Random(seed).sample(questions, min(count, len(questions)))
     return sorted(some, key=lambda question: question.query_id)
 
@@ -69,7 +69,7 @@ def _ask(
 def conclude(
     whole: QuestionSet, questions: Sequence[Question], runs: Sequence[RecordedRun]
 ) -> dict[str, object]:
-    """Return the report. Failed questions count like all others."""
+    """Return the report. Failed questions are included in all measures."""
     pieces = {source.key: _pieces(source.text or "") for source in whole.sources}
     needed = {one.query_id: {name for name, _ in one.grades} for one in questions}
     seen = [_Seen(run, pieces) for run in runs]
@@ -97,20 +97,22 @@ class _Seen:
         self.run = run
         text = "\n".join(call.text for call in run.calls)
         folded = _folded(text)
-        # Its name alone may occur in a list of documents, and a short text in another passage.
+        # The name alone may occur in a list of documents, and a short text in another passage.
         names = [name for name in pieces if name in text]
         self.shown = {name for name in names if any(part in folded for part in pieces[name])}
 
 
 def _pieces(text: str) -> list[str]:
-    """Split the passage, without its title, into pieces that each fit into one block or the next."""
+    """Split the passage, without its title, into pieces small enough to lie within one of two adjacent
+    blocks.
+    """
     folded = _folded(text.partition("\n")[2])
     cut = [folded[at : at + _PIECE_CHARS] for at in range(0, len(folded), _PIECE_CHARS)]
     return [piece for piece in cut if len(piece) == _PIECE_CHARS] or [folded]
 
 
 def _folded(text: str) -> str:
-    """Keep only letters and digits: prompts escape some characters and wrap lines."""
+    """Reduce text to letters and digits, because prompts escape some characters and wrap lines."""
     return re.sub(r"[\W_]+", "", unescape(text)).casefold()
 
 

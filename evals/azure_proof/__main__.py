@@ -54,7 +54,8 @@ def _run_locally(options: argparse.Namespace, chosen: list[Step]) -> int:
 def _run(target: Target, options: argparse.Namespace, chosen: list[Step], *, is_whole: bool) -> Evidence:
     """Perform the steps, and write the evidence after each.
 
-    A whole run ends early if the app can't be deployed, and always with the teardown, unless `--keep`.
+    A complete run stops early if the app can't be deployed, and always ends with the teardown, unless
+    `--keep`.
     """
     world = World(target, options.out, options.pause)
     evidence = load(options.out, _commit(), Facts(target=target.kind))

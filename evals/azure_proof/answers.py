@@ -127,7 +127,7 @@ def _stands(citation: dict[str, Any], texts: SourceTexts) -> bool:
 
 
 def _followed(client: AppClient, happen: Callable[[list[StreamEvent]], None]) -> list[StreamEvent]:
-    """Return all events of one question, resuming after each break; `happen` is called after each event.
+    """Ask one question and return all its events, resuming after each break. Calls `happen` after each event.
 
     Raises:
         TimeoutError: the run did not end in time.
@@ -154,7 +154,9 @@ def _followed(client: AppClient, happen: Callable[[list[StreamEvent]], None]) ->
 
 
 def checks_of_texts(files: list[Path]) -> list[Check]:
-    """Return a check per known answer: whether its document says so, read without the app."""
+    """Return a check for each known answer: whether its document contains the answer,
+    read without the app.
+    """
     texts = SourceTexts(QuestionSet("samples", tuple(SourceFile(path.name, path) for path in files), ()))
     checks = []
     for question in QUESTIONS:

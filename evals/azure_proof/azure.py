@@ -20,8 +20,8 @@ from evals.azure_proof.shell import CommandFailedError, Shell
 _SEARCH_API = "2025-03-01-preview"  # `debug` is in no stable version yet
 _SEARCH_RESOURCE = "https://search.azure.com"
 _UP_TIMEOUT_S = 3600.0  # half an hour is usual, of which the remote build takes ten minutes
-_ROLE_TIMEOUT_S = 900.0  # documented: a role may take ten minutes to hold
-_TOKEN_LIFE = timedelta(minutes=30)  # Entra ID's tokens live for an hour at least
+_ROLE_TIMEOUT_S = 900.0  # a role assignment takes up to ten minutes to become effective, by the documentation
+_TOKEN_LIFE = timedelta(minutes=30)  # shorter than the lifetime of Entra ID's tokens, at least an hour
 _OLDEST_AZD = (1, 26)
 _CHAT_QUOTA, _EMBEDDING_QUOTA = 30, 120  # thousands of tokens a minute; the defaults of main.bicep
 _EXAMPLE_ENV = {
@@ -47,7 +47,7 @@ class Place:
     subscription: str
     location: str
     openai_location: str
-    as_application: bool = False  # a pipeline signs in, not a person
+    as_application: bool = False  # a pipeline signs in instead of a user
 
 
 def first_health(url: str) -> str:
@@ -117,7 +117,7 @@ class AzureTarget:
         self._azd("env", "set", "GROUNDWORK_SMOKE_TEST", "skip")  # the steps below are the test
         if self.place.as_application:
             self._azd("env", "set", "GROUNDWORK_SETTINGS", json.dumps({"ALLOW_APPLICATIONS": "true"}))
-        self._azd("env", "set", "ALWAYS_READY_HTTP", "0")  # else there is no cold start to be measured
+        self._azd("env", "set", "ALWAYS_READY_HTTP", "0")  # otherwise there is no cold start to measure
         self._azd("env", "set", "ALWAYS_READY_DURABLE", "0")
         self._register()
         preview = self._azd("provision", "--preview", "--no-prompt", timeout_s=_UP_TIMEOUT_S)
@@ -175,7 +175,7 @@ class AzureTarget:
             except CommandFailedError:
                 if time.monotonic() > until:
                     raise
-                self.sleep(30)  # the role may not hold yet
+                self.sleep(30)  # the role assignment may not be effective yet
 
     def delete_blob(self, name: str) -> None:
         """Delete a file of the container of the documents."""
@@ -191,7 +191,7 @@ class AzureTarget:
         self._functionapp("restart")
 
     def cool_down(self) -> None:
-        """Wait until no instance is left; the environment has no always-ready ones."""
+        """Wait until no instance is running; the environment has no always-ready instances."""
         self.sleep(1)
 
     def functions(self) -> tuple[int, int]:
@@ -204,7 +204,7 @@ class AzureTarget:
         return int(count or 0), count_functions(self.root)
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """Query the search service directly with the kit's own identity and an invented vector."""
+        """Query the search service directly with the kit's own identity and a constant vector."""
         token = self._run(
             *("az", "account", "get-access-token", "--resource", _SEARCH_RESOURCE),
             *("--query", "accessToken", "--output", "tsv"),
@@ -227,7 +227,7 @@ class AzureTarget:
         return [row.get("@search.documentDebugInfo") or {} for row in rows]
 
     def bill_command(self) -> str:
-        """Return a query for the resource group's costs, which works even after the group was deleted."""
+        """Return a query for the resource group's costs, which works even after the group's deletion."""
         today = datetime.now(UTC).date()
         query = {
             "type": "ActualCost",
@@ -253,7 +253,9 @@ class AzureTarget:
         return f"az rest --method post --url '{address}' --body '{json.dumps(query)}'"
 
     def teardown(self) -> Outcome:
-        """Permanently delete the resource group and the app registration, and verify that they are gone."""
+        """Permanently delete the resource group and the app registration, and verify that both no longer
+        exist.
+        """
         group, app_id = self._value("AZURE_RESOURCE_GROUP"), self._value("AUTH_CLIENT_ID")
         self._azd("down", "--purge", "--force", "--no-prompt", timeout_s=_UP_TIMEOUT_S)
         if app_id:
@@ -288,7 +290,9 @@ class AzureTarget:
         return ("--resource-group", group, "--name", name)
 
     def _register(self) -> None:
-        """Run the script of docs/deploy.md for this environment, whichever is azd's default one."""
+        """Run the registration script of docs/deploy.md for this environment, even if another is azd's
+        default.
+        """
         self._run("env", f"AZURE_ENV_NAME={self.place.environment}", "sh", "infra/registration.sh")
 
     def _functionapp(self, verb: str) -> str:

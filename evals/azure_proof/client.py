@@ -1,4 +1,4 @@
-"""The app over HTTP, as one person: JSON calls, and streams that can be resumed."""
+"""HTTP client of the app for one user: JSON calls, and streams that can be resumed."""
 
 import json
 import time
@@ -13,15 +13,15 @@ from local.run_all.api_client import LAST_EVENTS, StreamEvent, read_events
 CALL_TIMEOUT_S = 120.0
 SILENCE_S = 60.0  # the app sends a comment every 15 s
 JsonObject = dict[str, Any]
-_RETRIED = frozenset({429, 502, 503, 504})  # after a restart, or above a limit
+_RETRIED = frozenset({429, 502, 503, 504})  # during a restart, or over a limit
 _PAUSE_S = 1.0
 
 
 class AppClient:
-    """Calls the app. A token is asked for at each call, since Azure's end after an hour.
+    """A client of the app. Requests a token for each call, because Azure's tokens expire after an hour.
 
     Args:
-        url: the app's address, without `/api`.
+        url: URL of the app, without `/api`.
         token: returns the caller's token.
     """
 
@@ -35,17 +35,17 @@ class AppClient:
         self._http.close()
 
     def send(self, method: str, path: str, *, signed_in: bool = True, **arguments: Any) -> httpx.Response:
-        """Send one request, and return whatever the app answers."""
+        """Send one request and return the response, whatever its status."""
         headers = {**arguments.pop("headers", {})}
         if signed_in:
             headers["Authorization"] = f"Bearer {self._token()}"
         return self._http.request(method, path, headers=headers, **arguments)
 
     def call(self, method: str, path: str, *, patience_s: float = 60.0, **arguments: Any) -> JsonObject:
-        """Return the JSON of a call. Transient errors are retried for `patience_s`.
+        """Return the JSON of a response. Transient errors are retried for `patience_s`.
 
         Raises:
-            httpx.HTTPError: it was refused, or there was no answer.
+            httpx.HTTPError: the app refused the request or didn't respond.
         """
         until = time.monotonic() + patience_s
         while True:
@@ -74,21 +74,21 @@ class AppClient:
         return content
 
     def documents_named(self, filename: str) -> list[JsonObject]:
-        """Return the readable documents of that name, including documents in progress."""
+        """Return the readable documents with this file name, including documents in progress."""
         params = {"filename": filename, "limit": "100"}
         listed: list[JsonObject] = self.call("GET", "/api/documents", params=params)["documents"]
         return [one for one in listed if one["filename"] == filename]
 
     def ask(self, question: str) -> JsonObject:
-        """Ask, and return the run with its answer."""
+        """Ask a question, and return the run with its answer."""
         return self.call("POST", "/api/chat", json={"question": question, "stream": False})
 
     def stream(self, question: str) -> Iterator[StreamEvent]:
-        """Ask, and yield the run's events until the stream ends or breaks."""
+        """Ask a question, and yield the run's events until the stream ends or breaks."""
         return self._events("POST", "/api/chat", {"json": {"question": question}}, {})
 
     def resume(self, run_id: str, after: int) -> Iterator[StreamEvent]:
-        """Yield the events of a run after a number."""
+        """Yield the events of a run that follow event number `after`."""
         return self._events("GET", f"/api/runs/{run_id}/events", {}, {"Last-Event-ID": str(after)})
 
     def _events(
@@ -109,5 +109,5 @@ def is_last(event: StreamEvent) -> bool:
 
 
 def as_json(value: object) -> str:
-    """Return JSON in one line."""
+    """Return a value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -16,7 +16,7 @@ def count_functions(root: Path) -> int:
     Raises:
         subprocess.CalledProcessError: the app can't be imported.
     """
-    # The app refuses to start without settings; it reaches nothing by them.
+    # The app refuses to start without settings; these point to nothing.
     example = json.loads((root / "local.settings.example.json").read_text(encoding="utf-8"))["Values"]
     done = subprocess.run(
         [sys.executable, "-c", _COUNT],

@@ -6,8 +6,8 @@ from evals.azure_proof.evidence import Evidence, Outcome
 from evals.azure_proof.target import World
 
 # Prices assumed in docs/cost-and-size.md, in US dollars; a contract has others.
-CHAT_READ, CHAT_WRITE, EMBEDDING = 0.75, 4.50, 0.13  # a million tokens
-READ_SHARE = 0.84  # share of the tokens of a question: 6,100 read, 1,200 written
+CHAT_READ, CHAT_WRITE, EMBEDDING = 0.75, 4.50, 0.13  # per million tokens
+READ_SHARE = 0.84  # input share of a question's tokens: 6,100 read, 1,200 written
 SEARCH_UNIT_HOUR = 75 / 730
 PAGES_THOUSAND = 0.691
 SAMPLE_PAGES = 33

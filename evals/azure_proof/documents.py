@@ -1,4 +1,4 @@
-"""Steps about documents: upload, a file dropped and deleted, a narrowed permission."""
+"""Steps about documents: uploads, a file dropped into the container and deleted, a narrowed permission."""
 
 import json
 import secrets
@@ -14,9 +14,9 @@ from evals.azure_proof.target import World
 from samples.generate import generate
 
 Seen = TypeVar("Seen")
-READY_S = 900.0  # with a new deployment's first start, and on a busy machine
+READY_S = 900.0  # includes a new deployment's first start, on a busy machine
 _POLL_S = 0.5
-_PROBES = 20  # after the narrower list holds: it must not open again
+_PROBES = 20  # after access was refused once: it must never be granted again
 _ENDED = ("ready", "failed")
 
 
@@ -35,7 +35,9 @@ def upload_samples(world: World) -> Outcome:
 
 
 def drop_and_delete(world: World) -> Outcome:
-    """Write a file into the container, ask about it, delete it, and wait until it is no longer found."""
+    """Write a file into the container, ask about it, delete it, and wait until searches
+    no longer return it.
+    """
     word = secrets.token_hex(4)
     name = f"proof/{word}.md"
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
@@ -66,7 +68,7 @@ def drop_and_delete(world: World) -> Outcome:
 
 
 def narrow_permission(world: World) -> Outcome:
-    """Remove the reader from a file's access list, and poll until the app hides it for good."""
+    """Remove the reader from a file's access list, and poll until the app hides the file permanently."""
     word = secrets.token_hex(4)
     name = f"proof/{word}.md"
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
@@ -131,10 +133,10 @@ def _status_when_ended(client: AppClient, doc_id: str) -> str:
 
 
 def _until(look: Callable[[], Seen]) -> Seen:
-    """Return the first result that isn't empty.
+    """Poll `look` and return its first non-empty result.
 
     Raises:
-        TimeoutError: there was none in time.
+        TimeoutError: all results were empty.
     """
     ends = time.monotonic() + READY_S
     while True:

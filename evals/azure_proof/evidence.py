@@ -35,7 +35,7 @@ class StepResult(_Frozen):
     """A finished step.
 
     Attributes:
-        status: `skipped` = it doesn't apply to this target.
+        status: `skipped` if the step doesn't apply to this target.
         advice: what to do about a failure.
     """
 
@@ -67,18 +67,18 @@ class Evidence(_Frozen):
     steps: tuple[StepResult, ...] = ()
 
     def with_step(self, result: StepResult, order: tuple[str, ...]) -> "Evidence":
-        """Return the evidence with this result in place of an earlier one of the same step."""
+        """Return the evidence with this result, which replaces an earlier result of the same step."""
         steps = [one for one in self.steps if one.name != result.name] + [result]
         return self.model_copy(update={"steps": tuple(sorted(steps, key=lambda one: order.index(one.name)))})
 
 
 def check(expected: str, seen: object, *, passed: bool) -> Check:
-    """Return a check. The observed value is truncated, because a long one would hide the rest."""
+    """Return a check. The observed value is truncated to keep the report readable."""
     return Check(expected=expected, passed=passed, seen=" ".join(str(seen).split())[:300])
 
 
 def load(folder: Path, commit: str, facts: Facts) -> Evidence:
-    """Return the evidence of an earlier call, or new evidence if there is none of this commit."""
+    """Return the evidence of an earlier call for this commit, or new evidence if there is none."""
     path = folder / FILE_NAME
     if path.exists():
         evidence = Evidence.model_validate_json(path.read_bytes())
@@ -88,7 +88,9 @@ def load(folder: Path, commit: str, facts: Facts) -> Evidence:
 
 
 def save(evidence: Evidence, folder: Path) -> None:
-    """Write the evidence to a temporary file and rename it, so that a kill leaves the previous file."""
+    """Write the evidence to a temporary file and rename it, so that a killed process leaves the previous
+    file.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f"{FILE_NAME}.new"
     draft.write_text(evidence.model_dump_json(indent=1) + "\n", encoding="utf-8")

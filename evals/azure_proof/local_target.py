@@ -1,4 +1,4 @@
-"""The app on a separate local stack: free ports, its own folder, the stand-in model."""
+"""The app on a separate local stack with free ports, its own data folder and the local model."""
 
 import os
 import platform
@@ -25,12 +25,12 @@ from local.run_all.stack_settings import FREE_PORTS, HOST, StackSettings
 from samples.acl import ANNA
 
 _PACE = "ttft=600,tps=15"  # a slow hosted model: an answer takes seconds, as the restart needs
-# As in a deployment, not as `make run` has them; the budget is for a machine with other work.
+# The limits of a deployment instead of those of `make run`; the time budget allows for a busy machine.
 _LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_TOTAL_LATENCY_MS": "90000", "MODEL_TIMEOUT_FACTOR": "3"}
 
 
 class LocalTarget:
-    """A target on this machine. See `Target`."""
+    """The target on this machine. See `Target`."""
 
     kind: Literal["local"] = "local"
 
@@ -100,7 +100,7 @@ class LocalTarget:
 
     @contextmanager
     def slow_model(self) -> Iterator[None]:
-        """Slow the stand-in down to a slow hosted model."""
+        """Slow the local model down to the pace of a slow hosted model."""
         self._stack.stop_host()
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{_PACE}"})
         try:
@@ -110,12 +110,12 @@ class LocalTarget:
             self._stack.start_host({"CHAT_MODEL": LOCAL_CHAT_MODEL})
 
     def restart(self) -> None:
-        """Kill the host while it works, and start it again."""
+        """Kill the host while a question is in progress, and start it again."""
         self._stack.kill_host()
         self._stack.start_host()
 
     def cool_down(self) -> None:
-        """Restart the host, which then has nothing of the app loaded."""
+        """Restart the host, so that the app isn't loaded."""
         self._stack.stop_host()
         self._stack.start_host()
 
@@ -126,11 +126,11 @@ class LocalTarget:
         return count, count_functions(self._root)
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """Raise NotHereError: the local search server has no `debug`."""
+        """Raise NotHereError, because the local search server doesn't support `debug`."""
         raise NotHereError("The local search server does not return subscores; Azure AI Search does.")
 
     def bill_command(self) -> str:
-        """Return "": nothing on this machine is billed."""
+        """Return "", because nothing on this machine is billed."""
         return ""
 
     def teardown(self) -> Outcome:

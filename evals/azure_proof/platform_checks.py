@@ -16,9 +16,9 @@ from local.run_all.api_client import StreamEvent
 FACT = "What is the maximum operating pressure of the Heron 400?"
 _CONTENT_INDEX = "content-blocks"
 _ODD_HEADER_S = 15.0
-_FIRST_EVENT_S = 5.0  # of a warm app; the plan is made first
+_FIRST_EVENT_S = 5.0  # of a warm app, which plans first
 _COLD_S = 60.0
-_REQUESTS = 90  # in one burst; 60 a minute are allowed by default
+_REQUESTS = 90  # in one burst; the default limit is 60 per minute
 _AT_ONCE = 10
 _PRINCIPAL = "X-MS-CLIENT-PRINCIPAL"
 _NO_CLAIMS = "e30="  # {} in base64
@@ -60,7 +60,7 @@ def platform(world: World) -> Outcome:
 
 
 def search_scores(world: World) -> Outcome:
-    """Check both parts of a hybrid query's score, on which the app's thresholds depend."""
+    """Check that both parts of a hybrid query's score are available; the app's thresholds depend on them."""
     try:
         rows = world.target.hybrid_scores(_CONTENT_INDEX, FACT)
     except NotHereError as reason:
@@ -79,7 +79,7 @@ def search_scores(world: World) -> Outcome:
 
 
 def pace(world: World) -> Outcome:
-    """Measure the time to the first event of a warm app, and between steps of a run."""
+    """Measure the time to the first event of a warm app, and the time between steps of a run."""
     with world.client() as client:
         streams = [_timed(client) for _ in range(3)]
     first = statistics.median(events[0][0] for events in streams)
@@ -130,9 +130,11 @@ def cold_start(world: World) -> Outcome:
 
 
 def throttling(world: World) -> Outcome:
-    """Check that exceeding the requests per minute is refused properly, and that later requests succeed."""
+    """Check that requests over the limit per minute are refused with a proper error, and that later requests
+    succeed.
+    """
     with world.client() as client:
-        client.call("GET", "/api/me")  # so that the token is there
+        client.call("GET", "/api/me")  # fetches the token, so that it isn't part of the measurement
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             answers = list(pool.map(lambda _: _search(client), range(_REQUESTS)))
         refused = [answer for answer in answers if answer.status_code == httpx.codes.TOO_MANY_REQUESTS]
@@ -151,9 +153,7 @@ def throttling(world: World) -> Outcome:
 
 
 def _odd_header(client: AppClient) -> Any:
-    """Return the status of a request with a non-ASCII header, to which the official
-    host may never respond.
-    """
+    """Return the status of a request with a non-ASCII header; the official host may never respond to it."""
     headers = [(b"X-Proof", "ä".encode())]
     try:
         return httpx.get(f"{client.url}/api/health", headers=headers, timeout=_ODD_HEADER_S).status_code

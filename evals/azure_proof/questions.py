@@ -10,11 +10,12 @@ ONBOARDING, MINUTES, MEMO = "onboarding-guide.md", "minutes-safety-committee.txt
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """A question and the content of a right answer.
+    """A question and the content of a correct answer.
 
     Attributes:
         says: words of the answer, spelled as in the document.
-        filename, page: its place; page None = a text without pages. Both None = not in the documents.
+        filename, page: source of the answer. `page` is None for texts without pages; both are None if the
+            documents don't contain the answer.
     """
 
     text: str

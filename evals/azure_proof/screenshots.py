@@ -14,7 +14,7 @@ _TIMEOUT_MS = 120_000
 
 
 def take_pictures(world: World) -> Outcome:
-    """Ask a question in the page, open the source of its answer, and list the documents."""
+    """Ask a question on the web page, open a source of its answer, and list the documents."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     try:
         from playwright.sync_api import sync_playwright
@@ -49,7 +49,7 @@ def _pictures(browser: Any, world: World) -> list[str]:
     names = [_save(page, world.out, "answer.png")]
     page.click(".turn:last-child .markdown .chip >> nth=0")
     page.wait_for_selector(".page-picture .mark")
-    page.wait_for_timeout(1000)  # the page scrolls to the mark
+    page.wait_for_timeout(1000)  # wait until the page has scrolled to the mark
     names.append(_save(page, world.out, "source.png"))
     page.goto(f"{world.target.url}/web?view=documents")
     page.wait_for_selector("text=heron-400-manual.pdf")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 _HOOK = "infra/hooks/postdeploy.sh"  # azure.yaml has azd call it
-_SHOWN_OF_FAILURE = 1500  # characters of what a program that failed wrote last
+_SHOWN_OF_FAILURE = 1500  # characters from the end of a failed program's output
 # A line of a script that calls one of Azure's programs, with its continuation lines.
 _CALLS_AZURE = re.compile(r"^[^#\n]*\b(?:az|azd) [a-z].*$", re.MULTILINE)
 
 
 class CommandFailedError(RuntimeError):
-    """A program failed; the message has the end of its output."""
+    """A program failed; the message contains the end of its output."""
 
 
 class Shell(Protocol):
@@ -27,7 +27,7 @@ class Shell(Protocol):
             example: output of a dry run.
 
         Raises:
-            CommandFailedError: it failed, is missing or timed out.
+            CommandFailedError: the program failed, is missing or timed out.
         """
         ...
 
@@ -58,7 +58,7 @@ class RealShell:
 
 
 class DryShell:
-    """Prints calls and returns the example outputs."""
+    """Prints calls and returns the example output."""
 
     def __init__(self, folder: Path, show: Callable[[str], None]) -> None:
         self._folder = folder
@@ -66,7 +66,7 @@ class DryShell:
         self.commands: list[str] = []
 
     def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
-        """See `Shell`. The Azure commands inside our own scripts are printed below them."""
+        """See `Shell`. Also prints the Azure commands inside the repository's own scripts."""
         del timeout_s
         self.commands.append(shown(command))
         self._show(f"  $ {shown(command)}")
@@ -81,11 +81,11 @@ class DryShell:
 
 
 def shown(command: Sequence[str]) -> str:
-    """Return a command as typed in a shell."""
+    """Return a command as it would be typed in a shell."""
     return shlex.join(command)
 
 
 def azure_calls(script: Path) -> list[str]:
-    """Return the lines of a shell script that call az or azd, with continuation lines joined."""
+    """Return the lines of a shell script that call az or azd, including their continuation lines."""
     text = script.read_text(encoding="utf-8").replace("\\\n", " ")
     return [" ".join(line.split()) for line in _CALLS_AZURE.findall(text) if "echo " not in line]

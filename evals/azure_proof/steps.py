@@ -1,4 +1,4 @@
-"""The steps in their order: what each does, and which of the platform's operations it needs."""
+"""The steps in order: what each does, and which operations of the platform it needs."""
 
 import time
 from collections.abc import Callable
@@ -164,7 +164,9 @@ ORDER = tuple(step.name for step in STEPS)
 
 
 def perform(step: Step, world: World, evidence: Evidence) -> StepResult:
-    """Perform a step. Any failure becomes a result, so that the other steps and the teardown follow."""
+    """Perform a step. Any failure becomes a result, so that the remaining steps and the
+    teardown still run.
+    """
     at, began = datetime.now(UTC), time.monotonic()
     try:
         outcome = step.run(world, evidence)

@@ -15,7 +15,7 @@ class NotHereError(RuntimeError):
 
 
 class Target(Protocol):
-    """A place where the app can be deployed, disturbed and deleted."""
+    """A platform on which the app can be deployed, disturbed and deleted."""
 
     @property
     def kind(self) -> Literal["azure", "local"]: ...
@@ -46,7 +46,7 @@ class Target(Protocol):
         ...
 
     def delete_blob(self, name: str) -> None:
-        """Delete a file of that container."""
+        """Delete a file from the documents container."""
         ...
 
     def slow_model(self) -> Any:
@@ -54,7 +54,7 @@ class Target(Protocol):
         ...
 
     def restart(self) -> None:
-        """Restart the app while it works."""
+        """Restart the app while a question is in progress."""
         ...
 
     def cool_down(self) -> None:
@@ -66,7 +66,7 @@ class Target(Protocol):
         ...
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """Return debug information for the hits of a hybrid query, from the search service.
+        """Return the search service's debug information for the hits of a hybrid query.
 
         Raises:
             NotHereError: this search service has no `debug`.
@@ -78,7 +78,7 @@ class Target(Protocol):
         ...
 
     def teardown(self) -> Outcome:
-        """Delete everything that `deploy` created, and verify that it is gone."""
+        """Delete everything that `deploy` created, and verify the deletion."""
         ...
 
 
