@@ -9,7 +9,7 @@ from shared.documents.state_store import DocumentStore
 from shared.platform.errors import FileFailure
 from shared.platform.models import Model
 
-_MAX_LISTED = 200  # more failures usually share a cause, which the newest show
+_MAX_LISTED = 200  # larger numbers usually have one cause, which the newest failures show
 
 
 class FailedDocument(Model):

@@ -1,7 +1,7 @@
-"""Changes of documents visible to one user, polled from their states.
+"""A feed of the documents visible to one user, polled from their states.
 
-An event describes the current state of a document rather than what happened, so duplicates are harmless, and
-an event overtaken by a later one is not missed.
+An event describes the current state of a document rather than a change, so duplicates are harmless and no
+state is missed when a later event replaces an earlier one.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ _NOBODY = datetime.max.replace(tzinfo=UTC)
 
 
 class SharedScans:
-    """Recent changes of all documents, cached from the last scan if it is fresh and
-    reaches back far enough.
+    """Recent changes of all documents, shared by all readers: the last scan, if it is fresh and goes back far
+    enough.
     """
 
     def __init__(self, store: DocumentStore) -> None:
@@ -35,7 +35,7 @@ class SharedScans:
         )
 
     async def changed_since(self, moment: datetime) -> list[DocumentState]:
-        """Return states written at `moment` or later, at most FRESH_S old."""
+        """Return the states written at `moment` or later, from a scan at most FRESH_S seconds old."""
         async with self._scanning:
             self._asked_for = min(self._asked_for, moment)
             if _now() - self._began >= FRESH_S or moment < self._since:
@@ -48,7 +48,7 @@ class SharedScans:
         try:
             self._states = [state async for state in self.store.changed_since(self._since)]
         except BaseException:
-            self._since = _NOBODY  # the earlier result belongs to another moment
+            self._since = _NOBODY  # a result for another moment doesn't count
             raise
 
 
@@ -57,15 +57,15 @@ def _now() -> float:
 
 
 _OVERLAP = timedelta(seconds=3)  # for clock skew between workers and the duration of a write
-_WATCHED = timedelta(seconds=30)  # after the last change: a deletion removes the state
+_WATCHED = timedelta(seconds=30)  # after the last change, because a deletion removes the state
 
 
 @dataclass(frozen=True)
 class FeedEvent:
-    """A document's current state, or that it was deleted or is no longer readable.
+    """A document's current state, or the fact that it was deleted or can no longer be read.
 
     Attributes:
-        moment: of the change; a feed that starts there reports everything after it.
+        moment: time of the change; a feed that starts there reports everything after it.
     """
 
     name: Literal["document", "removed"]
@@ -113,7 +113,7 @@ class DocumentFeed:
         return FeedEvent("document", self._moment, state.doc_id, view)
 
     async def _removals(self, seen: set[str]) -> list[FeedEvent]:
-        """Return reported documents whose states no longer exist."""
+        """Return those reported documents whose states no longer exist."""
         events = []
         for doc_id, changed_at in list(self._watched.items()):
             if doc_id in seen:

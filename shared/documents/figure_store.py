@@ -1,4 +1,6 @@
-"""Pictures in a version's folder. Each blob carries its caption, so that no picture is captioned twice."""
+"""Pictures in a version's folder. Each blob's metadata contains the caption, so that no picture is captioned
+twice.
+"""
 
 import asyncio
 import base64
@@ -10,7 +12,7 @@ from shared.documents.models import Caption, Figure
 from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.names import WORK
 
-CAPTION_VERSION = "1"  # of the caption's inputs; raising it captions every figure again
+CAPTION_VERSION = "1"  # version of the caption's inputs; raising it captions every figure again
 _CAPTION, _VERSION = "caption", "captionversion"  # names of blob metadata: no dashes, lower case
 _BY_RULE = "rule"
 _FOLDER = "figures/"
@@ -22,14 +24,14 @@ def picture_blob(folder: str, name: str) -> str:
 
 
 def is_picture(blob_name: str) -> bool:
-    """Whether a blob of a version's folder is one of its pictures."""
+    """Return whether a blob of a version's folder is a picture of the document."""
     return f"/{_FOLDER}" in blob_name
 
 
 async def put_new(
     blobs: BlobStore, folder: str, figures: Sequence[Figure], source: Path, *, earlier: str
 ) -> None:
-    """Store the parser's pictures in `source` that the folder lacks.
+    """Store the parser's pictures from `source` that the folder lacks.
 
     Args:
         earlier: folder of the previous version, whose captions are reused.
@@ -74,7 +76,7 @@ async def _listed(blobs: BlobStore, folder: str) -> list[BlobProperties]:
 
 
 def _caption(blob: BlobProperties) -> Caption | None:
-    """Return the blob's caption; None without one, or if another caption version made it."""
+    """Return the caption in a blob's metadata; None if it has none or was made by another caption version."""
     version = blob.metadata.get(_VERSION)
     if version not in (CAPTION_VERSION, _BY_RULE):
         return None

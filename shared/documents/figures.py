@@ -27,7 +27,7 @@ from shared.retrieval.secured_index import SecuredIndex
 
 _SEEN_SIDE_PX = 768  # about 800 tokens in OpenAI's tiles, 1,000 in patches; labels stay readable
 _SEEN_S = 3.0
-URL_LIFETIME_S = 2 * 3600.0  # one hour is promised; pages stay open for a while
+URL_LIFETIME_S = 2 * 3600.0  # at least one hour is promised, and pages stay open for a while
 
 
 async def readable_figure(
@@ -36,7 +36,7 @@ async def readable_figure(
     """Return a picture's blob for a user who may read its document.
 
     Raises:
-        DocumentNotFoundError: the picture is missing or the document forbidden, indistinguishably.
+        DocumentNotFoundError: the picture is missing or the document is forbidden, without distinction.
     """
     file_name = figure_name(doc_id, name)
     readable = await readable_documents([doc_id], user, services) if file_name else frozenset()
@@ -80,7 +80,7 @@ async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[st
 async def signed_urls(names: Iterable[str], services: DocumentServices) -> dict[str, SignedUrl]:
     """Return a signed URL for each `{doc_id}/{name}` in the document's current version.
 
-    A failing service raises nothing: unsigned pictures are left out.
+    Pictures whose URL can't be signed, because a service fails, are omitted.
     """
     try:
         blob_names = await _blob_names(names, services)
@@ -94,7 +94,7 @@ async def signed_urls(names: Iterable[str], services: DocumentServices) -> dict[
 async def _blob_names(names: Iterable[str], services: DocumentServices) -> dict[str, str]:
     """Return the blobs of pictures in the documents' current versions, by `{doc_id}/{name}`.
 
-    Documents without a version are left out.
+    Documents without a version are omitted.
     """
     places = {name: name.partition("/")[::2] for name in dict.fromkeys(names)}
     doc_ids = list(dict.fromkeys(doc_id for doc_id, _ in places.values()))
@@ -118,7 +118,7 @@ async def _signed(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
 async def seen_pictures(hits: Sequence[Hit], services: DocumentServices) -> tuple[Picture, ...]:
     """Return downscaled pictures of blocks that the user may read, for a vision model.
 
-    Pictures that can't be read in time, or are invalid, are left out.
+    Invalid pictures, and pictures that can't be read in time, are omitted.
     """
     pictures = await run_together(*(_seen(hit, services) for hit in hits))
     return tuple(picture for picture in pictures if picture is not None)

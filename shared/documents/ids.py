@@ -18,22 +18,22 @@ _PLAIN_ETAG = re.compile(r"[A-Za-z0-9]{1,40}\Z")
 
 
 def document_id(blob_name: str) -> str:
-    """Return the id of the document in a blob: 24 hex digits.
+    """Return the id of the document in a blob, 24 hex digits.
 
-    It is derived from the path, so a new version of a file is the same document.
+    The id is derived from the path, so a new version of a file is the same document.
     """
     return digest("document", blob_name)[:24]
 
 
 def version_folder(doc_id: str, version_key: str) -> str:
-    """Return the folder of a version in the work container, with its slash."""
+    """Return the folder of a version in the work container, with a trailing slash."""
     return f"{VERSIONS}{doc_id}/{version_key}/"
 
 
 def block_id(doc_id: str, embedded_text: str, embedding_model: str, occurrence: int) -> str:
     """Return the id of a block, which depends on its text but not on its neighbours.
 
-    It includes the embedding model, because a query must never mix vectors of two models.
+    The id includes the embedding model, because a query must never mix vectors of two models.
 
     Args:
         occurrence: 0 for the document's first block with this text, 1 for the next.
@@ -51,13 +51,13 @@ def figure_block_id(doc_id: str, key: str, embedding_model: str, captioned_by: s
 
     Args:
         key: SHA-256 of the picture, as hex.
-        captioned_by: how its caption was created; part of the id.
+        captioned_by: method that created the caption; part of the id.
     """
     return f"{doc_id}-{digest('figure', embedding_model, captioned_by, key)[:16]}-0"
 
 
 def instance_id(blob_name: str, occasion: str) -> str:
-    """Return the id of the ingestion that an event starts, the same for a redelivery.
+    """Return the id of the ingestion that an event starts; redelivered events get the same id.
 
     Args:
         occasion: distinguishes events of the same path: the blob's etag.
@@ -68,13 +68,15 @@ def instance_id(blob_name: str, occasion: str) -> str:
 
 
 def document_of_blob(blob_name: str) -> str:
-    """Return the document that an event concerns: for a sidecar, the file that it belongs to."""
+    """Return the blob name of the document that an event concerns: for a sidecar, the file that it belongs
+    to.
+    """
     suffix = SIDECAR_SUFFIX if blob_name.endswith(SIDECAR_SUFFIX) else HINTS_SUFFIX
     return blob_name.removesuffix(suffix)
 
 
 def is_sidecar(blob_name: str) -> bool:
-    """Return whether the blob contains permissions or table hints rather than a document."""
+    """Return whether the blob contains permissions or table hints instead of a document."""
     return blob_name.endswith((SIDECAR_SUFFIX, HINTS_SUFFIX))
 
 
@@ -84,12 +86,12 @@ def hints_of(blob_name: str) -> str | None:
 
 
 def is_upload(blob_name: str) -> bool:
-    """Return whether the blob was uploaded, or is expected, through the API."""
+    """Return whether the blob was, or will be, uploaded through the API."""
     return blob_name.startswith(f"{UPLOADS}/")
 
 
 def is_synchronised(blob_name: str) -> bool:
-    """Return whether a blob mirrors a file in SharePoint, which decides on its permissions and deletion."""
+    """Return whether a blob mirrors a file in SharePoint, where its permissions and deletion are decided."""
     return blob_name.startswith(f"{SHAREPOINT}/")
 
 
@@ -99,17 +101,17 @@ def sender_of(blob_name: str) -> str:
 
 
 def upload_folder(blob_name: str) -> str | None:
-    """Return the folder that the sender named, "" if none; None for files from elsewhere."""
+    """Return the folder that the uploader chose, "" if none; None for files from elsewhere."""
     return "/".join(blob_name.split("/")[2:-1]) if is_upload(blob_name) else None
 
 
 @dataclass(frozen=True)
 class IdWindow:
-    """The documents whose numeric ids begin with given bits.
+    """The documents whose ids start with given bits, for work that is spread over several passes.
 
     Attributes:
         bits: number of bits; 0 = all documents, with any id.
-        value: of these bits.
+        value: the bits as a number.
     """
 
     bits: int = 0
@@ -134,11 +136,11 @@ class IdWindow:
 
     @property
     def share(self) -> float:
-        """The window's share of all documents."""
+        """The fraction of all documents that the window contains."""
         return 1 / (1 << self.bits)
 
     def holds(self, doc_id: str) -> bool:
-        """Return whether a document belongs to the window."""
+        """Return whether the window contains a document."""
         return self.low <= doc_id and (self.high is None or doc_id < self.high)
 
     def condition(self, name: str) -> str | None:
@@ -148,7 +150,9 @@ class IdWindow:
         return all_of(above, below)
 
     def narrowed(self, count: int, bits: int | None = None) -> "IdWindow":
-        """Return the half that is due at this count, or the part with `bits`; never a wider window."""
+        """Return half of the window, alternating with `count`, or the part with `bits`;
+        never a wider window.
+        """
         window = self
         while window.bits < min(self.bits + 1 if bits is None else bits, _BITS):
             window = IdWindow(window.bits + 1, 2 * window.value + (count >> window.bits & 1))

@@ -19,7 +19,7 @@ _REMOVAL_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # afterwards the step is ret
 
 
 def copied_fields(record: DocumentRecord) -> IndexRow:
-    """Return the fields that each block's row copies from its document for filtering."""
+    """Return the fields of a document that each of its blocks' rows repeats for filtering."""
     return {
         "project_id": record.project_id,
         "filename": record.filename,
@@ -31,7 +31,7 @@ def copied_fields(record: DocumentRecord) -> IndexRow:
 
 
 def copied_hash(record: DocumentRecord) -> str:
-    """Return a hash of the copied fields; while it is unchanged, kept rows need no write."""
+    """Return a hash of the copied fields; while it is unchanged, unchanged blocks need no write."""
     return digest(*(repr(value) for _, value in sorted(copied_fields(record).items())))[:32]
 
 
@@ -44,7 +44,7 @@ def block_row(block: Block, record: DocumentRecord, vector: Sequence[float]) -> 
 
 
 def moved_row(block: Block, record: DocumentRecord) -> IndexRow:
-    """Return the changed fields of a row whose text or picture, and hence vector, is unchanged."""
+    """Return the changed fields of a row whose text or picture, and therefore vector, is unchanged."""
     stays = {"doc_id", "block_type", "content", "image_url", "image_caption"}
     row = block.model_dump(mode="json", exclude=stays)
     return {**row, **copied_fields(record)}
@@ -53,7 +53,7 @@ def moved_row(block: Block, record: DocumentRecord) -> IndexRow:
 def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
     """Return the names and words by which questions recognise a document.
 
-    A short document has no names: its few blocks contain them, and counting them twice ranks worse (decision
+    A short document gets no names: its few blocks contain them, and counting them twice ranks worse (decision
     0006).
     """
     texts = [chunk.text for chunk in chunks]
@@ -63,7 +63,7 @@ def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
 
 
 def rights_fields(rights: Rights) -> IndexRow:
-    """Return the permission fields of either index; rows of documents also have the owner."""
+    """Return the permission fields of either index. Rows of documents also contain the owner."""
     return {"access_control_list": list(rights.acl), "project_id": rights.project_id}
 
 
@@ -74,7 +74,7 @@ async def block_hashes(index: SearchIndex, doc_id: str) -> dict[str, str]:
 
 
 async def hashes_of(index: SearchIndex, block_ids: Sequence[str]) -> dict[str, str]:
-    """Return block_id -> content_hash of the blocks that exist in the index, for at most 1,000 ids."""
+    """Return block_id -> content_hash for those of at most 1,000 blocks that exist in the index."""
     if not block_ids:
         return {}
     condition, select = search_in("block_id", block_ids), ("block_id", "content_hash")
@@ -83,11 +83,11 @@ async def hashes_of(index: SearchIndex, block_ids: Sequence[str]) -> dict[str, s
 
 
 async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
-    """Delete all rows of a document, repeatedly until none is found, because recent writes become visible
-    late.
+    """Delete all rows of a document, repeating until a search returns none, because recent writes become
+    visible late.
 
     Raises:
-        DependencyError: rows are still found.
+        DependencyError: searches still return rows.
     """
     for pause_s in (0.0, *_REMOVAL_PAUSES_S):
         # Before listing rather than after: rows listed long ago may have been rewritten.
@@ -112,8 +112,8 @@ async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[st
 async def all_rows(
     index: SearchIndex, key: str, select: tuple[str, ...], condition: str | None = None
 ) -> AsyncIterator[IndexRow]:
-    """Yield all rows that match the condition, by key; `select` empty = all fields."""
-    # By key rather than skip, which ends at 100,000 rows and shifts when rows are deleted meanwhile.
+    """Yield all rows that match the condition, in key order. An empty `select` returns all fields."""
+    # By key rather than `skip`, which ends at 100,000 rows and shifts when rows are deleted.
     last = ""
     while True:
         further = all_of(f"{key} gt {quote(last)}", condition)

@@ -1,4 +1,4 @@
-"""Lists and details of documents for users: complete or in progress, with the location of their content."""
+"""Lists and details of documents for users, complete or in progress, and the blobs of their content."""
 
 import base64
 import binascii
@@ -30,7 +30,7 @@ AccessVia = Literal["owner", "person", "group", "department", "organisation", "e
 
 
 class DocumentView(Model):
-    """A document in a list: its metadata if complete, otherwise its progress."""
+    """A document in a list: its metadata if ingestion is complete, otherwise its progress."""
 
     doc_id: str = Field(description="Id of the document.")
     filename: str = Field(description="File name.")
@@ -85,7 +85,7 @@ class DocumentFacets(Model):
     """Response of GET /api/documents/facets: the most frequent values of each field among complete documents.
 
     Attributes:
-        document_count: number of documents that pass the filters.
+        document_count: number of documents that match the filters.
     """
 
     document_type: tuple[FacetValue, ...] = Field(description="Document types, most frequent first.")
@@ -101,7 +101,7 @@ class PhaseView(Model):
 
     Attributes:
         seconds: duration so far; None for a final status.
-        model_calls: number of model replies it needed.
+        model_calls: number of model replies in this phase.
     """
 
     status: DocumentStatus = Field(description="Status.")
@@ -114,15 +114,15 @@ class DocumentDetail(DocumentView):
     """Response of GET /api/documents/{doc_id}.
 
     Attributes:
-        edited_fields: metadata corrected by a person.
-        may_change: whether the caller may correct, share and delete it.
+        edited_fields: metadata corrected by a user.
+        may_change: whether the caller may correct, share and delete the document.
         owner_id, acl: owner and access list; only for callers who may change it.
-        folder: the sender's folder; the same folder and name replace the document. None unless uploaded
-            through the API. content_hash: SHA-256 of the ready version as hex; "" before. Both only for
-            callers who may change it.
-        access_via: why the caller may read it; names no group and nobody else.
+        folder: the uploader's folder; a file with the same folder and name replaces the document. None unless
+            uploaded through the API. Only for callers who may change the document.
+        content_hash: SHA-256 of the ready version as hex; "" before. Only for callers who may change it.
+        access_via: why the caller may read it; names no group and no other user.
         history: phases of the last ingestion, in order.
-        failed_tries: number of failures of this version; after three it is given up.
+        failed_tries: number of failed attempts at this version; it is given up after three.
     """
 
     summary_standard: str | None = Field(default=None, description="One-paragraph summary.")
@@ -136,8 +136,8 @@ class DocumentDetail(DocumentView):
 
 
 class DocumentDeleting(Model):
-    """Response of DELETE /api/documents/{doc_id}: the document is hidden, and its data is deleted within
-    moments.
+    """Response of DELETE /api/documents/{doc_id}: the document is hidden, and its data is deleted shortly
+    after.
     """
 
     doc_id: str = Field(description="Id of the document.")
@@ -145,7 +145,7 @@ class DocumentDeleting(Model):
 
 
 class ListPosition(Model):
-    """The last document of a page: by name if in progress, by date if complete."""
+    """The last document of a page, identified by name if in progress and by date if complete."""
 
     doc_id: str = Field(min_length=1, max_length=100)
     filename: str | None = None
@@ -159,7 +159,7 @@ def write_cursor(position: ListPosition) -> str:
 
 
 def read_cursor(cursor: str) -> ListPosition | None:
-    """Decode a cursor; None for an empty one, at the start of the list.
+    """Decode a cursor. Return None for an empty cursor, the start of the list.
 
     Raises:
         CallerError: the cursor is invalid.
@@ -193,7 +193,7 @@ class Wanted:
     """Criteria of listed documents.
 
     Attributes:
-        filters: of complete documents; documents in progress have no metadata and never match.
+        filters: conditions on complete documents; documents in progress have no metadata and never match.
         status: "" = all.
         words: required in the file name of a document in progress or failed.
     """
@@ -203,7 +203,7 @@ class Wanted:
     words: str = ""
 
     def admits(self, view: DocumentView) -> bool:
-        """Return whether a document that is missing from the index matches."""
+        """Return whether a document that is missing from the index matches the criteria."""
         status = "failed" if view.status == "failed" else "working"
         name = view.filename.casefold()
         return self.status in ("", status) and all(word in name for word in self.words.casefold().split())
@@ -216,9 +216,9 @@ async def list_documents(
     limit: int = _MAX_LISTED,
     cursor: str = "",
 ) -> DocumentList:
-    """Return the user's documents: in progress or failed first, then complete ones, newest first.
+    """Return the user's documents: those in progress or failed first, then complete ones, newest first.
 
-    While a new version is in progress or has failed, the document is listed with its visible version.
+    While a new version is in progress or has failed, the document is listed with its current version.
 
     Raises:
         CallerError: the cursor is invalid.
@@ -285,7 +285,9 @@ async def sorted_documents(
 async def count_documents(
     user: UserContext, services: DocumentServices, filters: Filters, text: str = ""
 ) -> DocumentFacets:
-    """Return the values to filter by, with the number of the user's documents for each."""
+    """Return the values of each field to filter by, with the number of the user's
+    documents for each value.
+    """
     fields = tuple(name for name in DocumentFacets.model_fields if name != "document_count")
     counted, total = await _search(user, services).facets(fields, filters, _MAX_LISTED, text)
     return DocumentFacets.model_validate({**counted, "document_count": total})
@@ -319,10 +321,10 @@ def _name_and_id(view: DocumentView) -> tuple[str, str]:
 
 
 async def get_document(doc_id: str, user: UserContext, services: DocumentServices) -> DocumentDetail:
-    """Return one document, complete or in progress, with its last ingestion's history.
+    """Return one document, complete or in progress, with the history of its last ingestion.
 
     Raises:
-        DocumentNotFoundError: it is missing or forbidden, indistinguishably.
+        DocumentNotFoundError: the document is missing or forbidden, without distinction.
     """
     state = await services.documents.get(doc_id)
     if state is not None and state.status != "ready" and may_see(user, state):
@@ -359,7 +361,7 @@ async def readable_document(doc_id: str, user: UserContext, services: DocumentSe
     """Return a document that the user may read under both its current and its pending permissions.
 
     Raises:
-        DocumentNotFoundError: it is missing or forbidden, indistinguishably.
+        DocumentNotFoundError: the document is missing or forbidden, without distinction.
     """
     record = await _search(user, services).get(doc_id)
     state = await services.documents.get(doc_id)
@@ -390,14 +392,14 @@ async def readable_blob(doc_id: str, user: UserContext, services: DocumentServic
 def _search(
     user: UserContext, services: DocumentServices, rows: RowsReadOnce | None = None
 ) -> DocumentSearch:
-    """Search the documents of a user. `rows` is given by callers that read rows themselves, too."""
+    """Search the documents of a user. `rows` is passed by callers that also read rows themselves."""
     rows = rows or RowsReadOnce(services.documents)
     return DocumentSearch(SecuredIndex(services.documents_index, user, rows))
 
 
 @dataclass(frozen=True)
 class _Access:
-    """Who owns a document, and who else may read it."""
+    """A document's owner and other readers."""
 
     owner_id: str | None
     acl: tuple[str, ...]
@@ -406,14 +408,14 @@ class _Access:
 async def _listed(
     records: Sequence[DocumentRecord], user: UserContext, rows: RowsReadOnce
 ) -> list[DocumentView]:
-    """Return the views of complete documents with their access, as their rows have it.
+    """Return the views of complete documents, with access lists from their rows.
 
-    The rows were read by the search: the index's copies of access lists may lag behind them.
+    The index's copies of access lists may lag, so the rows that the search has read are used.
     """
     views: list[DocumentView] = []
     for record in records:
         row = await rows.row(record.doc_id)
-        acl = row.access_lists[-1] if row else ()  # the list that is being applied, if there are two
+        acl = row.access_lists[-1] if row else ()  # the list being applied, if there are two
         views.append(_with_access(_view_of_record(record), _Access(record.owner_id, acl), user))
     return views
 
@@ -423,7 +425,7 @@ def _access_of(state: DocumentState) -> _Access:
 
 
 def _with_access(view: DocumentView, access: _Access, user: UserContext) -> DocumentView:
-    """Return the view with what the user may know of the document's readers."""
+    """Return the view with those details of the document's readers that the user may see."""
     may_know = is_admin(user) or user.user_id == access.owner_id
     return view.model_copy(
         update={"acl": access.acl if may_know else None, "access_via": tuple(_access_via(user, access))}
@@ -483,7 +485,7 @@ def _history(state: DocumentState) -> tuple[PhaseView, ...]:
 
 
 def view_of_state(state: DocumentState) -> DocumentView:
-    """Return the view of a document that shows only its progress."""
+    """Return the view of a document in progress."""
     return DocumentView(
         doc_id=state.doc_id,
         filename=state.filename,

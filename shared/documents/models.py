@@ -54,7 +54,7 @@ class ParsedDocument(Model):
         elements: in reading order.
         page_count: pages, slides or sheets; None for formats without them.
         title, author: from the file's properties; None if missing or meaningless.
-        unreadable_pages: number of pages with unreadable or no text.
+        unreadable_pages: number of pages without readable text.
         warnings: sentences for users, such as "Pages 3-5 hold no text (scanned?)".
     """
 
@@ -70,10 +70,10 @@ class Chunk(Model):
     """A piece of text small enough to embed.
 
     Attributes:
-        text: indexed, shown and quoted.
+        text: the text that is indexed, shown and quoted.
         place: index of the element where it starts, from 0.
         heading_path: "3 Safety > 3.2 Valves"; empty if there is none.
-        kind: a "table" is a whole table, or rows with its header; a "card" describes a table that SQL can
+        kind: a "table" is a whole table, or rows with their header; a "card" describes a table that SQL can
             query.
     """
 
@@ -142,7 +142,7 @@ Corrections = dict[str, str | tuple[str, ...] | None]
 
 
 class DescribedFile(DocumentMetadata):
-    """A version's metadata before corrections by people.
+    """A version's metadata before corrections by users.
 
     Attributes:
         by_model: False if rules derived it.
@@ -154,13 +154,13 @@ class DescribedFile(DocumentMetadata):
 
 
 class Manifest(Model):
-    """The blocks that an ingestion may have written for a version; stored before the first of them.
+    """The blocks that an ingestion may have written for a version; stored before the first block is written.
 
     Attributes:
-        block_ids: blocks of the version; during ingestion, its possible blocks.
-        other_ids: blocks to delete when the version becomes current: those found in the index by its
-            ingestion, and possibly written but unused ones.
-        described: the metadata, so that repairs and copies need no model call. None = ask again.
+        block_ids: blocks of the version; during ingestion, blocks that it may get.
+        other_ids: blocks to delete when the version becomes current: blocks of other versions found in the
+            index, and blocks that were possibly written but aren't used.
+        described: the metadata, so that repairs and copies need no model call. None = ask the model again.
     """
 
     block_ids: tuple[str, ...]
@@ -169,11 +169,11 @@ class Manifest(Model):
 
 
 class Original(Model):
-    """The document that another one is a copy of; `doc_id` None = none.
+    """The document of which another document is a copy; `doc_id` None = none.
 
     Attributes:
-        folder: of the original's version.
-        corrections: of the original, if it has the same owner; they are taken over if its file was deleted.
+        folder: folder of the original's version.
+        corrections: the original's corrections if it has the same owner; adopted if its file was deleted.
     """
 
     doc_id: str | None = None

@@ -1,5 +1,5 @@
-"""Complete HTML pages of a document's page or readable text. Pure. They have no script, and only our own
-links.
+"""HTML pages of a document's page or readable text. Pure. The pages have no scripts and link only to this
+app.
 """
 
 import base64
@@ -32,7 +32,7 @@ BY_MODEL = "Described by a model; the picture itself is the source."
 
 
 class ElementsHtml:
-    """Renders the elements of one view; its first mark gets the anchor."""
+    """Renders the elements of one view. The first mark gets the anchor."""
 
     def __init__(
         self, source_url: str | None = None, *, shows_pages: bool = False, anchor: str = CITED_ID
@@ -41,7 +41,7 @@ class ElementsHtml:
 
         Args:
             source_url: URL of the recording.
-            shows_pages: whether to draw a line at page starts.
+            shows_pages: whether to render a line at page starts.
             anchor: id of the first mark.
         """
         self._anchor_name = anchor
@@ -146,7 +146,7 @@ def after_bullet(element: ViewedElement) -> int:
 
 
 def moment_id(seconds: float) -> str:
-    """Return the anchor of a moment, such as `t-83`, with fractions cut off as in links."""
+    """Return the anchor of a moment, such as `t-83`; fractions are cut off, as in links."""
     return f"t-{max(0, int(seconds))}"
 
 
@@ -274,7 +274,7 @@ _SEEN_ABOVE = 0.12  # share of a page visible above the passage when a link lead
 
 
 def page_html(view: PageView) -> str:
-    """Return one page: its picture with the cited passage marked, next to its text."""
+    """Return one page: its picture, with the cited passage marked, next to its text."""
     noun = "Page" if view.has_pages else "Part"
     place = f"{noun} {view.page_number} of {view.page_count}"
     path = f"/api/documents/{view.doc_id}/pages"
@@ -369,7 +369,7 @@ def _cited(cited: CitedPassage | None, view: DocumentText) -> str:
 
 
 def _where(cited: CitedPassage, view: DocumentText) -> str:
-    """Return a hint where to find the passage; empty if there is nothing to say."""
+    """Return a hint where to find the passage; empty if none is needed."""
     if isinstance(view, PageView) and _has_boxes(view):
         in_text = any(element.marks for element in view.elements)
         second = f' · <a href="#{TEXT_ID}">in the text</a>' if in_text else ""

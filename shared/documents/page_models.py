@@ -23,7 +23,7 @@ Number = Annotated[int, Field(ge=0, le=999_999_999), BeforeValidator(_plain)]
 
 
 class CitationQuery(Model):
-    """Parameters that name a citation. Somebody else's citation marks nothing."""
+    """Parameters that name a citation. A citation of another user's run marks nothing."""
 
     run: str = Field(default="", max_length=64, description="Id of the run whose answer cites the page.")
     n: Number = Field(default=0, description="Number of the citation.")
@@ -45,8 +45,8 @@ class PictureQuery(Model):
 
 
 class ReadableQuery(CitationQuery):
-    """Parameters of the readable view: cursor, otherwise citation, page or moment,
-    otherwise the beginning.
+    """Parameters of the readable view. It starts at the cursor, citation, page or moment, in this order of
+    precedence.
     """
 
     cursor: str = Field(
@@ -57,7 +57,7 @@ class ReadableQuery(CitationQuery):
 
 
 class PageSheet(Model):
-    """A rendered page: picture size, and words in content order (empty for a scan)."""
+    """A rendered page: picture size, and words in content order (none for a scan)."""
 
     width_px: int
     height_px: int
@@ -141,11 +141,11 @@ class ViewedElement(Model):
 
 
 class CitedPassage(Model):
-    """The citation that a view was opened with.
+    """The citation with which a view was opened.
 
     Attributes:
         page_number: None for documents without pages.
-        is_marked: whether it was found and marked in this view.
+        is_marked: whether the passage was found and marked in this view.
     """
 
     run_id: str = Field(description="The run.")
@@ -161,8 +161,8 @@ class ViewedPicture(Model):
 
     Attributes:
         path: its URL in our API, which requires an identity.
-        image_url: signed for at least an hour; None until the picture was rendered.
-        width_px, height_px: None until it was rendered.
+        image_url: signed for at least an hour; None until the picture is rendered.
+        width_px, height_px: None until it is rendered.
         marks: positions of the cited passage.
         words: all words in content order, if requested; none for a scan.
     """
@@ -205,8 +205,8 @@ class PageView(DocumentText):
 
     Attributes:
         page_number: counted from 1; slide or sheet of a presentation or workbook. A document without pages is
-            cut into parts, counted the same way.
-        has_pages: whether these are its own pages rather than parts.
+            divided into parts, which are counted the same way.
+        has_pages: whether the format has pages, rather than parts.
         picture: None for formats without page pictures.
         readable_url: URL of the whole text.
     """

@@ -1,4 +1,4 @@
-"""Views of a document: which elements are shown, and where the cited passage is marked. Pure."""
+"""Views of a document: the elements to show, and the positions of the cited passage. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def page_number_of(text: str) -> int:
     """Parse a page number in a URL.
 
     Raises:
-        NotFoundError: it isn't one.
+        NotFoundError: the text isn't a page number.
     """
     if not _NUMBER.fullmatch(text) or int(text) < 1:
         raise NotFoundError(f"There is no page {text[:20]!r}.", "Pages are counted from 1.")
@@ -42,7 +42,7 @@ def page_number_of(text: str) -> int:
 
 @dataclass(frozen=True)
 class Cited:
-    """The citation that a view was opened with, its run, and the surrounding text.
+    """The citation with which a view was opened, its run, and the surrounding text.
 
     Attributes:
         rows: cells of the rows behind a calculated result, as written in the sheet.
@@ -65,7 +65,7 @@ class Material:
 
     Attributes:
         elements: elements of one or more parts.
-        captions: of the visible pictures, by key.
+        captions: captions of the visible pictures, by key.
     """
 
     record: DocumentRecord
@@ -100,7 +100,7 @@ def _page_count(outline: Outline) -> int:
 def page_view(
     material: Material, page_number: int, picture: ViewedPicture | None = None, sheet: PageSheet | None = None
 ) -> PageView:
-    """Return one page from the parts named by `shown_parts`.
+    """Return the view of one page, from the parts that `shown_parts` named.
 
     Args:
         picture: None if the page has none.
@@ -146,7 +146,7 @@ def wanted_part(outline: Outline, query: ReadableQuery, places: Sequence[Place])
 
 
 def readable_view(material: Material, number: int, places: Sequence[Place] = ()) -> ReadableView:
-    """Return a part whose elements are in `material`, with the cited passage's positions in it."""
+    """Return the view of the part in `material`, with the positions of the cited passage in it."""
     parts, start = material.outline.parts, material.outline.parts[number].start
     end = start + len(material.elements)
     here = [
@@ -162,9 +162,9 @@ def readable_view(material: Material, number: int, places: Sequence[Place] = ())
 
 
 def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citation) -> list[tuple[int, str]]:
-    """Return index and text of the elements that can contain a citation's passage.
+    """Return index and text of each element that can contain a citation's passage.
 
-    `first_index` is the document index of `pieces[0]`.
+    `first_index` is the index of `pieces[0]` in the document.
     """
     numbered = list(enumerate(pieces, first_index))
     if citation.page_number is not None:

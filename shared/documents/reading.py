@@ -21,7 +21,7 @@ _ELEMENTS = TypeAdapter(tuple[Element, ...])
 def part_starts(elements: Sequence[Element]) -> list[int]:
     """Return the index of each part's first element; the first is 0.
 
-    A part ends before a page or heading once it is half full, and before any element when it is full.
+    A part ends before a page or heading if it is at least half full, and before any element once it is full.
     """
     starts = [0]
     size = 0
@@ -80,13 +80,13 @@ def parts_of_page(outline: Outline, page_number: int) -> range:
 
 
 def part_from_page(outline: Outline, page_number: int) -> int:
-    """Return the part where a page begins, or the next one with text; 0 without any."""
+    """Return the part where a page starts, or the next part with text; 0 without any."""
     later = (at for at, part in enumerate(outline.parts) if part.pages and part.pages[1] >= page_number)
     return next(later, 0)
 
 
 def part_at_moment(outline: Outline, seconds: float) -> int:
-    """Return the part spoken at a moment of a recording; 0 without moments."""
+    """Return the part that contains a moment of a recording; 0 without moments."""
     started = [
         number
         for number, part in enumerate(outline.parts)

@@ -39,10 +39,10 @@ class UploadRequest(Model):
 
     Attributes:
         folder: path below the uploader's own folder; the same folder and name mean the same document.
-        acl: additional readers; None keeps the current list, and means nobody for a new document.
+        acl: additional readers; None keeps the current list, which is empty for a new document.
         project_id: None keeps the current project.
-        source_url: where the file came from, such as a transcript's recording; links to moments then lead
-            there. None keeps the current one.
+        source_url: URL of the origin, such as a transcript's recording; links to moments then lead there.
+            None keeps the current one.
         size_bytes: the file's size, if known.
     """
 
@@ -81,7 +81,7 @@ class UploadForm(Model):
 
 
 class UploadTicket(Model):
-    """Where to send a large file: one PUT of its content (or staged blocks) to `url`, with `headers`.
+    """A signed URL for a large file: one PUT of its content (or staged blocks) to `url`, with `headers`.
 
     Attributes:
         location: URL of the document's status, available once the file has arrived.
@@ -99,7 +99,7 @@ class UploadTicket(Model):
 
 
 class AccessChange(Model):
-    """Body of PUT /api/documents/{doc_id}/access: the complete list; the owner can always read the document.
+    """Body of PUT /api/documents/{doc_id}/access: the complete list. The owner can always read the document.
 
     Attributes:
         project_id: None keeps the current project.

@@ -1,4 +1,4 @@
-"""Permissions to see and to change a document. Pure."""
+"""Rules for who may see and who may change a document. Pure."""
 
 from datetime import UTC
 
@@ -32,8 +32,8 @@ def readers_row(state: DocumentState) -> DocumentRow | None:
 def may_see(user: UserContext, state: DocumentState) -> bool:
     """Return whether both the current and the pending permissions admit the user.
 
-    While permissions change, the narrower of the two apply; before the first version only pending ones exist.
-    Deleted documents are hidden.
+    While permissions change, the narrower of the two apply; before the first version only the pending ones
+    exist. Deleted documents are hidden.
     """
     applied = may_read(user, state.rights.acl) or not state.blob_etag
     return not state.is_deleted and applied and may_read(user, state.wanted_rights.acl)

@@ -1,4 +1,4 @@
-"""The clients and stores used by `shared.documents`, a part of `shared.wiring.Services`."""
+"""The subset of `shared.wiring.Services` that `shared.documents` uses."""
 
 from typing import Protocol
 

@@ -1,8 +1,8 @@
-"""Index rows next to the states of documents: unfinished ones, and recent changes.
+"""Index rows beside the states of documents: keys of unfinished documents, and of recent changes.
 
-A query that filters states by anything but their key would read everybody's. These rows contain only keys;
-the state decides. A row is written before the state that needs it, so a crash leaves a row too many, never
-one too few. Partitions start with `~`, which sorts after all document ids.
+A query that filters states by anything but their key would scan the states of all users. These rows contain
+only keys; the state decides. A row is written before the state that needs it, so a crash leaves a superfluous
+row, never a missing one. Partitions start with `~`, which sorts after all document ids.
 """
 
 from collections import OrderedDict
@@ -19,21 +19,21 @@ FIRST_PARTITION = "~"
 _UNFINISHED = "~unfinished"
 _CHANGED = "~changed-"
 _AFTER_CHANGED = "~changed."  # "." follows "-"
-# Needless rows are deleted only then, because the writer may not have written the state yet.
+# Younger rows are kept, because the writer may not have written the state yet.
 _SETTLED = timedelta(minutes=10)
-CHANGES_KEPT = timedelta(days=1)  # a reader of earlier changes reads all states once
+CHANGES_KEPT = timedelta(days=1)  # a reader of earlier changes reads all states instead
 _MOST_KNOWN = 10_000  # documents; a forgotten one costs an unnecessary write
 
 
 class StateIndex:
-    """The index rows of one table of states."""
+    """The index rows in one table of states."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._known: OrderedDict[str, tuple[bool, str]] = OrderedDict()
 
     def note_read(self, state: DocumentState) -> None:
-        """Remember whether the document is unfinished, for its next write."""
+        """Remember whether the document is unfinished, to skip an unnecessary write later."""
         _, partition = self._known.get(state.doc_id, (False, ""))
         self._remember(state.doc_id, _is_unfinished(state), partition)
 
@@ -54,14 +54,14 @@ class StateIndex:
         self._remember(state.doc_id, was_unfinished or _is_unfinished(state), partition)
 
     async def after_write(self, state: DocumentState) -> None:
-        """Delete the row of a document that is finished now. A failure leaves a row too many."""
+        """Delete the row of a document that is now finished. A failure leaves a superfluous row."""
         was_unfinished, partition = self._known.get(state.doc_id, (True, ""))
         if was_unfinished and not _is_unfinished(state):
             await self._remove(state.doc_id)
             self._remember(state.doc_id, False, partition)
 
     async def after_delete(self, state: DocumentState) -> None:
-        """Delete the row of a document whose state was deleted. A failure leaves a row too many."""
+        """Delete the row of a document whose state was deleted. A failure leaves a superfluous row."""
         self._known.pop(state.doc_id, None)
         await self._remove(state.doc_id)
 
@@ -71,14 +71,16 @@ class StateIndex:
             yield row
 
     async def remove_needless(self, row: Mapping[str, Any]) -> None:
-        """Delete the row of a document that proved to be finished, unless it was written recently."""
+        """Delete the row of a document that turned out to be finished, unless the row
+        was written recently.
+        """
         written_at: datetime = row.metadata["timestamp"]  # type: ignore[attr-defined]  # the SDK's entity
         if datetime.now(UTC) - written_at < _SETTLED:
             return
         try:
             await self._table.delete(_UNFINISHED, str(row["RowKey"]), revision_of(row))
         except ConflictError:
-            return  # rewritten meanwhile
+            return  # rewritten by another process
 
     async def changed_since(self, moment: datetime) -> list[str]:
         """Return ids of documents whose state may have changed at `moment` or later."""
@@ -117,5 +119,5 @@ def _is_unfinished(state: DocumentState) -> bool:
 
 
 def _partition_of(moment: datetime) -> str:
-    """Return the partition of an instant's ten seconds; names sort chronologically."""
+    """Return the partition of a moment: ten seconds each, with names that sort chronologically."""
     return f"{_CHANGED}{moment.astimezone(UTC):%Y%m%d%H%M%S}"[:-1]

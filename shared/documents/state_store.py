@@ -24,10 +24,10 @@ _PAGE = 256  # index rows per batch of states
 
 
 class DocumentStore(DocumentRows):
-    """The ingestion state of each document; the indexes contain only searchable documents.
+    """The ingestion state of each document. The indexes contain only searchable documents.
 
-    Each document is a partition, so they are spread over servers. `StateIndex` keeps the keys that lists and
-    feeds need.
+    Each document is a partition of its own, so the load is spread over servers. `StateIndex` keeps the keys
+    that lists and feeds need.
     """
 
     def __init__(self, table: Table) -> None:
@@ -101,7 +101,7 @@ class DocumentStore(DocumentRows):
                     yield changed
 
     async def purge_changes(self, now: datetime, most: int) -> int:
-        """Delete up to `most` index rows of changes that nobody follows any more. Return their number."""
+        """Delete up to `most` expired index rows of changes. Return their number."""
         return await self._index.purge(now - 2 * CHANGES_KEPT, most)
 
     async def _read(self, doc_id: str) -> DocumentState | None:
@@ -123,7 +123,7 @@ def _revision(state: DocumentState) -> str:
 
 
 def entity_of(state: DocumentState) -> Entity:
-    """Return the row that holds a state."""
+    """Return the table entity of a state."""
     return {
         "PartitionKey": state.doc_id,
         "RowKey": ROW_KEY,
@@ -135,6 +135,6 @@ def entity_of(state: DocumentState) -> Entity:
 
 
 def state_of(entity: Mapping[str, Any]) -> DocumentState:
-    """Parse a row's state, with its revision."""
+    """Parse the state in a table entity, including its revision."""
     state = DocumentState.from_stored(joined_text(entity))
     return state.model_copy(update={"revision": revision_of(entity)})

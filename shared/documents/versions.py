@@ -22,7 +22,7 @@ def step_file(folder: str, name: str) -> str:
 
 
 def is_of_version(name: str, folder: str) -> bool:
-    """Return whether a blob belongs to the version in `folder` after its ingestion."""
+    """Return whether a blob belongs to the version in `folder` and is kept after its ingestion."""
     return name.startswith(folder) and not name.startswith(folder + _STEPS)
 
 
@@ -37,7 +37,7 @@ async def write_manifest(blobs: BlobStore, folder: str, manifest: Manifest) -> N
 
 
 async def stored_folders(blobs: BlobStore, doc_id: str) -> set[str]:
-    """Return the folders of all versions with any file left."""
+    """Return the folders of all versions that still have files."""
     prefix = f"{VERSIONS}{doc_id}/"
     names = [blob.name async for blob in blobs.list_blobs(WORK, prefix)]
     return {f"{prefix}{name.removeprefix(prefix).partition('/')[0]}/" for name in names}
@@ -53,7 +53,9 @@ async def listed_blocks(blobs: BlobStore, folders: Iterable[str]) -> set[str]:
 
 
 async def remove_folder(blobs: BlobStore, folder: str) -> None:
-    """Delete a version's folder. Delete its blocks first: without the manifest nothing lists them."""
+    """Delete a version's folder. Delete its blocks first, because only the manifest in
+    the folder lists them.
+    """
     await blobs.delete_prefix(WORK, folder)
 
 

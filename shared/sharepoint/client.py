@@ -1,8 +1,8 @@
-"""SharePoint and OneDrive over Microsoft Graph and SharePoint REST, read as the app itself.
+"""Client of Microsoft Graph and SharePoint REST for reading sites with the app's own identity.
 
-Tokens go to Graph and to the hosts of the configured libraries only: no redirect is followed with one, and
-links to further pages that lead elsewhere are refused. A download follows exactly one redirect, to an allowed
-host and without a token. When either service throttles, all calls of the process pause.
+Tokens go only to Graph and to the hosts of the configured libraries: a request with a token follows no
+redirect, and links to further pages on other hosts are refused. A download follows exactly one redirect, to
+an allowed host and without a token. When either service throttles, all calls of the process pause.
 
 Sources: Graph v1.0 "driveItem: delta", "List permissions", "Download", "JSON batching"; "Avoid getting
 throttled or blocked in SharePoint Online".
@@ -55,14 +55,14 @@ SHAREPOINT = Dependency(
     "site, and User.Read.All and GroupMember.Read.All of Microsoft Graph.",
 )
 
-BATCH = 20  # requests in one batch: the service's limit
-PAGE_ITEMS = 100  # items of a page of changes; each may cost a download
+BATCH = 20  # requests per batch: the service's limit
+PAGE_ITEMS = 100  # items per page of changes; each may cause a download
 _CONNECT_TIMEOUT_S = 5.0
-_CALL_TIMEOUT_S = 30.0  # one call with its retries; longer pauses are left to the orchestration's timer
+_CALL_TIMEOUT_S = 30.0  # one call including retries; the orchestration's timer handles longer pauses
 _PIECE_TIMEOUT_S = 30.0  # a megabyte at 280 kbit/s
 _RETRIES = 2
-_MAX_ANSWER_BYTES = 16_000_000  # 100 items with all their facets have some 300 KB
-_MAX_PAGES = 50  # of one permission list or roster: SharePoint groups hold 5,000 members at most
+_MAX_ANSWER_BYTES = 16_000_000  # 100 items with all their facets take about 300 KB
+_MAX_PAGES = 50  # per permission list or group; SharePoint groups have at most 5,000 members
 _PIECE_BYTES = 1 << 20
 _USER_AGENT = "NONISV|Groundwork|Groundwork/1.0"  # the form that SharePoint's throttling guide asks for
 _DELTA = "/".join(("root", "delta"))
@@ -85,7 +85,7 @@ class ResyncError(DependencyError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one request in a batch: its body, or the status that refused it."""
+    """The result of one request in a batch: its body, or the status with which it was refused."""
 
     status: int
     body: Mapping[str, Any] | None = None
@@ -107,7 +107,7 @@ def sharepoint_token(credentials: Credentials) -> Callable[[str], Awaitable[str]
 
 
 class SharePointClient:
-    """Reads libraries, changes, permissions, rosters and content."""
+    """Reads libraries, changes, permissions, group members and file content."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class SharePointClient:
 
         Args:
             graph: origin of Microsoft Graph.
-            hosts: origins of the SharePoint sites that are synchronised. Only they and Graph get tokens.
+            hosts: origins of the synchronised SharePoint sites. Only they and Graph receive tokens.
         """
         self._connection = connection
         self._token = token
@@ -130,7 +130,7 @@ class SharePointClient:
         self._gate = RateGate()
 
     async def site(self, address: str) -> Site:
-        """Return the site at or above an address.
+        """Return the site at a URL, or the nearest site above it.
 
         Raises:
             NotFoundError: there is no such site, or the app has no access to it.
@@ -148,7 +148,7 @@ class SharePointClient:
         return await self._get(self._v1(f"/drives/{drive_id}/root:/{quote(path)}"), DriveItem)
 
     async def changes(self, drive_id: str, link: str | None) -> DeltaPage:
-        """Return a page of changes since a link; None starts with everything there is.
+        """Return a page of changes since a link; None starts a full enumeration.
 
         Raises:
             ResyncError: the link is no longer valid.
@@ -195,10 +195,10 @@ class SharePointClient:
         """Send GET requests in batches of 20 and return their outcomes in order.
 
         Throttled members are requested again once the service allows it. A member that fails with 503 or 504
-        and asks for no pause is tried three times: it may be broken for good.
+        without asking for a pause is tried three times, because it may be broken permanently.
 
         Raises:
-            RateLimitError: the pause that the service asks for is longer than a call may take.
+            RateLimitError: the requested pause exceeds the time limit of a call.
         """
         outcomes: dict[int, Outcome] = {}
         for start in range(0, len(addresses), BATCH):
@@ -216,7 +216,7 @@ class SharePointClient:
     async def _send_batch(
         self, requests: Mapping[int, str], deadline: Deadline, *, is_last: bool
     ) -> dict[int, Outcome | None]:
-        """Send one batch; None for each member to repeat, after shutting the gate for its pause.
+        """Send one batch. The outcome of a member to repeat is None; its pause closes the gate.
 
         Args:
             is_last: repeat only members for which the service asks for a pause.
@@ -267,7 +267,7 @@ class SharePointClient:
 
         Raises:
             NotFoundError: the file was deleted.
-            DependencyError: it can't be downloaded.
+            DependencyError: the file can't be downloaded.
         """
         deadline = Deadline(_CALL_TIMEOUT_S)
         address = self._v1(f"/drives/{drive_id}/items/{item_id}/content")
@@ -374,7 +374,7 @@ class SharePointClient:
         with http_errors(SHAREPOINT):
             async with asyncio.timeout_at(deadline.at):
                 request_headers = {**(headers or {}), "Authorization": f"Bearer {await self._token(origin)}"}
-                # Encoded already: quoting a signed link again would invalidate it.
+                # Already encoded: quoting a signed link again would invalidate it.
                 url = URL(address, encoded=True)
                 async with session.request(
                     method, url, headers=request_headers, json=body, allow_redirects=False
@@ -388,7 +388,7 @@ class SharePointClient:
 def _error(response: ClientResponse) -> DependencyError | NotFoundError:
     if response.status == 404:
         return NotFoundError(f"Not found in {SHAREPOINT.name}.")
-    # SharePoint announces an overload by 503 with a pause; 504 comes while many changes are listed.
+    # SharePoint reports overload as 503 with a pause, and returns 504 while it lists many changes.
     if response.status in (429, 503) and retry_after_s(response.headers) is not None:
         return rate_limited(SHAREPOINT, response.headers)
     return error_of_status(SHAREPOINT, response.status, response.headers)

@@ -1,6 +1,7 @@
-"""Access lists from permission lists. Pure: takes what Graph and SharePoint report, returns principals.
+"""Access lists derived from permission lists. Pure: takes what Graph and SharePoint report, returns
+principals.
 
-Fails closed. An unknown kind of grant gives no access. A grant whose members can't be read hides the
+Fails closed: an unknown kind of grant gives no access, and a grant whose members can't be read hides the
 document.
 """
 
@@ -40,9 +41,9 @@ class Grants:
         principals: entries of an access list.
         site_groups: numbers of site groups whose members have access.
         owned_groups: Entra groups whose owners, not members, have access.
-        logins: user principal names that stand for themselves.
-        everyone: all members of the organisation, without guests.
-        expires_at: when the earliest grant that counts ends.
+        logins: user principal names of people with access.
+        everyone: whether all members of the organisation, without guests, have access.
+        expires_at: the earliest expiry of a grant.
     """
 
     principals: frozenset[str] = frozenset()
@@ -66,7 +67,7 @@ class Grants:
 
 @dataclass(frozen=True)
 class Rosters:
-    """Members of everything that grants refer to. `None` marks a roster that couldn't be read."""
+    """Members of the groups and logins in grants. `None` marks a group or login that couldn't be read."""
 
     site_groups: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     owners: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Access:
 def grants_of(permissions: Iterable[Permission], now: datetime) -> Grants:
     """Return the principals that may read an item according to its effective permission list.
 
-    Links grant access only to the people they name. Organisation-wide and anonymous links require possession
+    Links grant access only to the people they name: organisation-wide and anonymous links require possession
     of the link, and `existingAccess` grants nothing. Pending invitations have no id.
     """
     grants = Grants()
@@ -111,7 +112,7 @@ def _identity_sets(permission: Permission) -> tuple[IdentitySet, ...]:
 
 
 def _grant(identities: IdentitySet, expires_at: datetime | None) -> Grants:
-    # The claim first: only the claim distinguishes a group's owners from its members.
+    # The claim comes first, because only it distinguishes a group's owners from its members.
     claim = identities.site_user and identities.site_user.login_name
     by_claim = grants_of_claim(claim, expires_at) if claim else Grants()
     if by_claim.owned_groups or by_claim.everyone:
@@ -130,7 +131,7 @@ def _is_link_group(group: Identity) -> bool:
 
 
 def grants_of_claim(claim: str, expires_at: datetime | None = None) -> Grants:
-    """Return the principals of a SharePoint claim. A claim of an unknown kind has none."""
+    """Return the principals of a SharePoint claim; none if the kind of claim is unknown."""
     if claim.casefold() == _EVERYONE or _EVERYONE_BUT_GUESTS.fullmatch(claim):
         return Grants(everyone=True, expires_at=expires_at)
     if group := _ENTRA_GROUP.fullmatch(claim):
@@ -150,10 +151,10 @@ def decide_access(grants: Grants, rosters: Rosters, *, tenant: str, owner: str |
     """Return the access list of a document.
 
     Args:
-        rosters: must hold every site group, owned group and login that `grants` names; a missing one counts
-            as unreadable.
+        rosters: must contain every site group, owned group and login in `grants`; a missing one counts as
+            unreadable.
         tenant: the organisation's id, for grants to everyone.
-        owner: object id of a OneDrive's owner, whom its permission lists leave out.
+        owner: object id of a OneDrive's owner, whom permission lists omit.
     """
     principals = set(grants.principals)
     for names, rosters_of_kind in (

@@ -1,4 +1,4 @@
-"""Shapes of Microsoft Graph v1.0 and SharePoint REST, as far as the synchronisation reads them. Pure.
+"""Response models of Microsoft Graph v1.0 and SharePoint REST, limited to the fields that are read. Pure.
 
 Sources: driveItem, permission, sharePointIdentitySet and driveItem: delta in the Graph reference; SP.User in
 the SharePoint REST reference.
@@ -88,9 +88,9 @@ class Publication(Wire):
 
 
 class DriveItem(Wire):
-    """A file, folder, notebook or root of a library, or the trace of a deleted one.
+    """A file, folder, notebook or root of a library, or the record of a deleted one.
 
-    A deleted item may lack everything but its id.
+    A deleted item may have no fields except its id.
     """
 
     id: str
@@ -113,7 +113,7 @@ class DriveItem(Wire):
 
     @property
     def content_mark(self) -> str:
-        """Changes whenever the content does. Without a hash, it also changes with the metadata."""
+        """A value that changes with the content. Without a hash, it also changes with the metadata."""
         hashes = self.file.hashes if self.file else Hashes()
         return hashes.quick_xor or self.e_tag or ""
 
@@ -157,7 +157,7 @@ class Site(Wire):
 
 
 class SiteUser(Wire):
-    """A member of a site group, as SharePoint REST reports it: a person or an Entra group, by claim."""
+    """A member of a site group in SharePoint REST: a person or an Entra group, identified by its claim."""
 
     login_name: str = Field(alias="LoginName")
 

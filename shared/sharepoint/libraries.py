@@ -1,6 +1,6 @@
-"""Which libraries the configured addresses mean.
+"""Resolution of configured URLs to libraries.
 
-An address names a site (all its libraries), a library, a folder of one, or a OneDrive.
+A URL names a site (all its libraries), a library, a folder of a library, or a OneDrive.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ _SITE_FOLDERS = ("sites", "teams", "personal")
 async def find_libraries(
     addresses: Sequence[str], client: SharePointClient, store: LibraryStore
 ) -> tuple[list[str], list[str]]:
-    """Store a row for each library that the addresses mean.
+    """Store a row for each library that the URLs name.
 
     Returns:
-        ids of the configured libraries, and ids of stored ones that are no longer configured. If an address
-        can't be resolved now, all stored libraries of its site count as configured, so that an outage deletes
-        nothing.
+        the ids of configured libraries, and the ids of stored libraries that are no longer configured. If a
+        URL can't be resolved at present, all stored libraries of its site count as configured, so that an
+        outage deletes nothing.
     """
     stored = {library.library_id: library for library in await store.libraries()}
     configured: set[str] = set()
@@ -64,7 +64,7 @@ async def _libraries_of(address: str, client: SharePointClient) -> list[Library]
 
 
 def site_of(address: str) -> str:
-    """Return the address of the site that a library or folder belongs to."""
+    """Return the URL of the site that contains a library or folder."""
     parts = urlsplit(address)
     segments = [part for part in parts.path.split("/") if part]
     depth = 2 if segments and segments[0].lower() in _SITE_FOLDERS else 0
@@ -72,7 +72,7 @@ def site_of(address: str) -> str:
 
 
 def origin_of(address: str) -> str:
-    """Return scheme and host of an address in lower case, as Graph writes them."""
+    """Return scheme and host of a URL in lower case, as Graph writes them."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}".lower()
 

@@ -1,8 +1,8 @@
 """Mirrors items of one library into the documents container: the sidecar first, then the file.
 
-Without a sidecar a file would get the default access list, so a file is never stored before its sidecar. A
-sidecar is written over the version that was read before its permissions were, so that an execution that lost
-its worker can't reopen a document.
+A file without a sidecar would get the default access list, so its sidecar is always stored first. Permissions
+are read after the sidecar's current version, which the write then replaces conditionally; so an outdated
+execution can't reopen a document.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ _CLOSED = Access(problem="permissions_unreadable")
 
 @dataclass(frozen=True)
 class _Sidecar:
-    """A sidecar, the access it grants, and when that ends by itself."""
+    """A sidecar with the access it grants, and the expiry of that access."""
 
     content: str
     access: Access
@@ -51,12 +51,14 @@ def library_folder(library: Library) -> str:
 
 
 def blob_folder(library: Library, item_id: str) -> str:
-    """Return the folder of an item's blobs. Moving the item within its library doesn't change it."""
+    """Return the folder of an item's blobs. It stays the same when the item moves within its library."""
     return f"{library_folder(library)}{digest(item_id)[:32]}/"
 
 
 class Mirror:
-    """Applies the state of items to the container. One object per step: rosters are read once for each."""
+    """Applies the state of items to the container. Each step uses a new object, so that it reads each group
+    once.
+    """
 
     def __init__(
         self,
@@ -73,7 +75,7 @@ class Mirror:
 
         Args:
             tenant: the organisation's id, for grants to everyone.
-            max_bytes: files larger than this are left out.
+            max_bytes: maximum size of mirrored files.
         """
         self._library = library
         self._client = client
@@ -87,7 +89,7 @@ class Mirror:
         self._unsaved: dict[str, tuple[Item, str | None]] = {}
 
     async def inspect_folders(self, folders: Sequence[DriveItem]) -> tuple[str, ...]:
-        """Return the folders that moved or whose permissions changed. Nothing is stored yet."""
+        """Return the folders that moved or whose permissions changed, without storing anything."""
         permissions = await self._client.permissions(
             self._library.drive_id, [folder.id for folder in folders]
         )
@@ -112,7 +114,7 @@ class Mirror:
         return tuple(changed)
 
     async def save_folders(self) -> None:
-        """Store the folders that were inspected, after the caller has stored which of them changed."""
+        """Store the inspected folders. Call it after storing which of them changed."""
         for folder, revision in self._unsaved.values():
             await self._store.save_item(self._library.library_id, folder, revision)
         self._unsaved.clear()
@@ -125,14 +127,14 @@ class Mirror:
         )
 
     async def refresh_permissions(self, items: Sequence[Item]) -> None:
-        """Read the permissions of stored documents again and rewrite the sidecars that differ."""
+        """Reread the permissions of stored documents and rewrite the sidecars that differ."""
         permissions = await self._client.permissions(self._library.drive_id, [item.item_id for item in items])
         await run_together(
             *(self._refresh(item, permissions[item.item_id]) for item in items), at_once=FILES_AT_ONCE
         )
 
     async def close(self, item_id: str, problem: str) -> None:
-        """Hide everything that was stored of an item, including copies that its row doesn't name."""
+        """Hide all stored files of an item, including copies that its row doesn't name."""
         await hide_files(self._blobs, blob_folder(self._library, item_id))
         stored, revision = await self._store.item(self._library.library_id, "file", item_id)
         if stored is not None and stored.problem != problem:
@@ -140,7 +142,7 @@ class Mirror:
             await self._store.save_item(self._library.library_id, closed, revision)
 
     async def remove(self, item_id: str) -> None:
-        """Delete what was stored of a deleted item: the file, then its sidecar, then its row."""
+        """Delete the stored data of a deleted item: the file, then its sidecar, then its row."""
         item, revision = await self._store.item(self._library.library_id, "file", item_id)
         if item is not None:
             await self._mark(item, item, "deleted", revision)
@@ -152,7 +154,7 @@ class Mirror:
             await self._store.delete_item(self._library.library_id, folder)
 
     async def is_below(self, item: Item, folder_ids: frozenset[str]) -> bool:
-        """Tell whether one of the folders is among the ancestors of an item."""
+        """Return whether one of the folders is an ancestor of an item."""
         parent_id, seen = item.parent_id, set[str]()
         while parent_id is not None and parent_id not in seen:
             if parent_id in folder_ids:
@@ -165,7 +167,7 @@ class Mirror:
     async def unknown_ancestors(self, items: Sequence[DriveItem]) -> tuple[str, ...]:
         """Return the folders above the items that have not been listed yet.
 
-        Nothing is known of their permissions, nor whether they belong to the configured folder.
+        Their permissions are unknown, and so is whether they are inside the configured folder.
         """
         unknown: dict[str, None] = {}
         for item in items:
@@ -196,7 +198,7 @@ class Mirror:
         reason = await self._reason_to_skip(file, item)
         revision = await self._mark(item, stored, reason, revision)
         if reason == "draft" and item.blob is not None and item.content:
-            # The stored file is the last published version; without its mark, an attempt died moving it.
+            # The stored file is the last published version. Without a mark, an attempt died while moving it.
             item = await self._with_access(item, item.blob, file.web_url, permissions)
         elif reason is not None:
             await self._delete_blobs(item.item_id)
@@ -238,11 +240,11 @@ class Mirror:
             except RateLimitError:
                 raise
             except (NotFoundError, DependencyError):
-                # Encrypted, locked or just deleted. Others must not wait; the nightly pass tries again.
+                # Encrypted, locked or just deleted. Other files must not wait; the nightly pass retries.
                 if old is not None and old != target:
                     item = await self._with_access(item, old, file.web_url, permissions)
                 elif not item.content:
-                    old = None  # what the first attempt left, if anything, is of unknown age
+                    old = None  # the age of anything that the first attempt left is unknown
                 if old != target:
                     await self._delete_blobs(item.item_id, keep=old)
                 return item.model_copy(update={"blob": old, "skipped": "unreadable"})
@@ -256,10 +258,10 @@ class Mirror:
     async def _mark(
         self, item: Item, stored: Item | None, reason: str | None, revision: str | None
     ) -> str | None:
-        """Store that an item's blobs are about to come, move or go; return the new revision.
+        """Store that an item's blobs are about to be written, moved or deleted; return the new revision.
 
-        If this attempt dies, the next one may find another state in SharePoint. It must not mistake remaining
-        blobs for the stored file, and the nightly pass and the sweep must find them.
+        If this attempt dies, the next one may find another state in SharePoint. The mark prevents it from
+        mistaking remaining blobs for the stored file, and lets the nightly pass and the sweep find them.
         """
         marked = (stored or item).model_copy(update={"content": ""})
         if reason is None:
@@ -275,9 +277,10 @@ class Mirror:
     async def _with_access(
         self, item: Item, blob: str, web_url: str | None, permissions: tuple[Permission, ...] | None
     ) -> Item:
-        """Write the sidecar of a blob, unless it is unchanged.
+        """Write the sidecar of a blob unless it is unchanged.
 
-        It is compared with the sidecar itself: the row is older if an attempt died between the two writes.
+        The comparison uses the sidecar itself, because the row is outdated if an attempt died between the two
+        writes.
         """
         target = await self._target_sidecar(item, web_url, permissions)
         target = await self._write_sidecar(item, blob, web_url, target)
@@ -292,7 +295,8 @@ class Mirror:
     async def _write_sidecar(self, item: Item, blob: str, web_url: str | None, target: _Sidecar) -> _Sidecar:
         """Create or replace a sidecar and return it.
 
-        An existing one is replaced by permissions read after it: those at hand may be older than it is.
+        To replace an existing sidecar, the permissions are read again, because the given ones may be older
+        than it.
         """
         for attempt in range(_SIDECAR_TRIES):
             present, etag = await read_sidecar(self._blobs, blob)
@@ -342,7 +346,7 @@ class Mirror:
     async def _delete_blobs(self, item_id: str, *, keep: str | None = None) -> None:
         """Delete the blobs in an item's folder except `keep`, each file before its sidecar.
 
-        The folder is listed, because an attempt that died may have stored a file that no row names.
+        The folder is listed, because an attempt that died may have left a file that no row names.
         """
         folder = blob_folder(self._library, item_id)
         names = [blob.name async for blob in self._blobs.list_blobs(DOCUMENTS, folder)]
@@ -353,7 +357,9 @@ class Mirror:
 
 
 def permissions_digest(permissions: tuple[Permission, ...] | None) -> str:
-    """Return a digest of a permission list, whatever its order; an unreadable list has one of its own."""
+    """Return a digest of a permission list, independent of its order. An unreadable list has a digest of its
+    own.
+    """
     if permissions is None:
         return "unreadable"
     return digest(*sorted(permission.model_dump_json() for permission in permissions))

@@ -1,4 +1,4 @@
-"""What crosses the borders of the synchronisation: inputs and replies of its activity, and its status."""
+"""Models of the synchronisation: input and reply of its activity, and its status."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -36,8 +36,8 @@ class SyncStep(Model):
     """Input of the activity and of its orchestration.
 
     Attributes:
-        library_id: the library to advance.
-        run: identifies the run; the same for all its steps.
+        library_id: the library to synchronise.
+        run: id of the run, the same for all its steps.
         is_configured: whether the settings still name the library.
     """
 
@@ -54,7 +54,7 @@ class SyncReply(Model):
 
 
 class LibraryView(Model):
-    """A synchronised library, as administrators see it."""
+    """A synchronised library as shown to administrators."""
 
     library_id: str = Field(description="Id of the library.")
     name: str = Field(description="Name in SharePoint.")

@@ -1,4 +1,4 @@
-"""Members of the groups and logins that permission lists refer to, read once for each step."""
+"""Members of the groups and logins in permission lists, each read once per step."""
 
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -11,7 +11,9 @@ Members = frozenset[str] | None
 
 
 class RosterBook:
-    """Rosters of one site. An unreadable roster is `None`; a deleted group or user has an empty roster."""
+    """Members of the groups of one site. An unreadable group is `None`; a deleted group or user has no
+    members.
+    """
 
     def __init__(self, client: SharePointClient, site_url: str) -> None:
         self._client = client
@@ -21,10 +23,10 @@ class RosterBook:
         self._users: dict[str, Members] = {}
 
     async def resolve(self, grants: Grants) -> Rosters:
-        """Return the rosters of everything that grants refer to.
+        """Return the members of all groups and logins in the grants.
 
         Raises:
-            RateLimitError: the services ask for a longer pause than a call may take.
+            RateLimitError: the requested pause exceeds the time limit of a call.
         """
         await self._read(grants.site_groups, self._site_groups, self._site_group)
         await self._read(grants.owned_groups, self._owners, self._client.owners)

@@ -1,4 +1,4 @@
-"""The view of the app's services that the synchronisation needs."""
+"""The subset of the app's services that the synchronisation needs."""
 
 from typing import Protocol, TypeVar
 
@@ -21,7 +21,7 @@ class SharePointServices(Protocol):
 
 
 def configured(part: Part | None) -> Part:
-    """Return a part that exists because SHAREPOINT_LIBRARIES names a library.
+    """Return a service that exists because SHAREPOINT_LIBRARIES names a library.
 
     Raises:
         ConfigurationError: the setting is empty.

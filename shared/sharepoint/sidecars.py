@@ -1,4 +1,4 @@
-"""Sidecars of mirrored files: the access list and the address in SharePoint.
+"""Sidecars of mirrored files: access list and SharePoint URL.
 
 A sidecar names no owner, because an owner could change the list.
 """
@@ -16,11 +16,11 @@ from shared.sharepoint.grants import Access
 
 MAX_SIDECAR_BYTES = 64_000  # the ingestion reads 64 KiB
 HIDDEN_AT_ONCE = 16  # small reads and writes of storage, which allows 20,000 a second; unmeasured
-_TRANSCRIPTS = (".vtt", ".srt")  # moments of a recording would lead to the transcript's own address
+_TRANSCRIPTS = (".vtt", ".srt")  # otherwise moments of a recording would link to the transcript itself
 
 
 def sidecar_text(access: Access, name: str, web_url: str | None) -> str:
-    """Return the content of a file's sidecar. A list that is too long hides the document."""
+    """Return the content of a file's sidecar. An access list that is too long hides the document."""
     fields: dict[str, object] = {"acl": list(access.acl)}
     if web_url and web_address(web_url) and not name.lower().endswith(_TRANSCRIPTS):
         fields["source_url"] = web_url
@@ -38,7 +38,7 @@ async def read_sidecar(blobs: BlobStore, blob: str) -> tuple[str | None, str | N
 
 
 def source_url(sidecar: str | None) -> str | None:
-    """Return the address in SharePoint that a sidecar names."""
+    """Return the SharePoint URL in a sidecar, or None."""
     url = _fields(sidecar).get("source_url")
     return url if isinstance(url, str) else None
 

@@ -1,7 +1,7 @@
-"""What the synchronisation knows of each library and item: one table, one partition per library.
+"""State of the synchronisation for each library and item: one table, one partition per library.
 
-Every write is conditional on the version that was read, so that an execution that lost its worker can't
-overwrite its successor's writes.
+Every write is conditional on the version that was read, so that an outdated execution can't overwrite the
+writes of its successor.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -21,35 +21,35 @@ Phase = Literal["idle", "changes", "sweep", "folders", "expiries", "permissions"
 
 _LIBRARY_KEY = "library"
 _LIBRARIES = "libraries"
-_SCAN_ROWS = 500  # rows of one read while all items of a library are visited
+_SCAN_ROWS = 500  # rows per read when all items of a library are visited
 
 
 class Library(Model):
     """The state of one library.
 
     Attributes:
-        address: the configured address this library belongs to.
-        owner: object id of the person whose OneDrive it is.
-        folder_id: the folder to which the address limits the library; None = all of it.
-        link: next or delta link of the changes.
-        generation: number of the full enumeration that is current. Items of older ones may be gone.
-        cursor: row key up to which the present phase has visited the items.
-        pending_folders: folders whose descendants have to be read again.
-        run: identifies the timer's run that the phases belong to.
-        deleted: deletions seen in this run.
-        resyncs: full enumerations that SharePoint required in this run.
+        address: the configured URL to which this library belongs.
+        owner: object id of the owner if it is a OneDrive.
+        folder_id: the folder to which the URL limits the library; None = all of it.
+        link: next link or delta link of the changes.
+        generation: number of the current full enumeration. Items of earlier ones may no longer exist.
+        cursor: row key of the last item that the current phase has visited.
+        pending_folders: folders whose descendants must be reread.
+        run: id of the timer's run to which the phases belong.
+        deleted: number of deletions in this run.
+        resyncs: number of full enumerations that SharePoint required in this run.
         first_started_at: start of the first run.
         started_at: start of the latest run.
         succeeded_at: end of the latest successful run.
-        permissions_at: when the newest pass over all permissions started.
-        permissions_cursor: row key up to which that pass has come; None = it is complete.
-        enumerated_at: when the newest full enumeration started.
-        verified_at: start of the newest full enumeration or pass over all permissions that is complete.
-        expires_at: the earliest end of a grant that counts.
-        is_closed: everything is hidden, because nothing could be synchronised for too long. A pass over all
-            permissions ends this.
-        closed_at: when everything was hidden last.
-        error: error type of the newest run that failed; None after a success.
+        permissions_at: start of the latest pass over all permissions.
+        permissions_cursor: row key of the last item visited by that pass; None once it is complete.
+        enumerated_at: start of the latest full enumeration.
+        verified_at: start of the latest complete full enumeration or pass over all permissions.
+        expires_at: the earliest expiry of an effective grant.
+        is_closed: whether everything is hidden because synchronisation has failed for too long. A complete
+            pass over all permissions ends this.
+        closed_at: time at which everything was last hidden.
+        error: error type of the latest failed run; None after a success.
     """
 
     library_id: str
@@ -87,11 +87,11 @@ class Item(Model):
     """The state of one file or folder.
 
     Attributes:
-        content: mark of the content that the blob has; empty while the item's blobs move or are deleted.
-        blob: name of the blob; None = nothing was stored.
-        access: digest of the sidecar that was written, or of a folder's permissions.
+        content: mark of the stored content; empty while the item's blobs are being moved or deleted.
+        blob: name of the blob; None if nothing is stored.
+        access: digest of the stored sidecar, or of a folder's permissions.
         problem: reason why the stored document is hidden.
-        skipped: why it isn't stored.
+        skipped: reason why the item isn't stored.
     """
 
     item_id: str
@@ -117,7 +117,7 @@ class LibraryStore:
         self._table = table
 
     async def ensure_table(self) -> None:
-        """Create the table, unless it exists."""
+        """Create the table unless it exists."""
         await self._table.ensure()
 
     async def library(self, library_id: str) -> tuple[Library | None, str | None]:
@@ -125,10 +125,10 @@ class LibraryStore:
         return _parsed(await self._table.get(library_id, _LIBRARY_KEY), Library)
 
     async def save_library(self, library: Library, revision: str | None) -> str:
-        """Write a library over the revision that was read; return the new one.
+        """Write a library over the revision that was read; return the new revision.
 
         Raises:
-            ConflictError: another execution wrote it meanwhile.
+            ConflictError: another execution has written it.
         """
         if revision is None:
             await self._table.put({"PartitionKey": _LIBRARIES, "RowKey": library.library_id})
@@ -136,7 +136,7 @@ class LibraryStore:
         return await self._table.swap({**entity, **split_text(library.model_dump_json())}, revision)
 
     async def delete_library(self, library_id: str) -> None:
-        """Delete the rows of a library whose items are gone."""
+        """Delete the rows of a library after its items were deleted."""
         await self._table.delete(library_id, _LIBRARY_KEY)
         await self._table.delete(_LIBRARIES, library_id)
 
@@ -152,10 +152,10 @@ class LibraryStore:
         return _parsed(await self._table.get(library_id, row_key(kind, item_id)), Item)
 
     async def save_item(self, library_id: str, item: Item, revision: str | None) -> str:
-        """Write an item over the revision that was read; return the new one.
+        """Write an item over the revision that was read; return the new revision.
 
         Raises:
-            ConflictError: another execution wrote it meanwhile.
+            ConflictError: another execution has written it.
         """
         entity: Entity = {"PartitionKey": library_id, "RowKey": row_key(item.kind, item.item_id)}
         entity["generation"] = item.generation
@@ -174,7 +174,7 @@ class LibraryStore:
         return [Item.from_stored(joined_text(row)) for row in rows]
 
     async def items(self, library_id: str, kind: ItemKind) -> AsyncIterator[Item]:
-        """Yield every item of a kind; memory stays bounded."""
+        """Yield every item of a kind, in bounded memory."""
         cursor = ""
         while page := await self.items_after(library_id, kind, cursor):
             for item in page:

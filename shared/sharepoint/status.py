@@ -1,4 +1,4 @@
-"""The status of the synchronised libraries, for administrators."""
+"""Status of the synchronised libraries, for administrators."""
 
 from datetime import datetime
 from typing import Literal
@@ -42,7 +42,7 @@ def _status(library: Library) -> Literal["waiting", "running", "current", "faile
 
 
 async def count_items(store: LibraryStore, library_id: str) -> tuple[Counts, datetime | None]:
-    """Count a library's files; return the counts and the earliest end of a grant of a stored document."""
+    """Count a library's files. Also return the earliest expiry of a stored document's grant."""
     files = hidden = 0
     skipped: dict[str, int] = {}
     hidden_examples: list[SkippedItem] = []

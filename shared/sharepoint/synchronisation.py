@@ -1,12 +1,12 @@
-"""One run over one library, step by step. Each step is short, can be repeated, and stores where it stopped.
+"""One run over a library, in short steps that can be repeated. Each stores its position.
 
-A run reads the changes, then visits what the changes can't be trusted to report:
+A run reads the changes, then visits what the changes don't reliably report:
 
     changes -> sweep (after a full enumeration) -> folders -> expiries -> permissions (nightly) -> idle
 
-`close` follows when permissions are older than a day, and `remove` replaces everything when the library is
-no longer configured. Every run starts with the changes; a full enumeration and a nightly pass
-that were interrupted continue where they stopped.
+`close` follows when permissions are older than a day, and `remove` replaces all phases when the library is no
+longer configured. Every run starts with the changes; interrupted full enumerations and nightly passes
+continue where they stopped.
 """
 
 import time
@@ -32,18 +32,22 @@ from shared.sharepoint.sidecars import hide_files
 from shared.sharepoint.state import Item, Library, row_key
 from shared.sharepoint.status import count_items
 
-STEP_S = 60.0  # an activity that takes longer delays scale-in and is repeated whole after a crash
-PIECE = 5 * BATCH  # items of one piece of work: some ten seconds, which a crash repeats
-NIGHTLY_SLICE = timedelta(minutes=8)  # of a run, so that the next one starts on time
-DELETIONS_TRUSTED = 20  # in one run; more are verified one by one if they exceed a fifth of the library
+STEP_S = 60.0  # a longer activity would delay scale-in and be repeated completely after a crash
+PIECE = 5 * BATCH  # items per piece of work: about ten seconds, which a crash repeats
+NIGHTLY_SLICE = timedelta(minutes=8)  # per run, so that the next run starts on time
+DELETIONS_TRUSTED = 20  # per run; a larger number is verified one by one if it exceeds a fifth of the library
 DELETED_SHARE = 0.2
-MAX_RESYNCS = 5  # in one run; SharePoint may require a full enumeration again in the middle of one
-MAX_PENDING_FOLDERS = 1000  # some 40 KB of the library's row; more are replaced by the whole library
+MAX_RESYNCS = 5  # per run; SharePoint may require another full enumeration during one
+MAX_PENDING_FOLDERS = (
+    1000  # about 40 KB of the library's row; a larger number is replaced by the whole library
+)
 DEFAULT_PAUSE_S = 30.0
 
 
 async def advance(step: SyncStep, services: SharePointServices, now: datetime) -> SyncReply:
-    """Advance a library for about a minute. Expected failures end the run and are stored in its status."""
+    """Synchronise a library for about a minute. Expected failures end the run and are
+    stored in its status.
+    """
     library, revision = await configured(services.libraries).library(step.library_id)
     if library is None:
         return SyncReply(following="done")
@@ -76,7 +80,7 @@ async def _reply_to(failed: GroundworkError, progress: "Progress", step: SyncSte
 
 
 class Progress:
-    """The present state of a run, and its next steps."""
+    """The state of a run, and the operations that advance it."""
 
     def __init__(
         self,
@@ -93,7 +97,7 @@ class Progress:
         self._now = now
 
     async def advance(self, step: SyncStep) -> bool:
-        """Do pieces of work until about a minute is over; return whether the run is complete."""
+        """Work for about a minute, and return whether the run is complete."""
         until = time.monotonic() + STEP_S
         if self._library.run != step.run:
             await self._begin(step)
@@ -106,13 +110,13 @@ class Progress:
         return self._library.phase == "idle"
 
     async def is_behind(self) -> bool:
-        """Tell whether another execution has written the library's row."""
+        """Return whether another execution has written the library's row."""
         _, revision = await self._store.library(self._library.library_id)
         return revision != self._revision
 
     async def close_if_overdue(self, error_type: str) -> bool:
-        """Store why a step failed. Return whether the library must be hidden, because steps have failed for
-        too long.
+        """Store the error of a failed step. Return whether all documents must be hidden, because steps have
+        failed for a day.
         """
         is_overdue = self._library.phase != "close" and has_failed_too_long(self._library, self._now)
         changes: dict[str, object] = {"phase": "close", "cursor": ""} if is_overdue else {}
@@ -132,7 +136,7 @@ class Progress:
             "resyncs": 0,
         }
         if not step.is_configured:
-            # If it is configured again before its end, everything has to be enumerated.
+            # If the library is configured again before all is deleted, it must be enumerated completely.
             changes |= {"phase": "remove", "cursor": "", "link": None, "enumerated_at": None}
         else:
             changes |= {"phase": "changes", "cursor": ""}
@@ -174,10 +178,10 @@ class Progress:
             )
 
     async def _apply(self, items: Sequence[DriveItem], mirror: Mirror) -> None:
-        """Apply items, folders first: whether a file belongs to the configured folder depends on them.
+        """Apply items, folders first, because they decide which files are inside the configured folder.
 
-        Which folders changed, or come later than their contents, is stored before the folders are. Otherwise
-        a crash in between would hide the change from the next attempt.
+        Changed folders, and folders listed after their contents, are stored as pending before the folders
+        themselves. Otherwise a crash in between would hide the change from the next attempt.
         """
         changed = await mirror.inspect_folders([item for item in items if item.is_folder])
         await self._add_pending((*changed, *await mirror.unknown_ancestors(items)))
@@ -190,7 +194,7 @@ class Progress:
             await self._save(pending_folders=pending)
 
     async def _delete(self, item_ids: Sequence[str], mirror: Mirror) -> None:
-        """Remove deleted items. A run that deletes much of a library is verified item by item."""
+        """Remove deleted items. If a run deletes much of a library, each deletion is verified first."""
         count = self._library.deleted + len(item_ids)
         if count > DELETIONS_TRUSTED and count > DELETED_SHARE * self._library.counts.files:
             await self._verify(item_ids, mirror)
@@ -210,7 +214,7 @@ class Progress:
             await self._verify([item.item_id for item in items[start : start + BATCH]], mirror)
 
     async def _verify(self, item_ids: Sequence[str], mirror: Mirror) -> None:
-        """Look up items that may be gone, and apply or remove each."""
+        """Request the current state of items that may have been deleted, and apply or remove each."""
         items_by_id = await self._client.items(self._library.drive_id, item_ids)
         present = []
         for item_id, item in items_by_id.items():
@@ -238,7 +242,9 @@ class Progress:
         await self._compare_root()
 
     async def _compare_root(self) -> None:
-        """Read the root's permissions: a change of the site's may appear nowhere else."""
+        """Compare the root's permissions, because a change of the site's permissions may be reported nowhere
+        else.
+        """
         library = self._library
         lists = await self._client.permissions(library.drive_id, ["root"])
         current = permissions_digest(lists["root"])
@@ -248,7 +254,7 @@ class Progress:
         await self._save(phase="folders", cursor="", root_permissions=current, pending_folders=pending)
 
     async def reread_folders(self) -> None:
-        """Read again everything below folders that moved or whose permissions changed."""
+        """Reread everything below folders that moved or whose permissions changed."""
         library = self._library
         folders = frozenset(library.pending_folders)
         items = await self._store.items_after(library.library_id, "file", library.cursor) if folders else []
@@ -263,7 +269,7 @@ class Progress:
         await self._save(cursor=cursor)
 
     async def reread_expired(self) -> None:
-        """Read the permissions of documents again whose earliest grant has ended."""
+        """Reread the permissions of documents whose earliest grant has expired."""
         library = self._library
         items = []
         if has_expired_grants(library, self._now):
@@ -277,9 +283,9 @@ class Progress:
         await self._save(cursor=cursor)
 
     async def refresh_permissions(self) -> None:
-        """Read the permissions of stored documents again, a batch at a time and a few minutes of each run.
+        """Reread the permissions of stored documents, in batches, for a few minutes of each run.
 
-        The next run continues, so that changes don't wait for the pass over a large library.
+        The next run continues, so that changes don't wait until a large library is complete.
         """
         library = self._library
         cursor = library.permissions_cursor
@@ -303,9 +309,9 @@ class Progress:
             await self._finish()
 
     async def close(self) -> None:
-        """Hide everything: permissions that are a day old may be wrong.
+        """Hide all documents, because permissions that are a day old may be wrong.
 
-        A sixteenth at a time, by the first digit of the items' digests, so that no step becomes too long.
+        Each step hides one sixteenth, selected by the first hex digit of the items' digests, to stay short.
         """
         library = self._library
         place = int(library.cursor or "0", 16)
@@ -314,13 +320,13 @@ class Progress:
             await self._save(cursor=f"{place + 1:x}")
             return
         get_logger().error("sharepoint.library_closed", library_id=library.library_id)
-        # An interrupted pass starts over: what it has visited is hidden now.
+        # An interrupted pass starts over, because the items that it visited are hidden now.
         await self._save(
             phase="idle", cursor="", is_closed=True, closed_at=self._now, permissions_cursor=None
         )
 
     async def remove(self) -> None:
-        """Delete everything of a library that the settings no longer name."""
+        """Delete all data of a library that the settings no longer name."""
         library = self._library
         mirror = self._mirror()
         for kind in ("file", "folder"):
@@ -364,7 +370,7 @@ class Progress:
         )
 
 
-_EVERYTHING = "*"  # among pending folders: the whole library
+_EVERYTHING = "*"  # as a pending folder: the whole library
 _PHASES = {
     "changes": Progress.read_changes,
     "sweep": Progress.sweep,
@@ -382,7 +388,7 @@ def _joined(pending: Sequence[str], folder_ids: Sequence[str]) -> tuple[str, ...
 
 
 def _first_piece(items: Sequence[Item], due: Sequence[Item]) -> tuple[Sequence[Item], str]:
-    """Return the first of the due items, and the key of the last item that needs no further visit."""
+    """Return the first batch of due items, and the key up to which no item needs another visit."""
     piece = due[:PIECE]
     last = piece[-1] if len(due) > PIECE else items[-1]
     return piece, row_key(last.kind, last.item_id)
