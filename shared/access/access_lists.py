@@ -1,7 +1,7 @@
 """Publishing rights, and validation of access list entries against the directory.
 
-Azure identifies groups by object id, so nobody could read a document with `acl=finance`. With a misspelt name
-nobody could read it anywhere, while its owner believes that it is shared.
+Azure identifies groups by object id, so `acl=finance` would match no token. A misspelt name would match
+nobody, while the owner believes that the document is shared.
 """
 
 import re

@@ -15,8 +15,8 @@ _OBJECT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNOREC
 
 
 def plain_user(user: UserContext) -> UserContext:
-    """Return the user without reserved, repeated and blank principals, and without a department like an
-    object id.
+    """Return the user without reserved, repeated or blank principals, and without a department that looks
+    like an id.
 
     Raises:
         NotAuthenticatedError: the user id is missing or reserved.
@@ -58,7 +58,9 @@ def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
 
 
 def with_groups(user: UserContext, groups: Iterable[str]) -> UserContext:
-    """Return the user with these groups instead, sorted because a directory returns them in no order."""
+    """Return the user with these groups instead, sorted because a directory returns
+    them in arbitrary order.
+    """
     return user.model_copy(update={"groups": _groups(sorted(groups))})
 
 

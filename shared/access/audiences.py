@@ -1,7 +1,7 @@
-"""The audiences that a person may share a document with: themselves, groups, department, organisation,
+"""The audiences with whom a person may share a document: themselves, their groups, department, organisation,
 everyone.
 
-Names help people choose; only the principal is stored in an access list.
+Names help people choose; access lists contain only the principal.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from shared.platform.models import Model
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
-_MOST = 10  # as many as a suggestion list shows
+_MOST = 10  # length of a suggestion list
 AudienceKind = Literal["person", "group", "department", "organisation", "everyone"]
 
 
@@ -51,7 +51,7 @@ class AudienceList(Model):
 async def audiences_of(user: UserContext, directory: GroupDirectory, settings: Settings) -> AudienceList:
     """Return the caller's audiences. A group without a known name is shown by its id.
 
-    The organisation and everyone are left out if the user lacks PUBLISH_ROLE.
+    The organisation and everyone are omitted if the user lacks PUBLISH_ROLE.
     """
     names = await _group_names(user, directory, settings)
     groups = sorted(
@@ -77,7 +77,7 @@ async def find_audiences(text: str, directory: GroupDirectory) -> AudienceList:
 
 
 async def audiences_named(principals: Sequence[str], directory: GroupDirectory) -> AudienceList:
-    """Return the people and groups with these ids; unknown ids are left out."""
+    """Return the people and groups with these ids; unknown ids are omitted."""
     answers = await asyncio.gather(*map(directory.named, principals), return_exceptions=True)
     entries = [
         entry

@@ -76,7 +76,7 @@ def require_left(used: Usage, resources: Sequence[Resource], rules: LimitSetting
     """Check that none of the resources is used up.
 
     Raises:
-        DailyLimitError: one is; the error names it and the seconds until midnight UTC.
+        DailyLimitError: a resource is used up; the error names it and the seconds until midnight UTC.
     """
     for resource in resources:
         limit = limit_of(resource, rules)

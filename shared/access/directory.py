@@ -54,7 +54,7 @@ class GroupDirectory(Protocol):
         """Return the display names of a person's groups by id. Raises like `groups_of`."""
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return the people and groups with this id, name or mail address; at most a few.
+        """Return the few people and groups with this id, name or mail address.
 
         Raises:
             DependencyError: as `groups_of`.
@@ -66,7 +66,7 @@ class GroupDirectory(Protocol):
         """
 
 
-UNKNOWN_KEPT_S = 15.0  # somebody just added to the directory will retry
+UNKNOWN_KEPT_S = 15.0  # a user just added to the directory will retry
 MAX_GROUPS = 100_000  # ids in total, about 12 MB: 300 people with 300 groups each
 MAX_PEOPLE = 10_000
 Value = TypeVar("Value")
@@ -86,13 +86,16 @@ class CachedDirectory:
     """A cache in front of another `GroupDirectory`, with entries valid for `kept_s`."""
 
     def __init__(self, directory: GroupDirectory, kept_s: float, clock: Clock = time.monotonic) -> None:
-        """Wrap a directory. `kept_s` is also how long somebody keeps a group after leaving it; `clock` is in
-        seconds.
+        """Wrap a directory.
+
+        Args:
+            kept_s: lifetime of cached entries; a removed membership remains effective for as long.
+            clock: returns seconds.
         """
         self.groups_of = _Answers(directory.groups_of, len, kept_s, MAX_GROUPS, clock).get
         self.group_names = _Answers(directory.group_names, len, kept_s, MAX_GROUPS, clock).get
         self.person = _Answers(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock).get
-        self.named = directory.named  # uncached: access lists are rarely written
+        self.named = directory.named  # not cached, because access lists are rarely written
         self.search = directory.search
 
 
@@ -145,7 +148,7 @@ class _Answers(Generic[Value]):
     def _answered(self, user_id: str, done: asyncio.Task[Value | None]) -> None:
         self._asking.pop(user_id, None)
         if not done.cancelled():
-            done.exception()  # mark as retrieved, because all callers may have left
+            done.exception()  # mark the exception as retrieved, because all callers may have left
 
     def _keep(self, user_id: str, entry: _Kept[Value]) -> None:
         before = self._kept.pop(user_id, None)
@@ -224,7 +227,7 @@ class GraphDirectory(GroupDirectory):
         """Return security groups and Microsoft 365 groups.
 
         Raises:
-            DependencyError: also if there are more than about 12,000.
+            DependencyError: as the base class, and if there are more than about 12,000.
         """
         return frozenset(member.id for member in await self._memberships(user_id, "id"))
 
@@ -251,7 +254,7 @@ class GraphDirectory(GroupDirectory):
         )
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Return the person, as a guest unless Graph says that they are a member."""
+        """Return the person, as a guest unless Graph says that the person is a member."""
         record = await self._read(f"{self._user(user_id)}?{_PERSON}", _Person, Deadline(self._timeout_s))
         return DirectoryPerson(
             is_guest=record.user_type != "Member", department=record.department, name=record.display_name
@@ -320,7 +323,7 @@ class GraphDirectory(GroupDirectory):
                 session = await self._connection.opened()
 
                 headers = {"Authorization": f"Bearer {await self._token()}"}
-                # Encoded already: the service signs the URL of the next page, and quoting would change it.
+                # Already encoded: the service signs the URL of the next page, and quoting would change it.
                 url = URL(address, encoded=True)
                 async with session.get(url, headers=headers, allow_redirects=False) as response:
                     if response.status == 404:

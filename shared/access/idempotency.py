@@ -44,8 +44,8 @@ class Claim(Model):
     revision: str | None = None
 
 
-LIFETIME = timedelta(hours=24)  # clients retry within minutes; a day spans an outage overnight
-PURGED_AT_ONCE = 5000  # tens of seconds of single deletions; the next hour continues
+LIFETIME = timedelta(hours=24)  # clients retry within minutes; a day covers an overnight outage
+PURGED_AT_ONCE = 5000  # single deletions take tens of seconds; the next hourly run continues
 _TRIES = 8
 
 
@@ -54,7 +54,7 @@ class Claimed:
     """A key that a request may use.
 
     Attributes:
-        claim: of the first request under this key.
+        claim: the claim of the first request under this key.
         is_repeat: whether this request is a repeat.
     """
 

@@ -127,7 +127,7 @@ def _has_more_groups(claims: Claims) -> bool:
 
 
 def _names_groups(text: str) -> bool:
-    """Return whether distributed claims include groups; True if the text can't be parsed."""
+    """Return whether distributed claims include groups. Unparseable text counts as including them."""
     try:
         claim_names = json.loads(text)
     except (ValueError, RecursionError):
@@ -156,7 +156,9 @@ def _is_application(claims: Claims, user_id: str) -> bool:
 
 
 def _department(claims: Claims, configured: str | None) -> str | None:
-    """Return the department; None if two values differ, because each would open other documents."""
+    """Return the department, or None if two values differ, because each would grant access to other
+    documents.
+    """
     values = {
         val.strip()
         for typ, val in claims
@@ -298,7 +300,7 @@ def _of_dev_token(header: str, secret: str) -> UserContext:
 
 
 async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDirectory) -> frozenset[str]:
-    """Look up groups that don't fit into a token, as GROUP_OVERAGE says (decision 0019)."""
+    """Look up groups that don't fit into a token, according to GROUP_OVERAGE (decision 0019)."""
     if settings.identity.group_overage == "ignore":
         return frozenset()
     if settings.identity.group_overage == "refuse":

@@ -1,7 +1,7 @@
 """Personal limits and admission of calls.
 
-If the store fails or is slow, calls are admitted: the limits keep people from harming each other and protect
-no data (decision 18). Functions that only release never raise: an unreleased slot expires.
+If the store fails or is slow, calls are admitted: the limits keep people from harming each other but protect
+no data (decision 18). Functions that only release slots never raise, because unreleased slots expire.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -28,7 +28,7 @@ class Allowance(Model):
 
     Attributes:
         limit: calls per minute.
-        remaining: calls possible at once.
+        remaining: calls that may be made immediately.
         reset_s: whole seconds until the full allowance is restored.
     """
 
@@ -191,7 +191,7 @@ async def admit(
 async def use_of_today(
     user_id: str, settings: Settings, user_limits: UserLimitStore
 ) -> tuple[UsageView, ...]:
-    """Return what a person used up since midnight (UTC); empty if that can't be read."""
+    """Return a person's usage since midnight (UTC); empty if it can't be read."""
     state = await _let_in(user_limits.read(user_id), "read")
     if state is None:
         return ()

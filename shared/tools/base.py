@@ -50,7 +50,7 @@ HINTS: Mapping[str, tuple[str, ...]] = {
 
 
 class _PlainSchema(GenerateJsonSchema):
-    """A JSON schema without titles, which repeat the names and cost tokens in every call."""
+    """A JSON schema without titles, which only repeat names and cost tokens in every call."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
@@ -170,7 +170,7 @@ class Tool(ABC):
             raise InvalidQueryError(f"{place}: {first['msg']}", self._takes) from None
 
     def _ignored(self, unknown: Collection[str]) -> str:
-        """Return the note about unknown arguments, which never fail the call."""
+        """Return the note about ignored arguments. Unknown arguments never make a call fail."""
         names = ", ".join(name[:_MAX_NAME_CHARS] for name in sorted(unknown)[:_MAX_NAMES])
         return f"Ignored, because there are no such arguments: {names}. {self._takes}"
 
@@ -185,11 +185,11 @@ class Tool(ABC):
 
 @dataclass
 class Found:
-    """Evidence from a tool's calls, for citations. The result's JSON is for the model only.
+    """Evidence from a tool's calls, used for citations. The result's JSON is only for the model.
 
     Attributes:
         figures: image blocks whose pictures the model should see.
-        pages, snapshots: web pages, as shown by a search and as read.
+        pages, snapshots: web pages as shown by a search, and as read.
     """
 
     hits: list[Hit] = field(default_factory=list)
@@ -201,13 +201,13 @@ class Found:
 
 
 def failure(error: GroundworkError) -> ToolResult:
-    """Return the result of a failed tool: `type` is a key of `HINTS`, and there is always a hint."""
+    """Return the result of a failed tool. Its `type` is a key of `HINTS`, and it always has a hint."""
     kind = error.code if error.code in HINTS else GroundworkError.code
     return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
 
 
 def filters_described(fields: Collection[str]) -> str:
-    """Return the description of the parameter `filters` for a model."""
+    """Return the description of the parameter `filters` that a model sees."""
     names = ", ".join(sorted(fields))
     return f"Field name to value, list of values (any of them), or {{start, end}} for dates. Fields: {names}."
 
@@ -219,7 +219,7 @@ Query = Annotated[
 
 
 def named_block(hit: Hit) -> dict[str, Any]:
-    """Return a block without its text, which the model already has from the search that found it."""
+    """Return a block without its text, which the model has already seen in a search result."""
     return {
         "block_id": hit.block_id,
         "doc_id": hit.doc_id,

@@ -35,7 +35,7 @@ class Binding:
     Attributes:
         scope: the caller's limits on every search; a tool's own filters can only narrow them.
         found: collects evidence.
-        outside: the run's permission to use the web; closed by default.
+        outside: the run's permission to use the web; denied by default.
     """
 
     services: ToolServices
@@ -103,13 +103,15 @@ class Binding:
 
 
 def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
-    """Return the search over blocks that `user` may read; keywords only if the embedder fails or is slow."""
+    """Return the search over blocks that `user` may read. It uses keywords only if the embedder fails or is
+    slow.
+    """
     binding, patience_s = Binding(services, user), 2 * services.settings.search.timeout_s
     return binding.block_search(DegradationPolicy(embed_limits=binding.limits, patience_s=patience_s))
 
 
 def run_query_of(binding: Binding) -> RunQuery:
-    """Return a function that runs SQL over tables the user may read, and charges the time to them."""
+    """Return a function that runs SQL over tables the user may read, and charges its time to the user."""
     services, user = binding.services, binding.user
 
     async def charge_seconds(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Tools with which the model judges retrieved blocks: `grade` filters them, `rerank` orders them."""
+"""Tools that make the model judge retrieved blocks: `grade` filters them, `rerank` orders them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Self

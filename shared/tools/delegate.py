@@ -1,4 +1,6 @@
-"""The tool `delegate`: assigns a part of a question to a sub-agent. Declared here, executed by the loop."""
+"""The tool `delegate`: assigns part of a question to a sub-agent. Declared here, executed by the agent's
+loop.
+"""
 
 from pydantic import Field
 
@@ -26,7 +28,9 @@ class DelegateParameters(Parameters):
 
 
 class Delegate(Tool):
-    """Only an answer's loop can start sub-agents, because the policy judges the call there."""
+    """Requests a sub-agent. Fails if called directly, because the agent's loop starts sub-agents under its
+    policy.
+    """
 
     name = "delegate"
     description = (

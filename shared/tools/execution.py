@@ -1,6 +1,6 @@
 """Execution of planned calls and rendering of their results, the same for every agent.
 
-Blocks are rendered as `<documents>`, as in the first search, each only once; everything else as JSON.
+Blocks are rendered as `<documents>`, as in the first prompt, and each only once; everything else is JSON.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from shared.tools.base import Found, Tool, ToolResult, failure
 from shared.tools.read_pages import ReadPages
 from shared.tools.tool_calls import PlannedCall, observation
 
-# Share of the best score. Usually one block is far above the rest: in multi-step questions the relevant
+# Fraction of the best score. Usually one block is far above the rest: in multi-step questions the relevant
 # passage scores 0.65 to 0.8, merely similar ones 0.2 to 0.35.
 _NEAR_BEST = 0.5
 NOTHING_NEW = "Nothing that was not shown before."
@@ -51,10 +51,10 @@ class Called:
 
 
 async def carry_out(planned: PlannedCall, bind: Callable[[str, Found], Tool], limit_s: float) -> Called:
-    """Execute a call unless it was refused. Tool failures never raise.
+    """Execute a call unless it was refused. Failures of the tool are returned, never raised.
 
     Args:
-        bind: returns the tool with a name, which adds its evidence to the second argument.
+        bind: returns the tool with a given name, which adds its evidence to the second argument.
     """
     if planned.refused is not None:
         return Called(planned, planned.refused.result)
@@ -72,11 +72,11 @@ def rendered(
 ) -> tuple[str, list[Hit]]:
     """Return the result as text for the model, and the blocks in it that are new to the model.
 
-    Pages read in order mark omitted blocks.
+    Omitted blocks are marked in pages read in order.
 
     Args:
         known: ids of blocks that the model has seen.
-        records: documents of the blocks, as far as known.
+        records: known records of the blocks' documents.
     """
     hits = called.found.hits
     least = _NEAR_BEST * max((hit.score for hit in hits), default=0.0)
@@ -99,7 +99,7 @@ def rendered(
 
 
 def within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
-    """Return as many hits, best first, as fit into one result, at least one."""
+    """Return as many hits, best first, as fit into one result, but at least one."""
     selection: list[Hit] = []
     chars = 0
     for hit in hits:
@@ -116,7 +116,7 @@ async def described(
     documents: DocumentSearch,
     limit_s: float | None = None,
 ) -> dict[str, DocumentRecord]:
-    """Return records of the found documents besides the known ones; empty on failure, since they are
+    """Return records of the hits' documents in addition to the known ones; empty on failure, because they are
     optional.
     """
     unknown = {hit.doc_id for hit in hits} - known.keys()

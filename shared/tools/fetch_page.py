@@ -37,7 +37,7 @@ class FetchPageParameters(Parameters):
 
 @dataclass(frozen=True)
 class FetchPage(Tool):
-    """Reads pages that `outside` allows; `whose` is the id of the user."""
+    """Reads web pages that `outside` allows; `whose` is the user's id."""
 
     pages: WebPages | None
     outside: Outside
@@ -94,7 +94,7 @@ class FetchPage(Tool):
         return {"doc_id": page.doc_id, "url": arguments.url, **page.model_dump(mode="json")}
 
     async def _text(self, fetched: FetchedPage) -> PageText:
-        """Extract the text in a separate process, because pages are as hostile as files."""
+        """Extract the text in a separate process, because pages can be as hostile as files."""
         with TemporaryDirectory(prefix="groundwork-") as name:
             folder = Path(name)
             source, target = folder / "page", folder / "text.json"

@@ -1,7 +1,7 @@
 """GitHub's REST API, read only: GET requests to the repositories in GITHUB_REPOSITORIES.
 
 Requests go only to the host of GITHUB_API_URL. Redirects are not followed, so the token and queries reach no
-other host. Responses are untrusted: their size is limited here, and the tool limits what a model reads of
+other host. Responses are untrusted: this client limits their size, and the tool limits what a model sees of
 them.
 
 Source: docs.github.com, REST API version 2022-11-28.

@@ -1,7 +1,7 @@
-"""Limits on what a run may reveal to the web, and which pages it may read. Pure.
+"""Limits on the text a run may send to the web, and on the pages it may read. Pure.
 
-Outsiders see queries and URLs. The model chooses both after reading documents, and a document may have
-instructed it, so neither choice is trusted.
+Queries and URLs are visible to third parties. The model chooses both after reading documents, which may
+contain instructions to it, so neither choice is trusted.
 """
 
 import re
@@ -15,10 +15,10 @@ from shared.retrieval.models import DocumentRecord
 
 WEB_TOOLS = ("web_search", "web_fetch")
 
-_RUN_WORDS = 5  # fewer coincide by chance in texts on the same subject (unmeasured)
+_RUN_WORDS = 5  # shorter runs coincide by chance in texts on the same subject (unmeasured)
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"[\w.@+-]+")
-_CODE_CHARS = 5  # of a number or an identifier; years are shorter
+_CODE_CHARS = 5  # minimum length of a number or identifier; years are shorter
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,9 @@ def _is_confidential(settings: Settings, documents: Collection[DocumentRecord | 
 
 
 def repeats_document(query: str, texts: Iterable[str], own_words: str) -> bool:
-    """Return whether a query repeats document text that the user did not write: five consecutive words, an
-    identifier of five or more characters, or a mail address.
+    """Return whether a query repeats document text that the user did not write.
+
+    Document text means five consecutive words, an identifier of five or more characters, or a mail address.
     """
     runs, codes = _runs(query) - _runs(own_words), _codes(query) - _codes(own_words)
     if not runs and not codes:

@@ -37,7 +37,7 @@ _MAX_DEPTH = 20
 _MAX_INTEGER_BITS = 10_000  # Python writes integers of up to 4,300 digits
 _MAX_ERROR_CHARS = 500
 _WORKERS = 2  # per process; a call takes milliseconds
-_WAIT_S = 10.0  # for a free worker, and for a worker that doesn't respond
+_WAIT_S = 10.0  # timeout for a free worker, and for an unresponsive one
 _SESSIONS_PER_WORKER = 100
 
 
@@ -59,10 +59,10 @@ class PythonSandbox:
         """Run a program with `inputs` as global names.
 
         Raises:
-            InvalidQueryError: it failed, or its result is too large or not JSON.
+            InvalidQueryError: the program failed, or its result is too large or not JSON.
             CallTimeoutError: it ran longer than 2 s.
             BudgetExceededError: it used more than 64 MB or printed more than 20,000 bytes.
-            GroundworkError: its worker died.
+            GroundworkError: the worker died.
         """
         pool = await self._opened()
         monty = load_module("pydantic_monty")
@@ -133,7 +133,9 @@ def _binary(package: Path) -> Path | None:
 
 
 def _plain(value: Any, room: list[int], depth: int) -> Any:
-    """Convert a value; `room`: remaining bytes. A recursive value counts as too deep."""
+    """Convert a value to JSON types. `room` holds the remaining bytes; a recursive
+    value counts as too deep.
+    """
     room[0] -= len(value.encode(errors="replace")) if isinstance(value, str) else 1
     if room[0] < 0 or depth > _MAX_DEPTH:
         raise InvalidQueryError(

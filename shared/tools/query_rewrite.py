@@ -35,7 +35,7 @@ class QueryRewriteParameters(Parameters):
 
 @dataclass(frozen=True)
 class RewriteQuery(Tool):
-    """Asks the model for better queries; reads no documents."""
+    """Makes the model rephrase a question as search queries; reads no documents."""
 
     chat_model: ChatModel
     limits: CallLimits

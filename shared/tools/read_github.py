@@ -24,7 +24,7 @@ from shared.tools.outside import Outside
 MAX_TEXT_CHARS = 12_000  # a result has at most 16,000 characters of JSON
 _MAX_COMMENT_CHARS = 1_500
 _MAX_FRAGMENT_CHARS = 500
-_COUNT = "20"  # results of a search, comments, commits
+_COUNT = "20"  # maximum number of search results, comments or commits
 # Qualifiers that reach other repositories. Results from elsewhere are dropped as well.
 _ELSEWHERE = re.compile(r"\b(?:repo|org|user|owner|enterprise)\s*:", re.IGNORECASE)
 
@@ -110,7 +110,7 @@ class _Commit(Wire):
 
 @dataclass(frozen=True)
 class ReadGithub(Tool):
-    """Reads repositories. `api`: None = disabled. `outside`: what the run may reveal to GitHub."""
+    """Reads repositories. `api` is None if the tool is disabled; `outside` limits what is sent to GitHub."""
 
     api: GithubApi | None
     limits: CallLimits
@@ -165,7 +165,7 @@ class ReadGithub(Tool):
 
 @dataclass(frozen=True)
 class _Reader:
-    """One call. `repo` is spelled as in the setting."""
+    """One call of the tool. `repo` is spelled as in the setting."""
 
     api: GithubApi
     repo: str

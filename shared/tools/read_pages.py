@@ -53,7 +53,7 @@ class ReadPages(Tool):
         return search_results(hits, {})
 
     async def _why_empty(self, arguments: ReadPagesParameters) -> str:
-        """Return why pages have no block.
+        """Return the reason why the requested pages have no blocks.
 
         Raises:
             DocumentNotFoundError: there is no such document, or the user may not read it.

@@ -1,4 +1,4 @@
-"""All tools by name. One line here adds a tool to the app, the docs and the tests."""
+"""All tools by name. Adding a line here adds the tool to the app, the documentation and the tests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -136,7 +136,8 @@ def check_tools(names: Sequence[str], enabled: Sequence[str]) -> None:
 def tools_of(
     agent: AgentDefinition | None, settings: Settings, *, has_tables: bool = False
 ) -> tuple[str, ...]:
-    """Return the tools that the model may call; without an agent, the standard ones and those for tables.
+    """Return the tools that the model may call. Without an agent these are the standard tools, plus those for
+    tables.
 
     The order is fixed, so that endpoints can cache the prompt.
     """
@@ -149,7 +150,9 @@ def tools_of(
 
 @cache
 def tool_definition(name: str) -> ToolDefinition:
-    """Return a tool as declared to the model; always the same, so that endpoints can cache the prompt."""
+    """Return a tool as declared to the model, always in the same form, so that endpoints can cache the
+    prompt.
+    """
     tool = _KINDS[name]
     return ToolDefinition(
         name=tool.name, description=tool.description, parameters=tool.parameters.plain_schema()

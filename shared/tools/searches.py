@@ -1,8 +1,9 @@
-"""What a step searches with: each index bound to the run's user, each call within the settings' limits.
+"""Searches of one step, limited to the documents of the run's user and to the time limits in the settings.
 
-Searches that hang are begun again. Twice a fair time without an answer is the search service's failure;
-less is the lateness of the run, and says nothing about the documents: evidence that was not looked for.
-Nor is time fair in which this process did not get to work: on a starved machine answers lie there unread.
+A search that hangs is started a second time. If it exceeds a fair time twice, the search service has failed.
+If the run has less time left than that, the result counts as unfinished rather than empty, because nothing is
+known about the documents. Time during which this process's event loop was blocked doesn't count as fair: on
+an overloaded machine, responses arrive but aren't read.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from shared.tools.services import ToolServices
 
 
 def caller_limits(request: RunRequest) -> Filters:
-    """What the caller limited every search to."""
+    """Return the filters to which the caller limited every search."""
     limits: Filters = {}
     if request.project_id:
         limits["project_id"] = request.project_id
@@ -39,13 +40,13 @@ def caller_limits(request: RunRequest) -> Filters:
 
 _PATIENCE = 0.7  # share of a step's time after which searches that only add to what is found are given up
 _TRIES = 2
-_TICK_S = 0.5  # how often it is looked whether this process is late
+_TICK_S = 0.5  # interval at which the event loop's lateness is measured
 _FAIR_SHARE = 0.9  # share of a limit; what timers are late on a machine that is not busy is far below
 
 
 @asynccontextmanager
 async def _lateness() -> AsyncIterator[list[float]]:
-    """How long the event loop was late meanwhile, in seconds, tick by tick."""
+    """Measure how long the event loop is late inside the block, in seconds, tick by tick."""
     late_s: list[float] = []
 
     async def watch() -> None:
@@ -63,14 +64,16 @@ async def _lateness() -> AsyncIterator[list[float]]:
 
 
 class StepSearches:
-    """Makes the searches of one step. Make a new one for each attempt: it remembers rows of documents."""
+    """The searches of one attempt at a step. Create one per attempt, because it caches document rows."""
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
         self._rows = RowsReadOnce(services.documents)
 
     def blocks(self, request: RunRequest, time: StepTime) -> BlockSearch:
-        """Blocks that the asker may read; found by words alone when the embedder fails or is late."""
+        """Return the search over blocks that the user may read; keywords only if the embedder fails or is
+        late.
+        """
         settings = self._services.settings
         gather_s = time.seconds("gather", settings.answering.retrieval_timeout_s)
         secured = SecuredIndex(self._services.content_index, request.user, self._rows)
@@ -89,18 +92,18 @@ class StepSearches:
         )
 
     def whole_documents(self, request: RunRequest) -> DocumentBlocks:
-        """Blocks of documents that the asker may read, in reading order."""
+        """Return the reader of complete documents that the user may read, in reading order."""
         return DocumentBlocks(SecuredIndex(self._services.content_index, request.user, self._rows))
 
     def documents(self, request: RunRequest) -> DocumentSearch:
-        """Documents that the asker may read."""
+        """Return the search over documents that the user may read."""
         return DocumentSearch(SecuredIndex(self._services.documents_index, request.user, self._rows))
 
     async def readable(self, doc_ids: Collection[str], request: RunRequest) -> ReadableDocuments:
-        """Return those of some documents and databases that the asker may read now.
+        """Return those of the given documents and databases that the user may read now.
 
         Raises:
-            DependencyError: the table storage failed.
+            DependencyError: table storage failed.
         """
         sources = readable_databases(request.user, self._services.settings.databases.sources)
         databases = frozenset(sources.keys() & set(doc_ids))
@@ -114,10 +117,10 @@ class StepSearches:
         request: RunRequest,
         words: Messages,
     ) -> Evidence:
-        """What `search` finds; `unfinished` when the run is too late to wait for it, or to start it again.
+        """Return the result of `search`, or `unfinished` if the run is too late to wait for it or to retry.
 
         Raises:
-            CallTimeoutError: it had time enough, twice.
+            CallTimeoutError: the search exceeded a fair time twice.
         """
         setting_s = self._services.settings.answering.retrieval_timeout_s
         fair_tries = 0

@@ -1,4 +1,4 @@
-"""The clients and stores used by `shared.tools`, a part of `shared.wiring.Services`."""
+"""The subset of `shared.wiring.Services` that `shared.tools` uses."""
 
 from collections.abc import Mapping
 from typing import Protocol

@@ -1,6 +1,6 @@
-"""Runs SQL over readable tables.
+"""SQL queries over readable tables.
 
-A worker process runs queries over files, and validates queries before a database runs them.
+A worker process runs queries over files, and validates queries that a database will run.
 """
 
 import time
@@ -116,7 +116,7 @@ async def _of_database(
 
 @dataclass(frozen=True)
 class _Worker:
-    """The query process, for one user."""
+    """The worker process, charged to one user."""
 
     instance_memory_mb: int
     whose: str
@@ -141,7 +141,7 @@ class _Worker:
 
 
 def result_of(reply: QueryReply) -> QueryResult:
-    """Return the result, or raise the refusal.
+    """Return the result of a reply.
 
     Raises:
         InvalidQueryError, CallTimeoutError: the query was refused.

@@ -134,7 +134,7 @@ class QueryStructuredDataParameters(Parameters):
 
 @dataclass(frozen=True)
 class QueryStructuredData(Tool):
-    """Lets the model write SQL for a question and runs it, with one retry after an
+    """Makes the model write SQL for a question and runs it, with one retry after an
     error or an empty result.
     """
 
@@ -210,8 +210,8 @@ class QueryStructuredData(Tool):
         return draft
 
     async def _values(self, sql: str, tables: Sequence[ReadableTable]) -> str:
-        """Return values of the text columns in an empty query, since the cause is usually a different
-        spelling.
+        """Return sample values of the text columns in a query with an empty result, which usually misspells
+        one.
         """
         words = set(re.findall(r"\w+", sql.casefold()))
         lines = []
@@ -226,8 +226,8 @@ class QueryStructuredData(Tool):
 
 
 def _fitting(candidates: Sequence[ReadableTable]) -> list[ReadableTable]:
-    """Return the first tables that fit into a prompt; sheets of one file stay together,
-    as joins need them.
+    """Return the first tables that fit into a prompt. Sheets of one file stay together, because joins need
+    them.
     """
     sizes = accumulate(len(json.dumps(described_table(table), ensure_ascii=False)) for table in candidates)
     count = sum(size <= _MAX_DRAFT_CHARS for size in sizes)
@@ -299,10 +299,10 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
 
 
 async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQuery) -> bool:
-    """Return whether repeating the query over tables that are still readable gives the same rows.
+    """Return whether repeating the query over the tables that are still readable gives the same rows.
 
     Raises:
-        GroundworkError: it can't be determined.
+        GroundworkError: the query can't be repeated now.
     """
     readable = await tables.named([table.table_id for table in result.tables])
     if [table.content_hash for table in readable] != [table.content_hash for table in result.tables]:
@@ -314,7 +314,7 @@ async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQu
 def _noted(
     found: Found, result: QueryResult, tables: Sequence[ReadableTable], assumptions: Sequence[str]
 ) -> ToolResult:
-    """Add the result to the evidence and return it for the model."""
+    """Add the result to the evidence, and return it in the form for the model."""
     evidence = table_result(result, tables)
     found.results.append(evidence)
     fields = evidence.model_dump(mode="json", exclude={"result_id", "constants", "sql_in_german"})

@@ -1,4 +1,4 @@
-"""A model's tool calls: which are executed, which are refused, and how results are rendered. Pure."""
+"""A model's tool calls: which to execute, which to refuse, and how to render results. Pure."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence

@@ -1,10 +1,10 @@
-"""`WebSearch` over SearXNG's JSON API or compatible ones, and over Brave's.
+"""`WebSearch` over the JSON APIs of SearXNG (and compatible engines) and Brave.
 
-Queries are sent in a request's body, never in a URL, to the configured host only (no redirects), and appear
+Queries are sent in a request's body, never in a URL, only to the configured host (no redirects), and appear
 in no log or error. Responses are untrusted, so their size, number and characters are limited here.
 
-Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 if `json` is not enabled.
-Brave, "Web Search API": POST with a JSON body; `web.results` with `description` and `page_age`.
+Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 if `json` is not enabled. Brave,
+"Web Search API": POST with a JSON body; `web.results` with `description` and `page_age`.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -40,10 +40,10 @@ class WebSearch(Protocol):
 
 _CONNECT_TIMEOUT_S = 5
 MAX_ANSWER_BYTES = 2_000_000  # 20 results are about 20 KB
-MAX_QUERY_CHARS = 400  # engines accept about 32 words
-MAX_HITS = 20  # SearXNG's page
+MAX_QUERY_CHARS = 400  # search engines accept about 32 words
+MAX_HITS = 20  # size of SearXNG's result page
 MAX_TITLE_CHARS = 200
-MAX_TEXT_CHARS = 1_000  # engines show about 300
+MAX_TEXT_CHARS = 1_000  # search engines return about 300
 MAX_DATE_CHARS = 40
 
 
@@ -91,7 +91,7 @@ class HttpWebSearch(WebSearch, ABC):
         """Return at most `count` pages (20 at most), best first. Queries are truncated to 400 characters.
 
         Raises:
-            DependencyError: no response, or no engine behind it responded.
+            DependencyError: no response, or none of its search engines responded.
         """
         body = self._body(folded(query)[:MAX_QUERY_CHARS], min(count, MAX_HITS))
         deadline = Deadline(limits.timeout_s)
@@ -160,7 +160,7 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
 
 
 def _plain(text: str | None, most_chars: int) -> str:
-    """Return one line without entities and invisible characters, which could hide words."""
+    """Return text as one line, without entities and invisible characters, which could hide words."""
     visible = "".join(
         " " if char in "\t\r\n" else char
         for char in html.unescape((text or "")[: 4 * most_chars])

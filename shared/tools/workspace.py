@@ -86,7 +86,7 @@ class Workspace:
         blob = await self.find(name)
         try:
             return (await self._blobs.read(WORK, blob.name)).decode()
-        except NotFoundError:  # deleted meanwhile
+        except NotFoundError:  # deleted since it was listed
             raise await self._unknown(name) from None
 
     async def write(self, name: str, text: str, mode: Literal["create", "replace"]) -> tuple[int, str]:
@@ -148,7 +148,7 @@ class Workspace:
 
 
 async def purge_workspaces(now: datetime, blobs: BlobStore) -> int:
-    """Delete everybody's expired files. Return their number."""
+    """Delete the expired files of all users. Return their number."""
     expired = [
         blob.name async for blob in blobs.list_blobs(WORK, _FOLDER) if _modified_at(blob) + LIFETIME <= now
     ]

@@ -118,7 +118,7 @@ def _switched_on(workspace: Workspace | None, name: str) -> Workspace:
 
 
 def _fitting(lines: list[str]) -> list[str]:
-    """Return as many lines as fit into one result, at least one."""
+    """Return as many lines as fit into one result, but at least one."""
     chars = 0
     for number, line in enumerate(lines):
         chars += len(line)
