@@ -373,4 +373,4 @@ class AzureTarget:
             raise ValueError(
                 f"{limit - used:.0f} thousand tokens per minute are available, {needed} are needed"
             )
-        return f"{limit - used:.0f} thousand tokens a minute are free"
+        return f"{limit - used:.0f} thousand tokens per minute are available"

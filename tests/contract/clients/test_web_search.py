@@ -176,7 +176,7 @@ async def test_an_endless_answer_is_not_read_to_its_end(connect: Connect) -> Non
 
 async def test_engines_that_do_not_answer_are_no_empty_result(connect: Connect) -> None:
     silent = answer(unresponsive_engines=[["one", "timeout"], ["two", "CAPTCHA"]])
-    with pytest.raises(DependencyError, match="No engine"):
+    with pytest.raises(DependencyError, match="No search engine"):
         await answered(connect, silent)
     (hit,) = await answered(connect, answer(PAGE, unresponsive_engines=[["one", "timeout"]]))
     assert hit.url == PAGE["url"]

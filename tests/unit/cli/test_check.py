@@ -94,9 +94,9 @@ def failed(run: Run) -> Run:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (other_words, "does not hold"),
-        (not_verified, "not proved"),
-        (from_elsewhere, "not proved"),
+        (other_words, "lacks the fact"),
+        (not_verified, "no verified citation"),
+        (from_elsewhere, "no verified citation"),
         (failed, "The model is away."),
     ],
 )

@@ -39,7 +39,7 @@ def test_a_kept_token_is_for_its_owner_alone() -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in path.parent.iterdir()] == ["session.json"]
     path.chmod(0o644)
-    with pytest.raises(CommandError, match="open to others"):
+    with pytest.raises(CommandError, match="by other users"):
         read_session()
 
 
@@ -196,7 +196,7 @@ def test_an_identity_that_azure_does_not_give_is_told(
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
     assert main(["login", "--azure", "--scope", "api://x/.default"]) == 2
     captured = capsys.readouterr()
-    assert "Azure gave no token" in captured.err
+    assert "Azure returned no token" in captured.err
     assert "az login" in captured.err
 
 

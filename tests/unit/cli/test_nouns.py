@@ -23,7 +23,7 @@ def test_a_document_is_found_by_its_name_if_only_one_has_it() -> None:
         with pytest.raises(CommandError, match="needs a name"):
             done(app, "documents", "show", empty)
     app.answers["GET /documents"] = {"documents": []}
-    with pytest.raises(CommandError, match="no document"):
+    with pytest.raises(CommandError, match="No document"):
         done(app, "documents", "show", "a.pdf")
 
 
@@ -171,7 +171,7 @@ def test_filters_of_a_search_are_words_or_json() -> None:
     )
     assert code == 3
     assert app.sent[0][1] == {"query": "q", "top_k": 3, "filters": {"department": "Safety", "tags": ["a"]}}
-    with pytest.raises(CommandError, match="not a filter"):
+    with pytest.raises(CommandError, match="not a valid filter"):
         done(app, "search", "q", "--filter", "department")
 
 

@@ -108,7 +108,7 @@ def test_sets_are_found_by_name_or_all_together(tmp_path: Path) -> None:
         ('{"query_id": "q2"}', "line 2 has no query"),
         (
             '{"query_id": "q2", "query": "?", "relevant": [{"page": 1}]}',
-            "names neither filename nor passage_id",
+            "has neither filename nor passage_id",
         ),
     ],
 )

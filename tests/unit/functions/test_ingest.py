@@ -126,7 +126,7 @@ def test_the_worker_hands_over_a_place_and_no_content() -> None:
     datum = Datum(place, "model_binding_data")
     blob = BlobReferenceConverter.decode(datum, trigger_metadata={}, pytype=BlobReference)
     assert (blob.container, blob.name) == ("documents", "a.pdf")
-    with pytest.raises(ValueError, match="place of a blob"):
+    with pytest.raises(ValueError, match="location of a blob"):
         BlobReferenceConverter.decode(Datum(b"content", "bytes"), trigger_metadata={}, pytype=BlobReference)
 
 

@@ -134,7 +134,7 @@ def test_a_key_is_sent_over_https_or_not_at_all(
 ) -> None:
     for name, value in values.items():
         environment.setenv(name, value)
-    with pytest.raises(ConfigurationError, match=f"{variable} carries a key"):
+    with pytest.raises(ConfigurationError, match=f"{variable} receives a key"):
         load_settings()
     for name, value in values.items():
         environment.setenv(name, value.replace("http://", "https://").replace("=http;", "=https;"))

@@ -152,7 +152,7 @@ def test_the_same_activity_has_the_same_key_and_no_other_has() -> None:
     for one in (message, *others):
         owner = owner_of(one.conversation, one.sender)
         assert reply_key(one, OWNER_ID_KEY).startswith(owner_prefix(owner, OWNER_ID_KEY))
-    with pytest.raises(ValueError, match="nothing is said"):
+    with pytest.raises(ValueError, match="unhandled message"):
         reply_key(BotIgnored(activity_type="typing"), OWNER_ID_KEY)
 
 
