@@ -20,7 +20,7 @@ from shared.evidence.words import Border, Joint, Word, block_words, quoted_words
 OMISSION = " … "
 _MAX_PARTS = 12
 _MAX_COMPARISONS = 100_000  # word comparisons per quotation and block; real ones need a few hundred
-_MIN_PART_WORDS = 2  # minimum for one of several parts, unless it is a whole clause or cell
+_MIN_PART_WORDS = 2  # minimum length of one of several parts, unless it is a whole clause or cell
 _MIN_PROOF_CHARS = 8  # shorter quotations must contain a number with its unit
 _CONJUNCTIONS = frozenset("and but while whereas und aber während et mais y pero e ma".split())
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
@@ -176,7 +176,9 @@ def normalise(text: str) -> str:
 
 
 def holds_words(text: str, phrase: str) -> bool:
-    """Return whether the words of `wanted` occur consecutively in `text`: `5` is not in `15 bar`."""
+    """Return whether the words of `phrase` occur consecutively in `text`. The words of `5 bar` don't occur in
+    `15 bar`.
+    """
     block = Block(text)
     words = quoted_words(shown_form(phrase))
     places = range(len(block.words) - len(words) + 1) if words else ()
@@ -190,9 +192,7 @@ def _are_same(ones: Sequence[Word], others: Sequence[Word]) -> bool:
 
 
 def _proves_something(words: Sequence[Word]) -> bool:
-    """Reject quotations that are too short to identify a passage, unless they are a number with a unit or
-    word.
-    """
+    """Return whether a quotation is long enough to identify a passage, or is a number with a unit or word."""
     text = " ".join(word.key for word in words)
     if len(text) >= _MIN_PROOF_CHARS:
         return any(character.isalnum() for character in text)
@@ -247,7 +247,7 @@ class _Search:
         return None
 
     def _ends(self, first: int, start: int) -> Iterator[int]:
-        """Yield possible ends of the part that begins at `start`, as indexes into the quotation, longest
+        """Yield the positions in the quotation where the part that begins at `start` may end, longest part
         first.
         """
         last = first
@@ -276,8 +276,8 @@ class _Search:
         return before[1] == start or self._may_leave_out((before[1], start), joint)
 
     def _may_end(self, run: Run) -> bool:
-        """Return whether the quotation may end after `run`: a negation later in the clause must not be cut
-        off.
+        """Return whether the quotation may end after `run`, which must not cut off a negation later in the
+        clause.
         """
         for word in self._words[run[1] :]:
             if word.border >= Border.CLAUSE:
@@ -308,7 +308,7 @@ class _Search:
         return is_between_clauses and self._turns_nothing_round(gap)
 
     def _turns_nothing_round(self, gap: Run) -> bool:
-        """Return whether omitting `gap` takes no negation from the part before or after it."""
+        """Return whether omitting `gap` removes no negation that belongs to the part before or after it."""
         ends = [place for place in range(gap[0], gap[1] + 1) if self._border(place) >= Border.SENTENCE]
         tail = self._words[gap[0] : ends[0] if ends else gap[1]]
         head = self._words[ends[-1] if ends else gap[0] : gap[1]]
@@ -330,7 +330,7 @@ class _Search:
         return ":" in self._block.text[self._words[end - 1].end : self._words[end].start]
 
     def _takes_number_from_number(self, gap: Run) -> bool:
-        """Return whether a number would be joined with the context of another number.
+        """Return whether the omission would combine one number with the context of another.
 
         Example: `from 40 million … in 2023`, taken from `from 40 million in 2022 to 48 million in 2023`.
         """
@@ -373,7 +373,7 @@ def _rows(text: str, starts: Sequence[int]) -> Iterator[Row]:
 
 
 def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
-    """Yield the run of words of each cell in a line. The run of an empty cell is empty."""
+    """Yield the words of each cell in a line as a run, which is empty for an empty cell."""
     borders = [span[0] + border.start() for border in _CELL_BORDER.finditer(text[slice(*span)])]
     if borders and text[borders[-1] + 1 : span[1]].strip():
         borders.append(span[1])

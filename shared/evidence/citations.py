@@ -130,10 +130,10 @@ class CitationBook:
         )
 
     def hold(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
-        """Reserve a number for a quotation that wasn't found, until it is repaired, and whether the number is
-        new.
+        """Reserve a number for a quotation that wasn't found, until it is repaired, and return whether the
+        number is new.
 
-        None if the document is unknown, because there is nothing to repair from.
+        Return None if the document is unknown, because there is nothing to repair the quotation from.
         """
         number = self._open.get((doc_id, quote))
         if number is not None:
@@ -287,10 +287,9 @@ def _is_image(hit: Hit) -> bool:
 
 
 def _view_url(hit: Hit, moment_s: float | None, source_url: str | None, led_by: Mapping[str, str]) -> str:
-    """Return the address at which a reader sees the passage: a page, a moment of a recording, or the text
-    view.
+    """Return the URL at which a reader sees the passage: a page, a moment of a recording, or the text view.
 
-    It contains no words of the document, because platforms log addresses. The view locates the passage by run
+    The URL contains no words of the document, because platforms log URLs. The view locates the passage by run
     and citation number.
     """
     document = f"/api/documents/{hit.doc_id}"

@@ -36,7 +36,7 @@ def web_address(url: str | None) -> str | None:
 
 
 def source_address(url: str | None, filename: str, page_number: int | None) -> str | None:
-    """Return the address that a document was taken from, at a page if it is a PDF, or None.
+    """Return the URL that a document was taken from, at the given page if it is a PDF, or None.
 
     Browsers, and SharePoint's own viewer, open a PDF at `#page=3`.
     """
@@ -47,9 +47,9 @@ def source_address(url: str | None, filename: str, page_number: int | None) -> s
 
 
 def moment_url(url: str | None, seconds: float) -> str | None:
-    """Return the address of a recording, or of our own API, with the time at which to start.
+    """Return the URL of a recording, or of our own API, with the time at which to start.
 
-    None if `url` is neither the app's nor a plain web address. Players read `#t=83`; YouTube expects a
+    Return None if `url` is neither the app's nor a plain web URL. Players read `#t=83`; YouTube expects a
     parameter.
     Source: Media Fragments URI 1.0, section 4.2.1.
     """

@@ -104,12 +104,12 @@ class FigurePlacer:
     def line_is_free(self) -> bool:
         """Whether a picture may follow the current line.
 
-        A picture must not split a table, or separate the first line of a fence from the code.
+        A picture must not split a table, or separate the first line of a code fence from the code.
         """
         return "|" not in self._line and not self._line.lstrip().startswith(("```", "~~~"))
 
     def passed(self, text: str) -> None:
-        """Record text written by the model, to know the current line."""
+        """Record text written by the model, to keep track of the current line."""
         *lines, rest = text.split("\n")
         self._line = rest if lines else self._line + rest
 
@@ -120,7 +120,7 @@ class FigurePlacer:
         return figures
 
     def keep(self, text: str) -> None:
-        """Forget the figures that are no longer in `text`, after the answer was truncated to it."""
+        """Drop the figures that `text`, the truncated answer, no longer contains."""
         self._waiting = []
         self.placed = [figure for figure in self.placed if f"]({figure.path})" in text]
 

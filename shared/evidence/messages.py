@@ -49,7 +49,7 @@ class Messages:
 
     @property
     def without_search(self) -> "Messages":
-        """Return variants for an answer without a search, which make no claim about the documents."""
+        """Return the sentences for an answer without a search, which make no claim about the documents."""
         step = self.not_searched_step
         return replace(self, no_answer="{}.", nothing_found=self.not_searched, nothing_found_step=step)
 

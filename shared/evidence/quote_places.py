@@ -38,7 +38,7 @@ class _Folded:
     places: tuple[tuple[int, int], ...]
 
     def occurrences(self, part: str) -> list[int]:
-        """Return the offsets at which `wanted` occurs as whole words."""
+        """Return the offsets at which `part` occurs as whole words."""
         positions = list(_positions(self.letters, part))
         return [start for start in positions if self._is_edge(start) and self._is_edge(start + len(part))]
 

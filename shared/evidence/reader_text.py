@@ -348,7 +348,7 @@ def readable_line(text: str) -> str:
 def _span_end(line: str, length: int) -> int | None:
     """Return the end of the code span opened by `length` backticks at the start of `line`, or None.
 
-    A span that contains "|" doesn't count: in a table it would end at the cell border.
+    A span that contains "|" doesn't count, because in a table it would end at the cell border.
     """
     closing = (run for run in _RUN.finditer(line, length) if run[0] == "`" * length)
     end = next((run.end() for run in closing), None)

@@ -78,7 +78,7 @@ def _ends(text: str) -> Iterator[int]:
 
 
 def _last_mark(text: str) -> int:
-    """Return the end of the last citation mark, because proved text is worth keeping even if cut off."""
+    """Return the end of the last citation mark. Proved text is kept even if its sentence is incomplete."""
     return max((mark.end() for mark in _MARKS.finditer(text)), default=0)
 
 
@@ -87,7 +87,7 @@ def _without_open_code(text: str) -> str:
     return text[: fences[-1]].rstrip() if len(fences) % 2 else text
 
 
-_RECENT_CHARS = 4000  # header rows further up are rare; then the row alone must do
+_RECENT_CHARS = 4000  # header rows further up are rare; the row is then used alone
 _MAX_LINE_CHARS = 500
 
 

@@ -85,11 +85,11 @@ Missed = Literal["meaning", "late"]
 
 @dataclass(frozen=True)
 class DegradationPolicy:
-    """How a search continues without parts that fail or are slow, where a partial result is better than none.
+    """The parts of a search that may fail or be slow without failing the search.
 
     Attributes:
-        embed_limits: for embedding the question; if that fails, only the keyword search runs.
-        patience_s: from the start of the search; slower vector searches are abandoned.
+        embed_limits: limits of embedding the question; if that fails, only the keyword search runs.
+        patience_s: time from the start of the search after which vector searches are abandoned.
     """
 
     embed_limits: CallLimits
@@ -353,7 +353,9 @@ def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
 
 
 def _with_copies(best: Iterable[Hit], ordered: Iterable[Hit]) -> set[str]:
-    """Return the documents of the best hits, and of other hits with identical words (`originals_first`)."""
+    """Return the documents of the best hits, and of other hits with identical words
+    (see `originals_first`).
+    """
     doc_ids = {hit.doc_id for hit in best}
     words = {_words_of(hit.block_id) for hit in best} - {""}
     return doc_ids | {hit.doc_id for hit in ordered if _words_of(hit.block_id) in words}
@@ -426,10 +428,10 @@ class _Candidates:
 def originals_first(block_ids: Sequence[str], documents: Mapping[str, DocumentRow]) -> list[str]:
     """Return the order, but with blocks of identical files sorted by document age.
 
-    So a copy with a better name or more readers doesn't displace the original for users who can read that.
+    This prevents a copy with a better name or more readers from displacing the original for its readers.
 
     Args:
-        documents: document rows by block, as far as known.
+        documents: known document rows by block.
     """
     places: dict[tuple[str, str], list[int]] = {}
     for place, block_id in enumerate(block_ids):
@@ -606,8 +608,9 @@ class DocumentBlocks:
     index: SecuredIndex
 
     async def pages(self, doc_id: str, first: int, last: int) -> list[Hit]:
-        """Return the blocks of pages `first` to `last` (1-based, inclusive) in reading order. A document
-        without pages counts as one page.
+        """Return the blocks of pages `first` to `last` (1-based, inclusive) in reading order.
+
+        A document without pages counts as one page.
         """
         on_pages = f"page_number ge {first} and page_number le {last}"
         request = SearchRequest(

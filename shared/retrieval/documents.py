@@ -30,7 +30,7 @@ _REFERENCE_FIELDS = ("filename", "title", "document_type")
 _NAMED_CANDIDATES = 50  # more than a clarification can offer; a name matching more documents narrows nothing
 _MAX_DOCUMENTS = 100
 _MAX_NAMESAKES = 50  # full records, read only for their names
-_CHECKED_NAMESAKES = 5  # per name: two readable ones suffice, and the index rarely lags by three
+_CHECKED_NAMESAKES = 5  # per name; two readable documents suffice, and the index rarely lags by three
 _MAX_FACET_VALUES = 100
 _PAGE_OF_IDS = 1000  # the service's limit
 _MAX_IDS = 5_000  # ids of 24 characters in one filter: 125 kB (unmeasured beyond)
@@ -87,7 +87,7 @@ class DocumentSearch:
         """Return one document.
 
         Raises:
-            DocumentNotFoundError: it is missing or forbidden, indistinguishably.
+            DocumentNotFoundError: the document is missing or forbidden, without distinction.
         """
         page = await self._search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))
         if not page:
@@ -163,9 +163,7 @@ class DocumentSearch:
     async def sorted_page(
         self, filters: Filters, sort_by: SortField, skip: int, limit: int
     ) -> tuple[list[DocumentRecord], int | None]:
-        """Return a page in ascending order (dates newest first) and the `skip` of the next page, None at the
-        end.
-        """
+        """Return a page in ascending order (dates newest first), and the `skip` of the next page or None."""
         order = f"{sort_by} desc" if sort_by in ("upload_date", "document_date") else sort_by
         page = await self.index.search(
             SearchRequest(filter=_ready(filters), order_by=(order, "doc_id"), top=limit + 1, skip=skip)
@@ -212,10 +210,10 @@ class DocumentSearch:
         return list({record.doc_id: record for page in pages for record in page}.values())
 
     async def named_in(self, question: str, filters: Filters) -> dict[str, float]:
-        """Return how well each document's names match the question, by doc_id; the best 50.
+        """Return how well each document's names match the question, for the best 50 documents by doc_id.
 
-        Filters on fields that documents lack, such as pages, are ignored. For ranking only: rows are not
-        checked.
+        Filters on fields that documents lack, such as pages, are ignored. For ranking only, because rows are
+        not checked.
         """
         query = name_query(question)
         if query is None:

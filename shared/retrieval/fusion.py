@@ -74,8 +74,8 @@ RELEVANT_COSINES: Mapping[str, float] = {"text-embedding-3-large": 0.44, "all-mi
 
 
 def relevant_cosine(model: str) -> float:
-    """Return a model's typical cosine of a question and a relevant passage; that of the reference model if
-    unmeasured.
+    """Return a model's typical cosine of a question and a relevant passage; an unmeasured model gets the
+    reference value.
     """
     name = model.lower()
     return next(
@@ -152,7 +152,7 @@ def _with_documents(scores: Mapping[str, float], places: Mapping[str, BlockPosit
 
 
 def _with_pages(scores: Mapping[str, float], places: Mapping[str, BlockPosition]) -> dict[str, float]:
-    """Return each block's bonus from its page: the second-best block there, and the best one on a
+    """Return each block's bonus from its page: the second-best block on it, and the best block on a
     neighbouring page.
     """
     pages: defaultdict[BlockPosition, list[float]] = defaultdict(list)

@@ -352,7 +352,7 @@ class IndexMigration:
         await asyncio.sleep(self._settle_s)
 
     async def _seen_by_readers(self) -> None:
-        """Return at once: both indexes received all writes, so readers needn't wait."""
+        """Return immediately, because both indexes received all writes and readers needn't wait."""
         await asyncio.sleep(min(self._settle_s, _ALIAS_S))
 
 

@@ -145,8 +145,8 @@ class DocumentRecord(Model):
 
     @property
     def printed_date(self) -> str | None:
-        """`document_date` with its certain precision: a first of January may be just a year, and is shown as
-        one.
+        """`document_date` at its known precision: 1 January may stand for a year, and is then shown as a
+        year.
         """
         text = self.document_date.date().isoformat() if self.document_date else None
         return text and re.sub(r"(-01)?-01$", "", text)

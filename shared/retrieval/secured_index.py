@@ -113,7 +113,7 @@ class SecuredIndex:
 
 
 def is_current(row: IndexRow, document: DocumentRow | None) -> bool:
-    """Return whether an index row belongs to the visible version (`document`: None = unreadable)."""
+    """Return whether an index row belongs to the current version. `document` is None if it is unreadable."""
     if document is None:
         return False
     # Newer versions count too: blocks they keep get the new number before publication.

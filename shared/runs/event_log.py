@@ -161,7 +161,7 @@ async def open_event_log(
 
     Args:
         then: the attempt's first events, sent with the mark in one append.
-        known: the log as already read, possibly outdated; None = read it.
+        known: the log as last read, possibly outdated; None = read it.
 
     Raises:
         RunClosedError: the run has ended.
@@ -220,7 +220,7 @@ def is_closed(written: LogSlice) -> bool:
 
 
 def _refuse_closed(events: Sequence[RunEvent], step: int = 0, child: int | None = None) -> None:
-    """Raise `RunClosedError` if these lines end the run or the sub-agent.
+    """Raise `RunClosedError` if these lines show that the run or the sub-agent has ended.
 
     A later step's mark ends a sub-agent of `step`.
     """

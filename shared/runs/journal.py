@@ -219,7 +219,9 @@ async def committed_answer(run_id: str, blobs: BlobStore, log: RunLog) -> RunAns
 
 
 async def current_record(record: RunRecord, log: RunLog) -> RunRecord:
-    """Return the record as the journal has it, which may have ended before the stored record shows it."""
+    """Return the record with the journal's state, because the stored record may not
+    show the run's end yet.
+    """
     if record.finished_at is not None or not record.has_log:
         return record
     try:
