@@ -123,7 +123,9 @@ class MemorySearch:
 
 
 async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
-    """Blank the answers that cite documents which the owner can no longer read."""
+    """Return the memories, with the answers removed that cite documents which the owner
+    can no longer read.
+    """
     cited = {doc_id for memory in memories for doc_id in memory.doc_ids}
     readable = await documents.get_many(sorted(cited))
     return [
@@ -286,7 +288,7 @@ async def _summarise(
 
 
 async def _keep_summary(thread: Thread, summary: str, through: int, threads: ThreadStore) -> None:
-    """Store the summary unless the thread was cleared or summarised by another task meanwhile."""
+    """Store the summary unless the thread was cleared or summarised by another task in the meantime."""
     current: Thread | None = thread
     for _ in range(_WRITE_TRIES):
         if current is None or current.is_deleted or current.cleared_count != thread.cleared_count:

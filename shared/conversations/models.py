@@ -57,8 +57,8 @@ class ThreadTurn(Model):
 
     Attributes:
         answer: excerpt of the answer; empty until it is committed.
-        status: "erased" after the thread was cleared or deleted; no answer is accepted any more.
-        is_remembered: episodic memory has stored or skipped it. Abstentions are skipped.
+        status: "erased" after the thread was cleared or deleted, when no answer is accepted any more.
+        is_remembered: whether episodic memory has stored the turn, or skipped it because it is an abstention.
         replaces: the run whose question this turn repeats.
     """
 

@@ -166,7 +166,7 @@ async def owned_thread(thread_id: str, user: UserContext, threads: ThreadStore) 
     """Return the thread.
 
     Raises:
-        NotFoundError: it doesn't exist, belongs to somebody else or was deleted, indistinguishably.
+        NotFoundError: the thread doesn't exist, belongs to another user or was deleted, without distinction.
     """
     is_id = re.fullmatch(ID_PATTERN, thread_id) is not None
     thread = await threads.get(user.user_id, thread_id) if is_id else None
@@ -213,7 +213,7 @@ async def clear_thread(thread_id: str, user: UserContext, services: Conversation
 async def delete_thread(
     thread_id: str, user: UserContext, services: ConversationServices, check: Check | None = None
 ) -> None:
-    """Hide the thread at once and start its erasure, unless `check` raises. Repeating the call is allowed.
+    """Hide the thread immediately and start its erasure, unless `check` raises. The call may be repeated.
 
     Raises:
         NotFoundError: as `owned_thread`, except for a thread that is being deleted.
@@ -319,7 +319,7 @@ class OpenedTurn:
 async def open_turn(
     request: RunRequest, threads: ThreadStore, run_log: RunLog, *, is_new: bool
 ) -> OpenedTurn:
-    """Add a question to its thread unless it is there; `is_new` = the thread starts with it.
+    """Add a question to its thread unless it is already there. `is_new` means that the thread starts with it.
 
     Raises:
         NotFoundError: the user has no such thread.
@@ -371,12 +371,12 @@ async def _with_newest_answer(
 
 
 async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore) -> None:
-    """Store in the thread what later questions need of the answer, and clear its active run.
+    """Store the parts of the answer that later questions need in the thread, and clear its active run.
 
     The call is idempotent.
 
     Raises:
-        RunClosedError: the thread was cleared or deleted meanwhile, so the answer must not be stored.
+        RunClosedError: the thread was cleared or deleted, so the answer must not be stored.
     """
     if not record.turn:
         return

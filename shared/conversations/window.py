@@ -10,13 +10,13 @@ from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.prompts import element
 from shared.runs.models import Conversation, RunAnswer, Turn
 
-QUESTION_CHARS = 4000  # of a stored turn; the full question is stored with its run
-ANSWER_CHARS = 2000  # of a stored turn: about 500 tokens, an answer's usual length
-CONVERSATION_CHARS = 12_000  # of a conversation in a prompt: about 3,000 tokens (unmeasured)
+QUESTION_CHARS = 4000  # maximum in a stored turn; the full question is stored with its run
+ANSWER_CHARS = 2000  # maximum in a stored turn: about 500 tokens, an answer's usual length
+CONVERSATION_CHARS = 12_000  # maximum of a conversation in a prompt: about 3,000 tokens (unmeasured)
 SUMMARY_CHARS = 2000
-MEMORY_CHARS = 600  # of an answer in episodic memory: enough to recognise it
+MEMORY_CHARS = 600  # maximum of an answer in episodic memory: enough to recognise it
 MAX_DOCUMENTS = 10  # of a turn
-MAX_BLOCKS = 8  # of a turn: a follow-up reads them again, about 1,500 tokens
+MAX_BLOCKS = 8  # maximum per turn: a follow-up reads them again, about 1,500 tokens
 MAX_FOLDED = 12  # turns summarised by one model call: at most 72,000 characters
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _REFERENCE = re.compile(r" ?\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\]")

@@ -59,7 +59,7 @@ class RowComparison:
         rows = await self._rows(self._source, keys)
         await self._target.upload(list(rows.values()))
         self._on_page(len(keys), len(rows))
-        return set()  # not collected, because millions of keys would not fit into memory, and all are compared afterwards
+        return set()  # not collected: millions of keys would not fit into memory
 
     async def _each_page(
         self, keys: AsyncIterator[str], work: Callable[[Sequence[str]], Awaitable[set[str]]]

@@ -34,7 +34,7 @@ class DatabaseEngine(Protocol):
     dialect: Dialect
 
     async def tables(self) -> list[Table]:
-        """List its views."""
+        """List the database's views."""
 
     async def rows(self, sql: str, column_count: int) -> tuple[tuple[tuple[Cell, ...], ...], bool]:
         """Return the first rows of a checked query, and whether there are more."""
@@ -79,10 +79,10 @@ class Databases:
         return self._sources[doc_id].views[table.number - 1].partition(".")[0]
 
     async def tables(self, doc_id: str) -> Sequence[Table]:
-        """Return its views, at most five minutes old.
+        """Return the database's views, cached for at most five minutes.
 
         Raises:
-            DependencyError: the database can't be reached, or refuses.
+            DependencyError: the database can't be reached, or refuses the connection.
         """
         return (await self._catalog(doc_id)).tables
 
@@ -109,8 +109,8 @@ class Databases:
         return sorted(scores, key=lambda place: -scores[place])
 
     def content_hash(self, doc_id: str, table: Table) -> str:
-        """Return a stand-in for the table's version: a hash of its place and columns. Its rows change all the
-        time.
+        """Return a hash of the table's name and columns in place of a content hash, because its rows change
+        at any time.
         """
         source = self._sources[doc_id]
         columns = (f"{column.name} {column.kind}" for column in table.columns)

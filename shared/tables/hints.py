@@ -57,7 +57,7 @@ def with_hints(tables: Sequence[Table], text: str, filename: str) -> tuple[list[
     """Return the tables with their hints applied, and notes on invalid hints.
 
     Args:
-        filename: of the data file.
+        filename: name of the data file.
     """
     reader = _Reader(f"{filename}{HINTS_SUFFIX}", list(tables))
     try:
@@ -113,7 +113,7 @@ def _note_lines(node: Any, above: _Place, lines: _Lines) -> None:
 
 
 def _line(place: _Place, lines: _Lines) -> int:
-    """Return the line of a place, or of the place in which it is missing."""
+    """Return the line of a place in the YAML file, or of the nearest enclosing place that has a line."""
     while place not in lines and place:
         place = place[:-1]
     return lines.get(place, 1)

@@ -176,7 +176,7 @@ class _SheetReader:
         return self._pending is not None and not self.is_given_up
 
     def take(self, line: int, row: Sequence[str] | None) -> Iterator["_Pending"]:
-        """Process one row, or None at the end. Yield a table when it is complete."""
+        """Process one row, or None at the end of the sheet. Yield a table when it is complete."""
         if self.is_given_up:
             return
         filled = sum(bool(cell.strip()) for cell in row or ())
@@ -191,7 +191,9 @@ class _SheetReader:
         self._after_blank = not filled
 
     def _ends_before(self, row: Sequence[str], filled: int) -> bool:
-        """Return whether a row begins something else: a note after a blank line, or another header."""
+        """Return whether a row begins something else: a note after a blank line, or
+        another table's header.
+        """
         if self._pending is None or not self._after_blank or not filled:
             return False
         return filled == 1 or (self._pending.has_numbers and self._is_header(row))

@@ -22,9 +22,9 @@ class QueryTable(Model):
     """A table that the query may read.
 
     Attributes:
-        name: in SQL.
-        stored_name: in its file.
-        title: for people.
+        name: its name in SQL.
+        stored_name: its name in the file.
+        title: its title for users.
         hidden: columns that `*` omits.
     """
 

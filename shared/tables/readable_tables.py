@@ -55,17 +55,17 @@ class ReadableTable:
 
     @property
     def table_id(self) -> str:
-        """Its id for tools."""
+        """The table's id for tools."""
         return table_id(self.doc_id, self.table.number)
 
     @property
     def name(self) -> str:
-        """Its name in SQL."""
+        """The table's name in SQL."""
         return sql_name(self.doc_id, self.table)
 
     @property
     def place(self) -> tuple[str, int | None]:
-        """Its key in search results: a sheet by its page, a view by its number."""
+        """The table's key in search results: a sheet's page number, or a view's number."""
         is_view = is_database_id(self.doc_id)
         return self.doc_id, self.table.number if is_view else self.table.page_number
 
@@ -124,7 +124,7 @@ class TableLookup:
         """Return the tables with these ids, in order.
 
         Raises:
-            DocumentNotFoundError: a table doesn't exist or may not be read; the two are indistinguishable.
+            DocumentNotFoundError: a table doesn't exist or may not be read, without distinction.
         """
         places = {one: parts_of(one) for one in table_ids}
         tables = await self.of_documents([place[0] for place in places.values() if place])

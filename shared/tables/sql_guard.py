@@ -342,7 +342,7 @@ def _calculating(query: exp.Expr, columns: slice) -> Iterator[exp.Expr]:
 
 
 def _placed(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> None:
-    """Replace table names with their places."""
+    """Replace table names with qualified names in their files or schemas."""
     for scope in traverse_scope(tree):
         for table in scope.tables:
             if isinstance(scope.sources.get(table.alias_or_name), Scope):

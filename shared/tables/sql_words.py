@@ -88,7 +88,7 @@ def _with_titles(tree: exp.Query, titles: Mapping[str, str]) -> exp.Query:
 
 
 class _Teller:
-    """Descriptions of query parts in one language."""
+    """Describes the parts of a query in one language."""
 
     def __init__(self, titles: Mapping[str, str], dialect: Dialect, language: Language) -> None:
         self._titles = titles

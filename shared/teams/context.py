@@ -145,7 +145,7 @@ class IncomingMessage:
         await self.deps.outbox.say(self.conversation, BotReply(text=text), reply_to)
 
     async def finish(self, texts: Texts, *filled: object) -> ReplyStep:
-        """Send a fixed text as the whole reply."""
+        """Send a fixed text as the complete reply, and return the final step."""
         await self.say(texts[self.language].format(*filled))
         return self.step.end
 
@@ -181,9 +181,9 @@ async def remember(
 
 
 async def cancel_waiting_run(turn: BotTurn | None, deps: ReplyDependencies) -> None:
-    """Cancel the run that waits for an answer, if any. Never raise.
+    """Cancel the run that waits for an answer, if any. Never raises.
 
-    A run that was answered elsewhere or timed out is left alone.
+    A run that was answered elsewhere or has timed out is not cancelled.
     """
     run_id = turn.waiting_run_id if turn else None
     if run_id is None:

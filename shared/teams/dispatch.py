@@ -43,7 +43,7 @@ from shared.teams.store import ReplyMemory
 
 
 async def take(incoming: IncomingMessage) -> ReplyStep:
-    """Execute the message or return the next step. Files are stored before the text is handled."""
+    """Execute the message and return the next step. Files are stored before the text is processed."""
     with suppress(GroundworkError):
         await incoming.deps.outbox.typing(incoming.conversation)
     button = incoming.message.button
@@ -76,7 +76,7 @@ async def answer_words(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ())
 
 
 async def show_help(incoming: IncomingMessage) -> ReplyStep:
-    """Send the help text: commands, agents and which documents are read here."""
+    """Send the help text: commands, agents, and the documents that are read in this conversation."""
     is_personal = incoming.conversation.kind == "personal"
     scope = messages.OF_STRANGER if is_personal else messages.OF_SEVERAL
     if incoming.is_from_person:
@@ -232,7 +232,7 @@ async def _leave_clarification(incoming: IncomingMessage) -> None:
 
 
 async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[str, ...]) -> None:
-    """Store the question in the conversation's thread, or in a new one if that was deleted."""
+    """Store the question in the conversation's thread, or in a new thread if that one was deleted."""
     services, run_id = incoming.deps.services, incoming.step.reply_key
     own = thread_of_run(run_id, user.user_id, services.settings.identity.owner_id_key)
     turn = await incoming.turn()

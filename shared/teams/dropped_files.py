@@ -67,7 +67,7 @@ async def store_files(incoming: IncomingMessage) -> ReplyStep:
 async def _store(
     attachment: BotAttachment, user: UserContext, incoming: IncomingMessage, stored: dict[str, str]
 ) -> str:
-    """Store a file and add its document id to `stored`; otherwise return the reason as text."""
+    """Store a file and add its document id to `stored`. Return the reason as text if it can't be stored."""
     name = markdown_name(attachment.name)
     try:
         stored[await incoming.deps.store_file(attachment, incoming.conversation, user)] = name

@@ -103,7 +103,7 @@ class BotFeedback(Model):
 
 
 class BotJoined(Model):
-    """A member was added to a conversation. `is_us`: it was the bot, which then sends its help text."""
+    """A member was added to a conversation. If `is_us`, it was the bot, which then sends its help text."""
 
     kind: Literal["joined"] = "joined"
     activity_id: str
@@ -274,7 +274,7 @@ class SentReply(Model):
 
 
 class ReplyClaim(Model):
-    """The reply that continues an answered clarification: the first one to claim it."""
+    """The reply that continues an answered clarification, which is the first reply to claim it."""
 
     reply_key: str
 

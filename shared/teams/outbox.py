@@ -216,9 +216,9 @@ class BotOutbox:
     async def begin(
         self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
     ) -> BotStream:
-        """Begin a message that is streamed in personal Teams chats and sent whole elsewhere.
+        """Begin a message that is streamed in personal Teams chats and sent in one piece elsewhere.
 
-        `message_id`: a message begun by an earlier process; it is replaced rather than streamed.
+        `message_id` names a message begun by an earlier process, which is replaced instead of streamed.
         """
         return BotStream(
             self._connector,

@@ -107,7 +107,7 @@ async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
 
 
 async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
-    """Follow a run that continued by itself because its clarification wasn't answered in time."""
+    """Follow a run that continued without a reply, because its clarification timed out."""
     services = deps.services
     record = await services.runs.get(step.run_id)
     if record is None or record.status == "cancelled":
@@ -249,7 +249,7 @@ async def _is_small_talk(run_id: str, deps: ReplyDependencies) -> bool:
 
 
 def _note_of(answer: RunAnswer, place: ReplyPlace) -> messages.Texts | None:
-    """Return the note below an answer that was based on fewer documents than usual."""
+    """Return the note below an answer that was based on fewer documents than usual, or None."""
     if place.alone:
         return messages.OF_PERSON_ALONE
     is_shared = place.conversation.kind != "personal"
@@ -333,7 +333,7 @@ async def _events(
 
 
 class Writer:
-    """One message of a reply. Call `finish` once, and `give_up` in any case."""
+    """One message of a reply. Call `finish` at most once, and always call `give_up` at the end."""
 
     def __init__(self, outbox: BotOutbox, place: ReplyPlace, stream: BotStream | None) -> None:
         self._outbox = outbox
