@@ -10,5 +10,5 @@ def api_operations() -> list[Operation]:
 
 
 def api_routes() -> set[tuple[str, str, str]]:
-    """Method, route below `/api` and name of every operation; not those of the web page."""
+    """Return method, route below `/api` and name of every operation, except those of the web page."""
     return {(one.method, one.route, one.name) for one in api_operations()}

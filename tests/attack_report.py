@@ -1,4 +1,4 @@
-"""What `make attack` adds to pytest: the outcomes of tests marked `attack(kind)`, as a table and a report.
+"""The report of `make attack`: outcomes of the tests marked `attack(kind)`, as a table and as JSON.
 
 The cases are the tests that stand by what they test; this file only counts them.
 """
@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class AttackReport:
-    """Counts cases by kind. A case that was skipped is none; one that fails in its fixtures has failed."""
+    """Counts cases by kind. Skipped cases don't count; a case whose fixture fails has failed."""
 
     def __init__(self, out: Path) -> None:
         self._out = out

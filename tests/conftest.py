@@ -1,4 +1,6 @@
-"""What every suite shares: servers, patience for tests that start a whole stack, the order of files."""
+"""Settings for every suite: shared servers, timeouts for tests that start a whole stack, and the order of
+files.
+"""
 
 import gc
 import signal
@@ -37,7 +39,7 @@ _LONGEST = (
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_retries() -> Iterator[None]:
-    """Milliseconds between tries instead of seconds: no test waits for a backoff."""
+    """Shorten the pauses between retries to milliseconds, so that no test waits for a backoff."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calls, "FIRST_WAIT_S", 0.01)
         patch.setattr(calls, "DEFAULT_PAUSE_S", 0.02)
@@ -49,14 +51,14 @@ def quick_retries() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Open the folder of the servers that this run shares, unless this is a worker of it."""
+    """Create the folder of this run's shared servers, unless this process is a worker."""
     if not hasattr(config, "workerinput"):
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that `pytest_unconfigure` runs then
         shared_servers.begin_run()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the shared servers, after the last worker has ended."""
+    """Stop the shared servers after the last worker has ended."""
     if not hasattr(config, "workerinput"):
         shared_servers.end_run()
 
@@ -73,7 +75,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """No end-to-end test has less than PATIENCE_S: CI may be ten times slower than this machine."""
+    """Give every end-to-end test at least PATIENCE_S, because CI may be ten times
+    slower than this machine.
+    """
     ranks = {name: rank for rank, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: ranks.get(_unit_of(item.nodeid), len(ranks)))
     for item in items:
@@ -83,7 +87,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _ByUnit(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
-    """A file is one worker's, and so are all files of some packages."""
+    """A scheduler that gives all tests of a file, or of some packages, to the same worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         return _unit_of(nodeid)
@@ -91,11 +95,13 @@ class _ByUnit(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
-    """For `--dist loadfile`; with `--no-loadscope-reorder` the order is ours."""
+    """Return the scheduler for `--dist loadfile`. With `--no-loadscope-reorder` it keeps the order of
+    collection.
+    """
     return _ByUnit(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def _unit_of(nodeid: str) -> str:
-    """What of a test must be one worker's: its file, or its package."""
+    """Return the tests that must share a worker with this one: its file or its package."""
     file = nodeid.partition("::")[0]
     return next((package for package in _TOGETHER if file.startswith(f"{package}/")), file)

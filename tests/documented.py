@@ -1,4 +1,4 @@
-"""Code that stands in docs/, as modules: a block is marked by `<!-- run: NAME -->`."""
+"""Code blocks of docs/ as modules. A block is marked by `<!-- run: NAME -->`."""
 
 import re
 import sys
@@ -12,13 +12,13 @@ _BLOCK = re.compile(r"^<!-- run: ([a-z. ]+) -->\n```\w+\n(.*?)^```", re.MULTILIN
 
 
 def marked_blocks(*pages: str) -> dict[str, str]:
-    """Name -> code, of every marked block of these pages."""
+    """Return the code of every marked block of these pages, by name."""
     texts = ((ROOT / page).read_text(encoding="utf-8") for page in pages)
     return {name: code for text in texts for name, code in _BLOCK.findall(text)}
 
 
 def documented_module(name: str, code: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The block as a module that can be imported by this name, until the test ends."""
+    """Return the block as a module that can be imported by this name until the test ends."""
     module = ModuleType(name)
     monkeypatch.setitem(sys.modules, name, module)
     exec(compile(code, f"docs: {name}", "exec"), vars(module))

@@ -1,4 +1,4 @@
-"""OpenTelemetry's metrics as a deployment sets them up, kept in memory for one test."""
+"""OpenTelemetry metrics as a deployment configures them, kept in memory for one test."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,9 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemoryMetricReader]:
 
 
 def points(reader: InMemoryMetricReader, meter: str) -> Points:
-    """Each metric's attributes and value; of a histogram the sum. Only this meter has measured anything."""
+    """Return each metric's attributes and value, for histograms the sum. Only this meter may have recorded
+    any.
+    """
     found: Points = {}
     collected = reader.get_metrics_data()
     assert collected is not None

@@ -1,4 +1,4 @@
-"""A receiver of traces and metrics for tests: OTLP over HTTP on loopback, everything kept in memory."""
+"""A receiver of traces and metrics for tests: OTLP over HTTP on loopback, stored in memory."""
 
 import gzip
 import threading
@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass(frozen=True)
 class ReceivedSpan:
-    """One span as it came over the wire; ids in hex, times in seconds."""
+    """A span as it was received; ids are hex, times in seconds."""
 
     name: str
     trace_id: str
@@ -31,7 +31,7 @@ class ReceivedSpan:
 
 @dataclass
 class Receiver:
-    """What has come. `headers`: of every request."""
+    """The received telemetry. `headers`: of every request."""
 
     url: str
     headers: list[Mapping[str, str]] = field(default_factory=list)
@@ -40,15 +40,15 @@ class Receiver:
 
     @property
     def spans(self) -> list[ReceivedSpan]:
-        """Each once, by the order of their beginnings."""
+        """Return each span once, by start time."""
         return sorted(self._spans.values(), key=lambda span: span.started)
 
     def of_trace(self, trace_id: str) -> list[ReceivedSpan]:
-        """The spans of one trace."""
+        """Return the spans of one trace."""
         return [span for span in self.spans if span.trace_id == trace_id]
 
     def take_spans(self, body: bytes) -> None:
-        """Keep the spans of one request."""
+        """Store the spans of one request."""
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
             service = str(_attributes(resource.resource.attributes).get("service.name"))
             for scope in resource.scope_spans:
@@ -57,7 +57,7 @@ class Receiver:
                     self._spans[received.trace_id, received.span_id] = received
 
     def take_metrics(self, body: bytes) -> None:
-        """Keep the names of the metrics of one request."""
+        """Store the names of the metrics of one request."""
         for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
             for scope in resource.scope_metrics:
                 self.metrics.update(metric.name for metric in scope.metrics)
@@ -65,7 +65,7 @@ class Receiver:
 
 @contextmanager
 def otlp_receiver() -> Iterator[Receiver]:
-    """A receiver on a free port."""
+    """Yield a receiver on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -81,7 +81,7 @@ def otlp_receiver() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Suppress the access log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver = Receiver(f"http://127.0.0.1:{server.server_port}")

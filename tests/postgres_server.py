@@ -1,4 +1,4 @@
-"""Debian's PostgreSQL for tests: started on loopback in a temporary folder, by a user without privileges."""
+"""Debian's PostgreSQL for tests, started on loopback in a temporary folder by a user without privileges."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ GRANT SELECT ON reporting.orders, reporting.some TO groundwork;
 
 @contextmanager
 def postgres_shop(access: tuple[str, ...]) -> Iterator[DatabaseSource]:
-    """A server with the shop's orders; skips the test where there is no PostgreSQL."""
+    """Yield a server with the shop's orders; skip the test if PostgreSQL isn't installed."""
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not folders:
         pytest.skip("PostgreSQL is not installed")
@@ -88,7 +88,7 @@ def postgres_shop(access: tuple[str, ...]) -> Iterator[DatabaseSource]:
 
 
 def _owner(server: "subprocess.Popen[bytes]", port: int) -> "psycopg.Connection[tuple[object, ...]]":
-    """A connection of the owner's, as soon as the server takes one."""
+    """Return a connection of the database owner, as soon as the server accepts one."""
     while True:
         try:
             return psycopg.connect(

@@ -32,7 +32,7 @@ _counter = itertools.count()
 
 @dataclass(frozen=True)
 class Azurite:
-    """Ports of the storage emulator."""
+    """The ports of the storage emulator."""
 
     blob_port: int
     queue_port: int
@@ -45,7 +45,7 @@ class Azurite:
 
 @dataclass(frozen=True)
 class SearchServer:
-    """Address and key of the search server."""
+    """URL and key of the search server."""
 
     endpoint: str
     api_key: str
@@ -53,7 +53,7 @@ class SearchServer:
 
 @dataclass(frozen=True)
 class ModelServer:
-    """Address and key of the model server, and its models: MiniLM, or hashing if the weights are absent."""
+    """URL and key of the model server, and its models: MiniLM, or hashing if the weights are missing."""
 
     base_url: str
     api_key: str
@@ -67,7 +67,7 @@ class ModelServer:
 
 @pytest.fixture(scope="session")
 def azurite() -> Azurite:
-    """A running storage emulator."""
+    """Return a running storage emulator."""
     return Azurite(*ports_of("azurite", _start_azurite))
 
 
@@ -83,14 +83,16 @@ def own_azurite() -> Iterator[Azurite]:
 
 @pytest.fixture(scope="session")
 def search_server() -> SearchServer:
-    """A running search server, with the operations that only its contract tests use."""
+    """Return a running search server, with the operations that only its contract tests use."""
     (port,) = ports_of("search", _start_search)
     return SearchServer(f"http://127.0.0.1:{port}", SEARCH_KEY)
 
 
 @pytest.fixture(scope="session")
 def model_server() -> ModelServer:
-    """A running model server. Tests choose faults, speeds and kinds of endpoint by the model's name."""
+    """Return a running model server. Tests choose faults, speeds and kinds of endpoint
+    by the model's name.
+    """
     (port,) = ports_of("model", _start_model)
     address = f"http://127.0.0.1:{port}"
     health = httpx.get(f"{address}/health", timeout=START_TIMEOUT_S).json()

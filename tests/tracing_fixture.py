@@ -1,4 +1,4 @@
-"""Spans kept in memory, as the fixture `recorded`: import it where it is used."""
+"""Spans in memory, through the fixture `recorded`, which tests import."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -13,14 +13,14 @@ from shared.platform.trace_export import make_provider
 
 
 class Recorded:
-    """What was recorded, by name."""
+    """The recorded spans by name."""
 
     def __init__(self, exporter: InMemorySpanExporter) -> None:
         self._exporter = exporter
 
     @property
     def all(self) -> tuple[ReadableSpan, ...]:
-        """In the order in which they ended."""
+        """Return the spans in the order in which they ended."""
         return self._exporter.get_finished_spans()
 
     @property
@@ -28,7 +28,7 @@ class Recorded:
         return [span.name for span in self.all]
 
     def one(self, name: str) -> ReadableSpan:
-        """The only span of that name."""
+        """Return the only span of that name."""
         (found,) = (span for span in self.all if span.name == name)
         return found
 
@@ -36,7 +36,7 @@ class Recorded:
         return self.one(name).attributes or {}
 
     def parent_of(self, name: str) -> str | None:
-        """The name of a span's parent; None = it has none that was recorded."""
+        """Return the name of a span's recorded parent, or None."""
         parent = self.one(name).parent
         by_id = {span.context.span_id: span.name for span in self.all if span.context}
         return by_id.get(parent.span_id) if parent else None
@@ -47,7 +47,7 @@ StartRecording = Callable[..., Recorded]
 
 @pytest.fixture
 def start_recording() -> Iterator[StartRecording]:
-    """Begins to record, with a share of traces and with or without content."""
+    """Yield a function that starts recording, with a sampling ratio and with or without content."""
 
     def start(*, ratio: float = 1.0, with_content: bool = False) -> Recorded:
         exporter = InMemorySpanExporter()
@@ -62,5 +62,5 @@ def start_recording() -> Iterator[StartRecording]:
 
 @pytest.fixture
 def recorded(start_recording: StartRecording) -> Recorded:
-    """Everything is recorded, without content."""
+    """Record everything, without content."""
     return start_recording()

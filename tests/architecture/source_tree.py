@@ -1,4 +1,4 @@
-"""The project's own source as the architecture tests see it: tracked files, modules, imports."""
+"""The project's source as the architecture tests see it: tracked files, modules and imports."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ CODE_ROOTS = (
 
 @cache
 def tracked_files() -> tuple[Path, ...]:
-    """Files under version control, and new ones that are not ignored; relative to the root."""
+    """Return the files under version control and new files that aren't ignored, relative to the root."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
@@ -38,7 +38,7 @@ def tracked_files() -> tuple[Path, ...]:
 
 
 def python_files(*rooms: str) -> list[Path]:
-    """Python files below the given folders (all code when none are given), and function_app.py."""
+    """Return the Python files below the given folders (all code if none are given), and function_app.py."""
     wanted = rooms or CODE_ROOTS
     return [
         path
@@ -48,18 +48,20 @@ def python_files(*rooms: str) -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """`shared/answering/script.py` -> `shared.answering.script`; a package's `__init__` is the package."""
+    """Return the module of a file: `shared/answering/script.py` -> `shared.answering.script`. A package's
+    `__init__` is the package.
+    """
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
 @cache
 def parse(path: Path) -> ast.Module:
-    """The syntax tree of a file."""
+    """Return the syntax tree of a file."""
     return ast.parse((ROOT / path).read_text(encoding="utf-8"), filename=str(path))
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and full name of everything imported, wherever in the file it stands.
+    """Yield line and full name of every import in a file.
 
     `from a.b import c` counts as `a.b.c`: c may be a module. A relative import keeps its dots.
     """
@@ -72,7 +74,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def is_within(name: str, room: str) -> bool:
-    """Whether a module or name belongs to a package or module."""
+    """Return whether a module or name belongs to a package or module."""
     return name == room or name.startswith(f"{room}.")
 
 
@@ -80,7 +82,7 @@ MODULES = {module_name(path): path for path in python_files(*APP)}
 
 
 def listed_as_pure(package: str) -> set[str]:
-    """The modules that a package's docstring names in its line `Pure: ...`."""
+    """Return the modules that a package's docstring names in its line `Pure: ...`."""
     docstring = ast.get_docstring(parse(MODULES[package])) or ""
     found = re.search(r"^Pure: (.+?)\.$", docstring, re.MULTILINE | re.DOTALL)
     return {f"{package}.{name.strip()}" for name in found[1].split(",")} if found else set()

@@ -1,4 +1,4 @@
-"""The matrix of access (tests/e2e/access) knows every route and every tool; its oracle tells people apart."""
+"""The access matrix (tests/e2e/access) covers every route and tool, and its oracle distinguishes people."""
 
 from shared.tools.registry import TOOLS
 from tests.e2e.access.people import PAPERS, PEOPLE, may_read, readable
@@ -16,7 +16,7 @@ def test_no_tool_that_reads_documents_is_without_a_probe() -> None:
 
 
 def test_the_oracle_tells_people_apart() -> None:
-    """Each list opens its document to somebody, and none opens one to all, but `*`."""
+    """Each list opens its document to at least one person, and only `*` opens one to all."""
     readers = {key: {name for name in PEOPLE if may_read(PEOPLE[name], PAPERS[key])} for key in PAPERS}
     assert readers["public"] == set(PEOPLE)
     assert readers["nobody"] == set()

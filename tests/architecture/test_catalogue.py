@@ -1,4 +1,4 @@
-"""The catalogues behind the tables of docs/ name all that the code has, and nothing else."""
+"""The catalogues behind the tables of docs/ list everything in the code, and nothing else."""
 
 import ast
 import json
@@ -27,7 +27,7 @@ NOT_LITERAL = {"x-ms-client-principal", "authorization", "x-request-id"}
 
 
 def read_headers() -> set[str]:
-    """Return the names that are looked up in the headers of a request."""
+    """Return the names of request headers that the code reads."""
     headers = set(NOT_LITERAL)
     for path in SOURCES:
         for node in ast.walk(parse(path)):
@@ -85,7 +85,7 @@ LEVELS = {"info": "info", "warning": "warning", "error": "error", "exception": "
 
 
 def log_calls() -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the name, level and fields of every line that is logged."""
+    """Yield name, level and fields of every logged line."""
     for path in python_files("shared", "functions", "orchestrations"):
         for node in ast.walk(parse(path)):
             match node:
@@ -135,7 +135,7 @@ def test_stores_are_those_that_there_are() -> None:
 
 
 def test_names_of_stores_are_of_these_kinds() -> None:
-    """A store of another kind needs a table of its own in the page, and a comparison above."""
+    """Stores of another kind would need a table in the page and a comparison above."""
     plain = {name for name, value in vars(names).items() if isinstance(value, str) and name.isupper()}
     others = {name for name in plain if not name.endswith(("_TABLE", "_QUEUE"))}
     assert others == {"DOCUMENTS", "RUN_LOG", "WORK"}

@@ -1,4 +1,4 @@
-"""Generators of orchestrations decide the same on every replay: nothing in them may differ between runs."""
+"""Orchestrator generators decide the same on every replay: they contain nothing that differs between runs."""
 
 import ast
 from pathlib import Path
@@ -39,7 +39,7 @@ def is_generator(function: ast.AST) -> bool:
 
 
 def reached_from(names: set[str], functions: Functions) -> set[str]:
-    """Functions of the module that are called, directly or through others."""
+    """Return the module's functions that are called, directly or through others."""
     reached: set[str] = set()
     waiting = set(names)
     while waiting:
@@ -51,7 +51,7 @@ def reached_from(names: set[str], functions: Functions) -> set[str]:
 
 
 def imported_names(tree: ast.AST) -> dict[str, str]:
-    """Local name -> what it stands for."""
+    """Return what each local name refers to."""
     bound: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -62,7 +62,7 @@ def imported_names(tree: ast.AST) -> dict[str, str]:
 
 
 def offences(source: ast.Module) -> list[str]:
-    """What in a module's generators could differ between two replays."""
+    """Return the expressions in a module's generators that could differ between two replays."""
     functions = functions_of(source)
     generators = {
         name

@@ -1,4 +1,4 @@
-"""The documents are complete: generated parts are current, and pages name what the code has."""
+"""The documentation is complete: generated parts are current, and pages name everything in the code."""
 
 import ast
 import json
@@ -49,7 +49,7 @@ def named(names: Iterable[object], page: str) -> list[str]:
 
 
 def span_attributes() -> set[str]:
-    """Return the names that look like attributes of spans, of modules that make spans."""
+    """Return the names of span attributes in modules that create spans."""
     pattern = re.compile(r"(?:http|url|code|gen_ai|groundwork|db|error)\.[a-z_]+(?:\.[a-z_.]+)?")
     names: set[str] = set()
     for path in python_files("shared", "functions", "orchestrations"):

@@ -18,7 +18,7 @@ DOES_IO = (
 
 
 def imported_modules(path: Path, *, at_start: bool = False) -> set[str]:
-    """Modules of the app that a file imports; only those that its own import needs with `at_start`."""
+    """Return the app's modules that a file imports; with `at_start`, only those that its own import needs."""
     tree = parse(path)
     nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom)] if at_start else [tree]
     names = {name for node in nodes for _, name in imports(node)}

@@ -1,4 +1,4 @@
-"""What must not be in the repository: this or that machine's paths, hosts of registries, leftovers."""
+"""Content that must not be in the repository: paths of a machine, hosts of registries, leftovers."""
 
 import json
 import re

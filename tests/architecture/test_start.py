@@ -1,4 +1,4 @@
-"""What a worker imports before it answers anything: a cold start waits for all of it (benchmarks/start)."""
+"""The modules that a worker imports before its first request, because a cold start waits for all of them."""
 
 import json
 import subprocess

@@ -1,4 +1,5 @@
-"""What the app stored, or sent across a durable boundary, is read leniently: unknown fields are ignored.
+"""Values that the app stored, or sent across a durable boundary, are parsed leniently: unknown fields are
+ignored.
 
 So the version before an upgrade can read what a newer one wrote (docs/operate.md, "Upgrade").
 """

@@ -38,7 +38,7 @@ _Parts = Annotated[tuple[Part, ...], BeforeValidator(lambda value: tuple(value.s
 
 
 class Kind(BaseModel):
-    """The knobs of this package."""
+    """The additional knobs of this server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,7 +51,7 @@ class Kind(BaseModel):
 
 
 def parse_kind(full: str) -> tuple[Kind, str]:
-    """The kind that a model's name asks for, and the name with the other knobs.
+    """Return the kind that a model's name requests, and the name with the remaining knobs.
 
     Raises:
         ValidationError: a value is misspelt.
@@ -64,7 +64,7 @@ def parse_kind(full: str) -> tuple[Kind, str]:
 
 
 class EndpointServer(ModelServer):
-    """Refuses what a kind lacks, reads it out of words, and words its replies as that kind does."""
+    """A model server that refuses the features its kind lacks, and replies like that kind of endpoint."""
 
     def knobs_of(self, model: str, *served: str) -> Knobs:
         return super().knobs_of(parse_kind(model)[1], *served)
@@ -118,7 +118,7 @@ _ROUTER_PHRASES = {"images": "image input", "system": "the role system", "tools"
 
 
 def refusal_of_chat(request: ChatRequest, kind: Kind) -> ApiError | None:
-    """Why the endpoint refuses the request, None when it has all that is used."""
+    """Return the reason why the endpoint refuses the request, or None if it supports all features in it."""
     for name in kind.without:
         param, is_used = _PLACES.get(name, (name, None))
         if is_used(request) if is_used else getattr(request, name, None) is not None:
@@ -127,7 +127,7 @@ def refusal_of_chat(request: ChatRequest, kind: Kind) -> ApiError | None:
 
 
 def refusal_of_embedding(request: EmbeddingRequest, kind: Kind) -> ApiError | None:
-    """Why the endpoint refuses the request, None when it has all that is used."""
+    """Return the reason why the endpoint refuses the request, or None if it supports all features in it."""
     if "base64" in kind.without and request.encoding_format == "base64":
         return _refusal("base64", "encoding_format", kind.dialect)
     if "dimensions" in kind.without and request.dimensions is not None:
@@ -136,7 +136,7 @@ def refusal_of_embedding(request: EmbeddingRequest, kind: Kind) -> ApiError | No
 
 
 def without_ignored(request: ChatRequest, kind: Kind) -> ChatRequest:
-    """The request without what this endpoint accepts and ignores."""
+    """Return the request without the fields that this endpoint accepts but ignores."""
     nothing: dict[str, object] = {"tools": (), "max_completion_tokens": None, "stream_options": None}
     update: dict[str, object] = {str(name): nothing[name] for name in kind.ignore if name in nothing}
     if _format(request) in kind.ignore:
@@ -145,7 +145,7 @@ def without_ignored(request: ChatRequest, kind: Kind) -> ChatRequest:
 
 
 def decorated(reply: Reply, kind: Kind) -> Reply:
-    """The reply as a chatty model words it, or one that thinks aloud."""
+    """Return the reply as a chatty model, or one that thinks aloud, would write it."""
     if reply.tool_call or reply.refusal:
         return reply
     text = reply.text
@@ -155,7 +155,7 @@ def decorated(reply: Reply, kind: Kind) -> Reply:
 
 
 class _OtherShapeError(ApiError):
-    """As servers have it that only resemble OpenAI's."""
+    """An error in the shape of servers that only resemble OpenAI's."""
 
     def __init__(self, status: int, body: Json) -> None:
         super().__init__(status, "")

@@ -48,7 +48,7 @@ class _Calls(Body):
 
 
 def call_in_words(reply: Reply) -> Reply:
-    """The reply with its call as text, if it has one."""
+    """Return the reply with its call as text, if it has one."""
     if reply.tool_call is None:
         return reply
     try:
@@ -61,7 +61,7 @@ def call_in_words(reply: Reply) -> Reply:
 
 
 def in_fields(request: ChatRequest) -> ChatRequest:
-    """The request as it would be if the endpoint took schemas, tools and messages of the system."""
+    """Return the request as it would be if the endpoint supported schemas, tools and system messages."""
     first, *others = request.messages
     if first.role == "user" and (found := _INSTRUCTIONS.match(first.text)):
         parts = [part for part in first.content if part.type != "text"]
@@ -89,13 +89,13 @@ def in_fields(request: ChatRequest) -> ChatRequest:
 
 
 def _up_to_material(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Without what asks for the same again: the last message of the user with an element is the task."""
+    """Drop messages that repeat the task: the last user message with an element is the task."""
     ends = [at for at, one in enumerate(messages, 1) if one.role == "user" and _ELEMENT.search(one.text)]
     return messages[: ends[-1]] if ends else messages
 
 
 def _with_calls_and_results(message: Message) -> Iterator[Message]:
-    """The same with calls of an answer in its field, and each result as a message of its tool."""
+    """Yield the message with an answer's calls in their field, and each result as a tool message."""
     if message.role == "assistant" and (start := message.text.find(_CALLS)) >= 0:
         try:
             said = _Calls.model_validate_json(message.text[start:]).tool_calls

@@ -1,4 +1,4 @@
-"""Waits for the bookkeeping that no answer waits for."""
+"""Waits for background tasks for which no response waits."""
 
 import asyncio
 

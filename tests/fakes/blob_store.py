@@ -23,7 +23,9 @@ class _Blob:
 
 
 class InMemoryBlobStore(BlobStore):
-    """Containers are created by their first blob, so that tests need no set-up."""
+    """A blob store in memory. Its containers are created by their first blob, so that
+    tests need no set-up.
+    """
 
     def __init__(self) -> None:
         self.containers: dict[str, dict[str, _Blob]] = {}

@@ -1,4 +1,4 @@
-"""A chat channel in memory: what is said there, what is remembered, and which orchestrations were started."""
+"""A chat channel in memory: sent messages, stored turns and started orchestrations."""
 
 import itertools
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tests.fakes.table import InMemoryTable
 
 @dataclass
 class Said:
-    """One message. `lines` and `pieces` are what people saw before it was whole."""
+    """A message. `lines` and `pieces` are what users saw before it was complete."""
 
     conversation: BotConversation
     reply: BotReply
@@ -25,7 +25,9 @@ class Said:
 
 
 class RecordingOutbox(BotOutbox):
-    """Keeps what is said; `fails_with` are errors for the next calls that send a whole message."""
+    """An outbox that keeps sent messages. `fails_with` are errors for the next calls that send a complete
+    message.
+    """
 
     def __init__(self) -> None:
         self.said: list[Said] = []
@@ -52,11 +54,11 @@ class RecordingOutbox(BotOutbox):
         return RecordingStream(self, Said(conversation, BotReply(text=""), reply_to), message_id)
 
     def new_id(self) -> str:
-        """Of the next message that people see."""
+        """Return the id of the next visible message."""
         return f"message-{next(self._numbers)}"
 
     def keep(self, said: Said, message_id: str = "") -> str:
-        """Show a message, in the place of the one of this id if there is one."""
+        """Add a message, or replace the message with this id."""
         if self.fails_with:
             raise self.fails_with.pop(0)
         if message_id in self._shown:
@@ -69,7 +71,7 @@ class RecordingOutbox(BotOutbox):
 
 
 class RecordingStream(BotStream):
-    """A message that grows in personal chats, as channels do."""
+    """A message that grows in personal chats, as in real channels."""
 
     def __init__(self, outbox: RecordingOutbox, said: Said, message_id: str) -> None:
         self._outbox = outbox
@@ -100,7 +102,7 @@ class RecordingStream(BotStream):
 
 
 class InMemoryBotTurnStore(BotTurnStore):
-    """The store over a table in memory."""
+    """The real store over a table in memory."""
 
     def __init__(self) -> None:
         self.table = InMemoryTable()
@@ -108,19 +110,19 @@ class InMemoryBotTurnStore(BotTurnStore):
 
     @property
     def turns(self) -> dict[tuple[str, str], BotTurn]:
-        """By keys of the table."""
+        """The turns by table keys."""
         rows = self.table.rows.items()
         return {keys: BotTurn.from_stored(row["turn"]) for keys, row in rows if "turn" in row}
 
     @property
     def messages(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """Run and owner of each, by keys of the table."""
+        """Run and owner of each message, by table keys."""
         rows = self.table.rows.items()
         return {keys: (row["run_id"], row["owner_id"]) for keys, row in rows if "run_id" in row}
 
 
 class RecordingOrchestrations(Instances):
-    """Which were started, told and stopped. Those in `dead` write nothing more."""
+    """The orchestrations that were started, told and stopped. Those in `dead` write nothing more."""
 
     def __init__(self) -> None:
         self.started: dict[str, tuple[str, dict[str, Any]]] = {}

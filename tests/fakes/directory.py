@@ -1,4 +1,4 @@
-"""A directory in memory, which counts what it is asked."""
+"""A directory in memory that counts its queries."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from shared.platform.errors import GroundworkError, NotFoundError
 
 
 class InMemoryDirectory(GroupDirectory):
-    """Knows those who have groups; `fails_with` is what every question ends in, if it is set."""
+    """A directory of the users in `groups`. If `fails_with` is set, every query raises it."""
 
     def __init__(self, groups: Mapping[str, frozenset[str]] | None = None) -> None:
         self.groups: dict[str, frozenset[str]] = dict(groups or {})
@@ -19,7 +19,7 @@ class InMemoryDirectory(GroupDirectory):
         self.fails_with: GroundworkError | None = None
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
-        """NotFoundError for whom it does not know."""
+        """Return a user's groups. Raise NotFoundError for unknown users."""
         self.asked.append(user_id)
         if self.fails_with is not None:
             raise self.fails_with
@@ -28,7 +28,7 @@ class InMemoryDirectory(GroupDirectory):
         return self.groups[user_id]
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """A member without department, unless `people` says otherwise."""
+        """Return a member without department, unless `people` has another entry."""
         if self.fails_with is not None:
             raise self.fails_with
         if user_id not in self.groups:
@@ -36,11 +36,11 @@ class InMemoryDirectory(GroupDirectory):
         return self.people.get(user_id, DirectoryPerson(is_guest=False))
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Those of `display_names`; a group without one goes by its id."""
+        """Return the groups' names from `display_names`, or the id for a group without a name."""
         return {group: self.display_names.get(group, group) for group in await self.groups_of(user_id)}
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Those of `names`, and whoever has groups."""
+        """Return the entries of `names`, and users with groups."""
         if self.fails_with is not None:
             raise self.fails_with
         if text in self.groups:
@@ -49,6 +49,6 @@ class InMemoryDirectory(GroupDirectory):
         return tuple(DirectoryEntry(kind="group", principal=one, name=text) for one in sorted(ids))
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Those of `names` that begin with the text."""
+        """Return the entries of `names` that begin with the text."""
         found = [entry for name in self.names if name.startswith(text) for entry in await self.named(name)]
         return tuple(found[:most])

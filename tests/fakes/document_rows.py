@@ -1,4 +1,4 @@
-"""Rows of documents that a test sets; it counts their reads."""
+"""Document rows set by a test, which count their reads."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ OPEN = DocumentRow((("*",),))
 
 
 class FixedRows(DocumentRows):
-    """Rows by document; `others` is the row of every other document, None = it has none."""
+    """Rows by document. `others` is the row of every other document; None = no row."""
 
     def __init__(
         self, rows: Mapping[str, DocumentRow | None] | None = None, *, others: DocumentRow | None = OPEN

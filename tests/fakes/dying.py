@@ -1,4 +1,4 @@
-"""A process that dies at one of its calls: before the call does anything, or right after it."""
+"""A process that dies at one of its calls: before the call has any effect, or right after it."""
 
 import inspect
 from collections.abc import Collection, Mapping
@@ -9,11 +9,11 @@ from shared.wiring import Services
 
 
 class Died(BaseException):
-    """The process is gone: no `except` of ours sees this."""
+    """The death of the process, which no `except` of the app catches."""
 
 
 class Death:
-    """Comes at call number `at`, counted from 0. A dead process calls nothing more."""
+    """The death of a process at call number `at`, counted from 0. A dead process makes no more calls."""
 
     def __init__(self, at: int, *, is_behind: bool = False) -> None:
         self.calls: list[str] = []
@@ -21,14 +21,14 @@ class Death:
         self._is_behind = is_behind
 
     def mortal(self, services: Services, methods: Mapping[str, Collection[str]]) -> Services:
-        """The same services in a process that will die, with the methods of each that count; none = all."""
+        """Return the services of a process that will die, with the methods of each that count; none = all."""
         ports: dict[str, Any] = {
             name: Mortal(getattr(services, name), names, self) for name, names in methods.items()
         }
         return replace(services, **ports)
 
     async def call(self, name: str, method: Any, *arguments: Any, **keywords: Any) -> Any:
-        """Make a call, unless death comes first."""
+        """Make a call, unless the process dies first."""
         is_last = self.counted(name)
         made = await method(*arguments, **keywords)
         if is_last:
@@ -36,7 +36,7 @@ class Death:
         return made
 
     def counted(self, name: str) -> bool:
-        """Count a call; whether death comes right after it. Raises Died when it comes before."""
+        """Count a call, and return whether the process dies right after it. Raise Died if it dies before."""
         left = self._at - len(self.calls)
         if left >= 0:
             self.calls.append(name)

@@ -1,4 +1,4 @@
-"""GitHub for tests: its REST API over real HTTP, as far as the tool `github` uses it.
+"""GitHub for tests: the part of its REST API that the tool `github` uses, over real HTTP.
 
 Source: docs.github.com, REST API version 2022-11-28.
 """
@@ -13,7 +13,9 @@ FILES = {"docs/guide.md": b"# Guide\n\nThe valve opens at 6.5 bar.\n", BINARY: b
 
 
 class GithubServer:
-    """The repositories contoso/app and contoso/secret. An async context manager, on a free port."""
+    """A server with the repositories contoso/app and contoso/secret, on a free port. An async context
+    manager.
+    """
 
     def __init__(self, *, token: str = "") -> None:
         self.token = token
@@ -50,7 +52,9 @@ class GithubServer:
             raise web.HTTPUnauthorized
 
     async def _search(self, request: web.Request) -> web.Response:
-        """A search of the real API widens with each qualifier: what it finds elsewhere is among it."""
+        """Search like the real API, which widens a search with each qualifier and returns results from
+        elsewhere.
+        """
         self._enter(request)
         if request.match_info["what"] == "code":
             items = [_found("contoso/app"), _found("contoso/secret")]

@@ -1,4 +1,4 @@
-"""A stand-in for Microsoft Graph and for the endpoint that gives the app's identity its tokens, over HTTP.
+"""A stand-in for Microsoft Graph, and for the endpoint that issues tokens for the app's identity, over HTTP.
 
 As Graph does it: pages, the headers that casting to groups wants, errors in its words. Troubles on demand.
 """
@@ -22,7 +22,7 @@ _MOST = 999
 
 @dataclass(frozen=True)
 class Trouble:
-    """What is answered instead, once; `delay_s` before whatever is answered."""
+    """A response returned once instead of the regular one; `delay_s` delays any response."""
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +31,9 @@ class Trouble:
 
 
 class GraphServer:
-    """Knows the people of `groups`. A context manager; `troubles` are answered first, in order."""
+    """A server that knows the people in `groups`. A context manager; `troubles` are
+    returned first, in order.
+    """
 
     def __init__(self, groups: Mapping[str, list[str]]) -> None:
         self.groups = dict(groups)
@@ -53,7 +55,7 @@ class GraphServer:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The app's settings for it: as on App Service, tokens come from an address with a secret."""
+        """The app's settings for this server. As on App Service, tokens come from a URL with a secret."""
         return {
             "GRAPH_ENDPOINT": self.endpoint,
             "IDENTITY_ENDPOINT": f"{self.endpoint}/msi/token",
@@ -72,7 +74,7 @@ class GraphServer:
         self._thread.join(5)
 
     def answer(self, target: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body for a GET."""
+        """Return status, headers and body for a GET."""
         parts = urlsplit(target)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if parts.path == "/msi/token":
@@ -96,7 +98,7 @@ class GraphServer:
     def _list(
         self, is_of_people: bool, query: Mapping[str, str], headers: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """People or groups by a filter for equal values, or by a search for beginnings of words."""
+        """Return people or groups by a filter for equal values, or by a search for beginnings of words."""
         rows = [{"id": one, "displayName": name} for name, ids in self.names.items() for one in ids]
         rows = [person for person in self.people.values() if "id" in person] if is_of_people else rows
         if "$filter" in query:
@@ -179,6 +181,6 @@ def _handler_of(graph: GraphServer) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True  # the caller went away
 
         def log_message(self, *arguments: Any) -> None:
-            """Tests read no access log."""
+            """Suppress the access log."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""The local search engine as an index in this process: what the local search server serves, without HTTP."""
+"""The local search engine as an index in this process, without HTTP."""
 
 import shutil
 import tempfile

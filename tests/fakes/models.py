@@ -1,4 +1,4 @@
-"""A chat model that says what it was told to, and an embedder that hashes words."""
+"""A chat model with scripted replies, and an embedder that hashes words."""
 
 import hashlib
 import math
@@ -25,7 +25,9 @@ Reply = BaseModel | str | GroundworkError
 
 
 class ScriptedChatModel(ChatModel):
-    """Answers each call with the next reply, or with what a function of the prompt says."""
+    """A chat model that answers each call with the next reply, or with the result of a function of the
+    prompt.
+    """
 
     def __init__(self, *replies: Reply, answer: Callable[[Prompt], Reply] | None = None) -> None:
         self.prompts: list[Prompt] = []
@@ -76,7 +78,7 @@ class ScriptedChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        """What `stream` says to the prompt `answer`; a text is a turn without calls."""
+        """Yield the reply of `stream` to the prompt `answer`; a text is a turn without calls."""
         self.conversations.append(tuple(messages))
         self.tools.append(tuple(tools))
         system, *material = (message.text for message in messages)
@@ -103,13 +105,13 @@ class ScriptedChatModel(ChatModel):
 
 
 def scripted(model: ChatModel) -> ScriptedChatModel:
-    """A model of `fake_services` as what it is, to see what it was asked."""
+    """Return a model of `fake_services` with its actual type, to inspect its prompts."""
     assert isinstance(model, ScriptedChatModel)
     return model
 
 
 class NoConversations(ChatModel):
-    """A base of fakes that nobody converses with, nor asks for reports."""
+    """A base of fakes without conversations and reports."""
 
     def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
@@ -133,7 +135,9 @@ class NoConversations(ChatModel):
 
 
 class HashingEmbedder(Embedder):
-    """Texts that share words are near each other; the same text always gives the same vector, of length 1."""
+    """An embedder whose vectors are similar for texts that share words. Deterministic;
+    vectors have length 1.
+    """
 
     def __init__(self, dimensions: int = 64) -> None:
         self.texts: list[str] = []

@@ -1,4 +1,4 @@
-"""OData filters over rows in memory, as far as the application writes them; anything else is refused.
+"""OData filters over rows in memory, limited to the forms that the application writes; others are refused.
 
 Grammar: comparisons, `search.in`, `collection/any(x: …)`, `and`, `or`, `not`, parentheses.
 """
@@ -29,7 +29,7 @@ _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
 def compile_filter(text: str | None) -> Condition:
-    """The filter as a function of a row; None lets every row through."""
+    """Compile the filter to a function of a row; None matches every row."""
     if text is None:
         return lambda row: True
     return _Parser(text).parse()

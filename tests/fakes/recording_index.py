@@ -1,4 +1,4 @@
-"""A search index that remembers what it was asked and answers with pages given beforehand."""
+"""A search index that records its queries and answers with given pages."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequ
 
 
 class RecordingIndex(SearchIndex):
-    """Answers each search with the next page; the last one is repeated."""
+    """An index that answers each search with the next page; the last page is repeated."""
 
     def __init__(self, *pages: SearchPage) -> None:
         self.requests: list[SearchRequest] = []

@@ -1,4 +1,4 @@
-"""A port of which some methods are replaced: everything else is the inner port's."""
+"""A port with some replaced methods; all others are those of the inner port."""
 
 from typing import Any
 

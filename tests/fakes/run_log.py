@@ -20,13 +20,13 @@ _REQUIRED: dict[EventName, dict[str, Any]] = {
 
 
 def run_event(name: EventName, **data: Any) -> RunEvent:
-    """An event with these fields, and any value where it needs more."""
+    """Return an event with these fields, and arbitrary values for other required fields."""
     required = {} if "state" in data else _REQUIRED.get(name, {})
     return parse_event(json.dumps({"name": name, "data": {**required, **data}}))
 
 
 class InMemoryRunLog(RunLog):
-    """One bytearray per run."""
+    """A run log with one bytearray per run."""
 
     def __init__(self) -> None:
         self.logs: dict[str, bytearray] = {}

@@ -1,4 +1,4 @@
-"""A search index in memory: right about keys, filters, order and paging; simple-minded about relevance."""
+"""A search index in memory: exact about keys, filters, order and paging, but simple about relevance."""
 
 import math
 import re
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[^\W-]+(?:\.[^\W\d-]+)*")  # as the Unicode rules: "manual.
 
 
 class InMemorySearchIndex(SearchIndex):
-    """Rows by key. Text matches by whole words, counted; vectors by cosine; both are fused by rank."""
+    """Rows by key. Text matches by whole words, vectors by cosine; both are fused by rank."""
 
     def __init__(self, key_field: str) -> None:
         self.rows: dict[str, IndexRow] = {}
@@ -58,7 +58,7 @@ class InMemorySearchIndex(SearchIndex):
 
 
 class InMemorySearchAdmin(SearchAdmin):
-    """Remembers definitions by name."""
+    """An administrator that stores definitions by name."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, IndexRow] = {}
@@ -94,7 +94,7 @@ def _matching(rows: list[IndexRow], request: SearchRequest) -> list[tuple[IndexR
 
 
 def _borne(wanted: set[str], words: set[str]) -> set[str]:
-    """The words that stand there; `manu*` is a prefix."""
+    """Return the words that occur; `manu*` is a prefix."""
     return {
         one
         for one in wanted
@@ -114,7 +114,7 @@ def _nearest(rows: list[IndexRow], query: VectorQuery) -> list[tuple[IndexRow, f
 
 
 def _score(left: Sequence[float], right: Sequence[float]) -> float:
-    """The service's score of a vector query: 1 / (1 + distance), distance = 1 - cosine."""
+    """Return the service's score of a vector query: 1 / (1 + distance), distance = 1 - cosine."""
     lengths = math.hypot(*left) * math.hypot(*right)
     cosine = sum(a * b for a, b in zip(left, right, strict=True)) / lengths if lengths else 0.0
     return 1 / (2 - cosine)

@@ -1,4 +1,4 @@
-"""A whole world in memory: `fake_services()` for tests of what stands above the ports."""
+"""All services in memory: `fake_services()` for tests of code above the ports."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ OWNER_ID_KEY = "the key of tests for ids, 0123456789"
 
 
 def fake_settings(**changes: Any) -> Settings:
-    """Settings that reach nothing, whatever the environment says."""
+    """Return settings that reach no service, whatever the environment contains."""
     values: dict[str, Any] = {
         "azure_search_endpoint": "http://127.0.0.1:1",
         "azure_search_api_key": "key",
@@ -46,7 +46,7 @@ def fake_settings(**changes: Any) -> Settings:
 
 
 def fake_services(**replacements: Any) -> Services:
-    """Fakes of every port; give those that a test looks into by name."""
+    """Return fakes of every port. Pass those that a test inspects by name."""
     parts: dict[str, Any] = {
         # Scores of these fakes are low: every question would get a sub-agent.
         "settings": fake_settings(subagents_enabled=False),

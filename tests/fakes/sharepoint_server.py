@@ -25,7 +25,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True)
 class Fault:
-    """An answer given instead of the right one to the next `times` requests whose address contains `to`."""
+    """A response returned instead of the regular one to the next `times` requests whose URL contains `to`."""
 
     to: str
     status: int
@@ -35,7 +35,7 @@ class Fault:
 
 @dataclass
 class FakeItem:
-    """A file or folder. `permissions` None = those of its parent."""
+    """A file or folder. If `permissions` is None, its parent's apply."""
 
     item_id: str
     name: str
@@ -95,7 +95,7 @@ class SharePointServer:
         kind: str = "documentLibrary",
         owner: str = "",
     ) -> FakeDrive:
-        """Add a library with a root that nobody may read."""
+        """Add a library whose root nobody may read."""
         drive = FakeDrive(f"drive{len(self.drives)}", site, name, kind, owner or None)
         drive.items[drive.root_id] = FakeItem(drive.root_id, "root", None, permissions=[])
         drive.log.append(drive.root_id)
@@ -134,7 +134,7 @@ class SharePointServer:
     def share(
         self, drive: FakeDrive, item_id: str, permissions: list[Entry] | None, *, reported: bool = True
     ) -> None:
-        """Set an item's own permissions; `reported` False = delta says nothing of it."""
+        """Set an item's own permissions. With `reported` False, delta doesn't report the change."""
         drive.items[item_id].permissions = permissions
         if reported:
             self.touch(drive, item_id)
@@ -157,7 +157,7 @@ class SharePointServer:
         self.touch(drive, item_id)
 
     def delete(self, drive: FakeDrive, item_id: str, *, reported: bool = True) -> None:
-        """Delete an item with its descendants; delta reports the item alone."""
+        """Delete an item with its descendants. Delta reports only the item."""
         for child in [one.item_id for one in drive.items.values() if one.parent_id == item_id]:
             self.delete(drive, child, reported=False)
         del drive.items[item_id]
@@ -165,7 +165,7 @@ class SharePointServer:
             self.touch(drive, item_id)
 
     def readers(self, drive: FakeDrive, item_id: str) -> set[str]:
-        """Return the people whom SharePoint lets read an item, decided without any code of the app."""
+        """Return the people to whom SharePoint grants access, without using any code of the app."""
         people: set[str] = {drive.owner} if drive.owner else set()
         for entry in self._effective(drive, item_id):
             if not {"read", "write", "owner"} & set(entry.get("roles", ())):
@@ -232,11 +232,11 @@ class SharePointServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Where the app's identity gets its tokens, as on App Service."""
+        """The environment variables with which the app's identity gets its tokens, as on App Service."""
         return {"IDENTITY_ENDPOINT": f"{self.graph}/msi/token", "IDENTITY_HEADER": IDENTITY_HEADER}
 
     async def token(self, origin: str) -> str:
-        """Give out a token for an origin without asking the identity endpoint."""
+        """Issue a token for an origin without a request to the identity endpoint."""
         return f"token-for-{origin}"
 
     # Answers
@@ -495,7 +495,7 @@ def link(scope: str, people: Iterable[str] = ()) -> Entry:
 
 
 def _is_past(end: str, now: datetime) -> bool:
-    """Tell whether a grant has ended. Year 1 stands for a grant without an end."""
+    """Return whether a grant has expired. Year 1 stands for a grant without an expiry."""
     moment = datetime.fromisoformat(end)
     return moment.year > 1 and moment.replace(tzinfo=moment.tzinfo or UTC) <= now
 
@@ -534,6 +534,6 @@ def _handler_of(
                 self.close_connection = True  # the caller went away
 
         def log_message(self, *arguments: Any) -> None:
-            """Tests read no access log."""
+            """Suppress the access log."""
 
     return Handler

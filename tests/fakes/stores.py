@@ -1,4 +1,4 @@
-"""Records of runs, threads, states of documents and messages in memory."""
+"""Run records, threads, document states and messages in memory."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from tests.fakes.table import InMemoryTable
 
 
 class InMemoryRunStore(RunStore):
-    """The store over a table in memory."""
+    """The real store over a table in memory."""
 
     def __init__(self) -> None:
         self.table = InMemoryTable()
@@ -23,19 +23,19 @@ class InMemoryRunStore(RunStore):
 
     @property
     def records(self) -> dict[str, RunRecord]:
-        """By run id."""
+        """The records by run id."""
         rows = [row for (_, key), row in self.table.rows.items() if key == ROW_KEY]
         return {row["PartitionKey"]: record_of(row) for row in rows}
 
     @property
     def revivals(self) -> dict[str, RevivalCount]:
-        """By instance id."""
+        """The revival counts by instance id."""
         rows = [row for (_, key), row in self.table.rows.items() if key == REVIVALS_KEY]
         return {row["PartitionKey"]: RevivalCount.from_stored(row["revivals"]) for row in rows}
 
 
 class InMemoryThreadStore(ThreadStore):
-    """The store over a table in memory."""
+    """The real store over a table in memory."""
 
     def __init__(self) -> None:
         self.table = InMemoryTable()
@@ -43,13 +43,13 @@ class InMemoryThreadStore(ThreadStore):
 
     @property
     def thread_ids(self) -> set[str]:
-        """Of all threads that have a row, or a turn, of whomever."""
+        """The ids of all threads that have a row or a turn, of any owner."""
         contents = [json.loads(row["content"]) for row in self.table.rows.values() if "content" in row]
         return {content["thread_id"] for content in contents}
 
 
 class InMemoryTaskQueues(TaskQueues):
-    """Messages by queue, with their delays; a test takes them out."""
+    """Messages by queue, with their delays, which a test removes."""
 
     def __init__(self) -> None:
         self.messages: dict[str, list[tuple[str, float]]] = {}
@@ -62,12 +62,12 @@ class InMemoryTaskQueues(TaskQueues):
             self.messages.setdefault(queue, [])
 
     def take(self, queue: str) -> list[str]:
-        """The messages so far, in order; they are gone then."""
+        """Remove and return the messages so far, in order."""
         return [message for message, _ in self.messages.pop(queue, [])]
 
 
 class InMemoryDocumentStore(DocumentStore):
-    """The store over a table in memory."""
+    """The real store over a table in memory."""
 
     def __init__(self, states: Iterable[DocumentState] = ()) -> None:
         self.table = InMemoryTable()
@@ -77,12 +77,12 @@ class InMemoryDocumentStore(DocumentStore):
 
     @property
     def states(self) -> dict[str, DocumentState]:
-        """By document id."""
+        """The states by document id."""
         return {doc_id: state_of(row) for (doc_id, key), row in self.table.rows.items() if key == DOCUMENT}
 
 
 class InMemoryPoisonQueues(PoisonQueues):
-    """Messages that a test puts there."""
+    """Queues with the messages that a test adds."""
 
     def __init__(self) -> None:
         self.messages: list[PoisonMessage] = []

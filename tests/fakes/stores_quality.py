@@ -1,4 +1,4 @@
-"""What is recorded of answers, in memory."""
+"""Quality records in memory."""
 
 from shared.quality.models import QualityRecord
 from shared.quality.store import QualityStore
@@ -6,7 +6,7 @@ from tests.fakes.table import InMemoryTable
 
 
 class InMemoryQualityStore(QualityStore):
-    """The store over a table in memory."""
+    """The real store over a table in memory."""
 
     def __init__(self) -> None:
         self.table = InMemoryTable()
@@ -14,6 +14,6 @@ class InMemoryQualityStore(QualityStore):
 
     @property
     def records(self) -> dict[tuple[str, str], QualityRecord]:
-        """By hour, and by kind with key."""
+        """The records by hour, and by kind and key."""
         found = {keys: self.record_of(row) for keys, row in self.table.rows.items()}
         return {keys: record for keys, record in found.items() if record is not None}

@@ -1,4 +1,4 @@
-"""Keys that people sent, and what they used up, in memory."""
+"""Idempotency keys and user limits in memory."""
 
 from shared.access.idempotency import IdempotencyStore
 from shared.access.user_limit_store import UserLimits, UserLimitStore
@@ -6,7 +6,7 @@ from tests.fakes.table import InMemoryTable
 
 
 class InMemoryIdempotencyStore(IdempotencyStore):
-    """The store over a table in memory."""
+    """The real store over a table in memory."""
 
     def __init__(self) -> None:
         self.table = InMemoryTable()
@@ -14,7 +14,7 @@ class InMemoryIdempotencyStore(IdempotencyStore):
 
 
 class InMemoryUserLimitStore(UserLimitStore):
-    """The store over a table in memory; counts what is read, and shows by person what was written last."""
+    """The real store over a table in memory. It counts reads and keeps the last write per person."""
 
     def __init__(self, table: InMemoryTable | None = None) -> None:
         self.table = table or InMemoryTable()

@@ -1,4 +1,4 @@
-"""What instances share and count of sub-agents, in memory."""
+"""The state and metrics of sub-agents that instances share, in memory."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from tests.fakes.table import InMemoryTable
 
 
 class InMemoryControlStore(ControlStore):
-    """One state; a write over a newer version is refused."""
+    """A single state; a write over a newer version is refused."""
 
     def __init__(self) -> None:
         super().__init__(InMemoryTable())
@@ -27,7 +27,7 @@ class InMemoryControlStore(ControlStore):
 
 
 class InMemoryMetricStore(MetricStore):
-    """The store over a table in memory."""
+    """The real store over a table in memory."""
 
     def __init__(self) -> None:
         self.table = InMemoryTable()
@@ -35,6 +35,6 @@ class InMemoryMetricStore(MetricStore):
 
     @property
     def records(self) -> dict[tuple[str, str], MetricRecord]:
-        """By hour, and by kind with key."""
+        """The records by hour, and by kind and key."""
         found = {keys: self.record_of(row) for keys, row in self.table.rows.items()}
         return {keys: record for keys, record in found.items() if record is not None}

@@ -1,4 +1,4 @@
-"""One table in memory: keys, etags, conditions and transactions as the service has them."""
+"""A table in memory, with keys, etags, conditions and transactions like the service's."""
 
 import itertools
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from tests.fakes.odata_filter import compile_filter
 
 
 class _Row(dict[str, Any]):
-    """An entity as the SDK gives it: the etag is no property of it."""
+    """An entity as the SDK returns it; its etag isn't a property."""
 
     def __init__(self, entity: Mapping[str, Any], etag: str) -> None:
         super().__init__({name: value for name, value in entity.items() if value is not None})
@@ -19,7 +19,7 @@ class _Row(dict[str, Any]):
 
 
 class InMemoryTable(Table):
-    """What it takes, the stores of the app take: they are the real ones."""
+    """A table for the app's real stores."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], _Row] = {}
@@ -27,7 +27,7 @@ class InMemoryTable(Table):
         self._etags = itertools.count(1)
 
     async def ensure(self) -> None:
-        """Nothing to do: there is always room."""
+        """Do nothing, because the table always exists."""
 
     async def get(self, partition_key: str, row_key: str) -> Mapping[str, Any] | None:
         return self.rows.get((partition_key, row_key))

@@ -1,4 +1,4 @@
-"""The web for tests: a search engine over real HTTP that speaks SearXNG's JSON API."""
+"""A web search engine for tests that implements SearXNG's JSON API over real HTTP."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ Page = dict[str, Any]
 
 
 class SearchEngine:
-    """An instance of SearXNG, as far as its API goes. An async context manager, on a free port.
+    """An instance of SearXNG, limited to its API, on a free port. An async context manager.
 
     Source: SearXNG, "Search API" and "settings.yml, search.formats".
     """
@@ -17,7 +17,7 @@ class SearchEngine:
     def __init__(
         self, pages: Sequence[Page] = (), *, formats: Sequence[str] = ("html", "json"), key: str | None = None
     ) -> None:
-        """`key` is asked for in the header X-Api-Key, as a gateway before it would."""
+        """Create an engine. `key` is expected in the header X-Api-Key, as by a gateway in front of it."""
         self.pages = list(pages)
         self.formats = formats
         self.key = key

@@ -1,4 +1,4 @@
-"""A site of the web for tests: scripted answers over real sockets, on names that only tests know."""
+"""A web site for tests: scripted responses over real sockets, on host names that only tests resolve."""
 
 import asyncio
 import socket
@@ -12,14 +12,14 @@ Answers = Mapping[str, bytes | Callable[[asyncio.StreamWriter], Any]]
 
 
 def answer(body: bytes = b"", status: int = 200, kind: str = "text/html", **headers: str) -> bytes:
-    """An HTTP answer as it is sent."""
+    """Return an HTTP response as bytes."""
     lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
 
 
 class WebSite:
-    """Answers by path; notes every request line. An async context manager."""
+    """A server with responses by path, which records every request line. An async context manager."""
 
     def __init__(self, answers: Answers) -> None:
         self.answers = dict(answers)
@@ -66,12 +66,14 @@ class WebSite:
             await writer.wait_closed()
 
     def allows(self, address: str, port: int) -> bool:
-        """The app's own rule, and this server: what tests inject."""
+        """Return whether the app's rule allows the address, or it is this server's;
+        tests inject this check.
+        """
         return (address, port) == ("127.0.0.1", self.port) or may_dial(address, port)
 
 
 class SocketLog:
-    """What this process dials and which names it looks up, as the interpreter itself reports it."""
+    """The connections and name look-ups of this process, as reported by the interpreter."""
 
     def __init__(self) -> None:
         self.dialled: list[tuple[str, int]] = []
@@ -84,7 +86,7 @@ _INSTALLED: list[bool] = []
 
 @contextmanager
 def socket_log() -> Iterator[SocketLog]:
-    """Notes every connection that is tried, below all libraries (audit events of Python's sockets)."""
+    """Record every attempted connection, below all libraries (audit events of Python's sockets)."""
     import sys
 
     if not _INSTALLED:  # an audit hook stays for the life of the process
@@ -113,7 +115,7 @@ Names = Mapping[str, list[str] | Iterator[str]]
 
 
 def resolver(names: Names, port: int) -> Callable[..., list[Any]]:
-    """In the place of `socket.getaddrinfo`: names of tests, and literals of IPv4 as the real one reads them.
+    """Return a replacement of `socket.getaddrinfo` that knows the tests' names and literals of IPv4.
 
     Args:
         names: to addresses; an iterator gives another one each time, as rebinding does.

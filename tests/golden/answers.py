@@ -81,7 +81,7 @@ async def filtered_listing(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def comparison(stage: Stage) -> None:
-    """Compare two short documents, which the model reads whole."""
+    """Compare two short documents, which the model reads completely."""
     text = (
         '<answer>Revenue rose from 48 <cite doc_id="report-2023" quote="Revenue was 48 million euros."/> '
         'to 53 million euros. <cite doc_id="report-2024" quote="Revenue was 53 million euros."/>'
@@ -96,7 +96,7 @@ async def comparison(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def repaired_quotation(stage: Stage) -> None:
-    """Quote wrongly, and rightly when asked again."""
+    """Quote wrongly, then correctly when asked again."""
     wrong = '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump is run at 15 bars."/>'
     right = {"number": 1, "doc_id": "manual", "quote": "The pump runs at 15 bar."}
     stage.model.script(plan=[plan()], answer=[wrong], repair=[{"quotations": [right]}])
@@ -105,7 +105,7 @@ async def repaired_quotation(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def unsupported_quotation(stage: Stage) -> None:
-    """Quote what no document says."""
+    """Quote words that no document contains."""
     wrong = '<answer>It runs at 65 bar. <cite doc_id="manual" quote="The pump explodes at 65 bar."/>'
     none = {"number": 1, "doc_id": "manual", "quote": None}
     stage.model.script(plan=[plan()], answer=[wrong], repair=[{"quotations": [none]}])
@@ -184,7 +184,7 @@ async def named_documents(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def unknown_document(stage: Stage) -> None:
-    """Ask about a document that there is not."""
+    """Ask about a document that doesn't exist."""
     gap = '<answer><gap missing="No such handbook is among the documents." next_step="Upload it."/>'
     stage.model.script(plan=[plan(document_references=["handbook of 1987"])], answer=[gap])
     await stage.ask("What does the handbook of 1987 say?")

@@ -1,4 +1,4 @@
-"""The option that writes the golden files anew."""
+"""The option that rewrites the golden files."""
 
 import pytest
 

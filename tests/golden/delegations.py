@@ -1,4 +1,4 @@
-"""Scenarios with sub-agents: asked for by the policy or by the model, successful, failing, late."""
+"""Scenarios with sub-agents that the policy or the model requests: successful, failing or late."""
 
 from typing import Any
 
@@ -47,14 +47,14 @@ PAST_DEADLINE_S = 30.0  # a sub-agent has 15
 
 @scenario(inline=True, **AT_ONCE)
 async def compared_by_sub_agent(stage: Stage) -> None:
-    """Compare two documents in deep mode, which has a sub-agent do it."""
+    """Compare two documents in deep mode, which assigns the comparison to a sub-agent."""
     stage.model.script(plan=[BOTH], report=[COMPARED], answer=[ROSE])
     await stage.ask(COMPARE, deep=True)
 
 
 @scenario(inline=True, **AT_ONCE)
 async def two_sub_agents(stage: Stage) -> None:
-    """Have two sub-agents read a document each, side by side."""
+    """Have two sub-agents read one document each, concurrently."""
 
     def report(text: str) -> dict[str, Any]:
         amount, doc_id = ("48", "report-2023") if "was 48" in text else ("53", "report-2024")
@@ -73,7 +73,7 @@ async def two_sub_agents(stage: Stage) -> None:
 
 @scenario(inline=True, **AT_ONCE)
 async def delegated_by_model(stage: Stage) -> None:
-    """Have the model hand a part of the question to a sub-agent, which searches first."""
+    """Have the model delegate part of the question to a sub-agent, which searches first."""
     search = calls(("rag_semantic_search", {"query": "pump pressure limit"}))
     stage.model.script(
         plan=[plan(intent="procedural")],
@@ -86,7 +86,7 @@ async def delegated_by_model(stage: Stage) -> None:
 
 @scenario(inline=True, **AT_ONCE)
 async def failed_sub_agent(stage: Stage) -> None:
-    """Answer without a sub-agent whose model is out of reach."""
+    """Answer without a sub-agent whose model is unreachable."""
     down = DependencyError("The model is out of reach.")
     stage.model.script(plan=[BOTH], report=[down] * 3, answer=[ROSE])
     await stage.ask(COMPARE, deep=True)
@@ -101,7 +101,7 @@ async def unreadable_report(stage: Stage) -> None:
 
 @scenario(inline=True, **AT_ONCE)
 async def sub_agent_timeout(stage: Stage) -> None:
-    """Have a sub-agent report at once after its model took too long."""
+    """Have a sub-agent report immediately after its model timed out."""
     stage.hide(ESTIMATED)
     late = CallTimeoutError("The model took too long.")
     stage.model.script(
@@ -115,7 +115,7 @@ async def sub_agent_timeout(stage: Stage) -> None:
 
 @scenario(slow=True, **AT_ONCE)
 async def late_sub_agent(stage: Stage) -> None:
-    """Leave a sub-agent behind at its deadline."""
+    """Continue without a sub-agent at its deadline."""
     stage.hide(ESTIMATED)
     stage.model.script(plan=[BOTH], report=[Hang()], answer=[ROSE])
     run_id = await stage.begin(COMPARE, deep=True)

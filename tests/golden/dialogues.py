@@ -1,4 +1,4 @@
-"""Scenarios in which the run asks the person."""
+"""Scenarios in which the run asks the user."""
 
 from tests.golden.answers import PRESSURE, PROVED, REVENUE
 from tests.golden.scenario import plan, scenario
@@ -40,7 +40,7 @@ async def clarification_with_other_words(stage: Stage) -> None:
 
 @scenario()
 async def clarification_expired(stage: Stage) -> None:
-    """Leave the question unanswered for three days."""
+    """Leave the clarification unanswered for three days."""
     stage.model.script(plan=[AMBIGUOUS], answer=[REVENUE])
     run_id = await stage.begin_and_wait(WHICH)
     await stage.end_of(run_id, WHICH, advance_s=DAY_S)

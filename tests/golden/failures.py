@@ -1,4 +1,4 @@
-"""Scenarios in which something fails, or is ended."""
+"""Scenarios in which something fails or is cancelled."""
 
 from shared.platform.errors import DependencyError, ModelFixableError
 from tests.golden.answers import PRESSURE, PROVED
@@ -13,7 +13,7 @@ SECOND_S = 1.0
 
 @scenario(inline=True)
 async def unreadable_plan(stage: Stage) -> None:
-    """Go on without a plan."""
+    """Continue without a plan."""
     stage.hide(ESTIMATED)
     stage.model.script(plan=[ModelFixableError("garbage")], answer=[PROVED])
     await stage.ask(PRESSURE)
@@ -21,7 +21,7 @@ async def unreadable_plan(stage: Stage) -> None:
 
 @scenario()
 async def model_error_retried(stage: Stage) -> None:
-    """Try again when the model was out of reach."""
+    """Retry after the model was unreachable."""
     stage.model.script(plan=[plan()], answer=[DependencyError(DOWN), PROVED])
     run_id = await stage.begin(PRESSURE)
     await stage.end_of(run_id, PRESSURE, advance_s=SECOND_S)
@@ -29,7 +29,7 @@ async def model_error_retried(stage: Stage) -> None:
 
 @scenario()
 async def model_failure(stage: Stage) -> None:
-    """Give up when the model stays out of reach."""
+    """Give up if the model stays unreachable."""
     stage.model.script(plan=[plan()], answer=[DependencyError(DOWN)] * 2)
     run_id = await stage.begin(PRESSURE)
     await stage.end_of(run_id, PRESSURE, advance_s=SECOND_S)

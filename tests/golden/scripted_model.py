@@ -1,4 +1,4 @@
-"""A chat model that follows a script for each role, whichever way it is called."""
+"""A chat model that follows a script for each role, regardless of how it is called."""
 
 import asyncio
 from collections import defaultdict
@@ -27,7 +27,7 @@ TOKENS = USAGE.input_tokens + USAGE.output_tokens
 
 
 class Hang:
-    """A reply that never comes."""
+    """A reply that never arrives."""
 
 
 Fixed: TypeAlias = str | dict[str, Any] | ModelTurn | GroundworkError | Hang
@@ -59,7 +59,7 @@ class RoleModel(ChatModel):
             self._script[role] += further
 
     def require_end(self) -> None:
-        """Fail if a reply was not used: then the scenario is not what it says."""
+        """Fail if a reply was not used, because the scenario then doesn't do what it describes."""
         left = {role: len(replies) for role, replies in self._script.items() if replies}
         assert not left, f"replies that nobody asked for: {left}"
 
@@ -90,7 +90,7 @@ class RoleModel(ChatModel):
     async def converse(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
-        """Return the next turn of the agent whose messages these are."""
+        """Return the next turn of the agent to which these messages belong."""
         turn = _turn(await self._next(*_role_of(messages)))
         tell_usage(TOKENS)
         return turn

@@ -65,7 +65,7 @@ class Stage:
         return self.world.services
 
     def hide(self, placeholders: Mapping[str, str]) -> None:
-        """Replace the values of further fields by placeholders."""
+        """Replace the values of additional fields with placeholders."""
         self._fields.update(placeholders)
 
     async def ask(self, question: str, **body: Any) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Stage:
         return await self.end_of(run_id, question)
 
     async def begin(self, question: str, **body: Any) -> str:
-        """Ask, and return the run's id at once."""
+        """Ask, and return the run's id immediately."""
         asked = await self.http.post(
             "/chat", json={"question": question, **body}, headers={"Prefer": "respond-async"}
         )
@@ -92,12 +92,12 @@ class Stage:
         return run_id
 
     async def until_hanging(self) -> None:
-        """Wait until the model is asked for a reply that never comes."""
+        """Wait until the model is asked for a reply that never arrives."""
         async with asyncio.timeout(_HANG_GUARD_S):
             await self.model.hanging.wait()
 
     async def reply(self, run_id: str, **answer: Any) -> None:
-        """Answer what the run asks, and keep the status of the response."""
+        """Reply to the run's clarification, and keep the status of the response."""
         replied = await self.http.post(f"/runs/{run_id}/answer", json=answer)
         self._texts.append(f"# reply {answer}: {replied.status_code}\n")
 

@@ -56,7 +56,7 @@ async def second_search(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def parallel_calls(stage: Stage) -> None:
-    """Call two tools at once, one of them with arguments that are refused, and one that there is not."""
+    """Call two tools concurrently, one with refused arguments and one that doesn't exist."""
     both = calls(
         ("rag_semantic_search", {"query": "revenue", "top_k": "many"}),
         ("delete_all", {}),
@@ -68,7 +68,7 @@ async def parallel_calls(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def pages_read(stage: Stage) -> None:
-    """Read pages of a document, and of one that the asker may not see."""
+    """Read pages of a document, and of one that the user may not read."""
     await stage.world.add("secret", "The valve opens at 99 bar.", readers=("board",))
     reads = calls(
         ("read_pages", {"doc_id": "manual", "first": 1, "last": 2}),
@@ -80,7 +80,7 @@ async def pages_read(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def memory_recalled(stage: Stage) -> None:
-    """Look up what was asked before: nothing, because nothing is remembered yet."""
+    """Look up earlier questions, of which none are remembered yet."""
     recall = calls(("recall_memory", {"query": "pumps"}))
     stage.model.script(plan=[plan()], answer=[recall, PROVED])
     await stage.ask("What did I ask about pumps last week?")
@@ -103,7 +103,7 @@ async def table_query(stage: Stage) -> None:
 
 @scenario(inline=True)
 async def wrong_number(stage: Stage) -> None:
-    """Calculate, and state another number than the result's."""
+    """Calculate, and state a number that differs from the result."""
     answer = '<answer>The North leads with 131 <cite result="q1"/>. The South has 80 <cite result="q1"/>.'
     await _ask_by_region(stage, answer)
 
@@ -118,19 +118,19 @@ async def python_program(stage: Stage) -> None:
 
 @scenario(parts={"web_search": FixedSearch}, agent_tools="web_search", web_consent="ask")
 async def web_search_allowed(stage: Stage) -> None:
-    """Agree to a search of the web."""
+    """Consent to a web search."""
     await _ask_the_web(stage, 1)
 
 
 @scenario(parts={"web_search": FixedSearch}, agent_tools="web_search", web_consent="ask")
 async def web_search_refused(stage: Stage) -> None:
-    """Refuse a search of the web."""
+    """Refuse a web search."""
     await _ask_the_web(stage, 2)
 
 
 @scenario(inline=True)
 async def agent_file(stage: Stage) -> None:
-    """Ask an agent that is a file."""
+    """Ask an agent defined in a file."""
     (stage.folder / "mechanic.agent.md").write_text(AGENT, encoding="utf-8")
     search = calls(("rag_semantic_search", {"query": "pump pressure"}))
     stage.model.script(plan=[plan()], answer=[search, f"{PROVED} That is not much."])

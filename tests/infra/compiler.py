@@ -1,4 +1,4 @@
-"""A client of Bicep's own compiler: one process (`bicep jsonrpc --stdio`) for all of a session's calls."""
+"""A client of Bicep's own compiler: one process (`bicep jsonrpc --stdio`) for all calls of a session."""
 
 import json
 import os
@@ -19,14 +19,16 @@ NOT_FOUND = (
 
 
 def find_compiler() -> Path | None:
-    """Where the compiler is: in BICEP, on PATH, or beside the clone."""
+    """Return the path of the compiler: in BICEP, on PATH, or beside the clone. None if it is missing."""
     named = os.environ.get("BICEP") or shutil.which("bicep")
     path = Path(named) if named else ROOT.parent / "shared/tools/bicep"
     return path if path.is_file() else None
 
 
 class Compiler:
-    """Calls are made one after another; each result is the JSON that the compiler answers with."""
+    """The running compiler. Calls are made sequentially; each result is the JSON of the
+    compiler's response.
+    """
 
     def __init__(self, path: Path) -> None:
         environment = {**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
@@ -44,11 +46,12 @@ class Compiler:
         self._process.communicate()
 
     def compile(self, path: Path) -> dict[str, Any]:
-        """`success`, `diagnostics`, and `contents`, the template as text."""
+        """Return `success`, `diagnostics`, and `contents`, the template as text."""
         return self._call("compile", path=str(path))
 
     def predict(self, parameters: Path, group: str | None) -> dict[str, Any]:
-        """What a deployment with these parameters makes: `predictedResources`, `outputs`, `diagnostics`.
+        """Return what a deployment with these parameters creates: `predictedResources`, `outputs`,
+        `diagnostics`.
 
         `group` is the resource group that it goes into; None = it goes into the subscription.
         """
@@ -64,7 +67,7 @@ class Compiler:
         return snapshot
 
     def graph(self, path: Path) -> dict[str, set[str]]:
-        """For each module or resource of a file, what is made before it."""
+        """Return for each module or resource of a file those that are created before it."""
         answer = self._call("getDeploymentGraph", path=str(path))
         before: dict[str, set[str]] = {node["name"]: set() for node in answer["nodes"]}
         for edge in answer["edges"]:

@@ -1,4 +1,6 @@
-"""What Bicep's compiler says of infra/bicep. Without it these tests are skipped; in CI they fail."""
+"""Results of Bicep's compiler for infra/bicep. Without the compiler these tests are
+skipped; in CI they fail.
+"""
 
 import os
 from collections.abc import Iterator
@@ -19,30 +21,32 @@ SETS = sorted(path.stem for path in PARAMETERS.glob("*.bicepparam"))
 
 @dataclass(frozen=True)
 class Deployment:
-    """What a deployment with one set of parameters makes, as the compiler predicts it."""
+    """The predicted result of a deployment with one set of parameters."""
 
     resources: list[dict[str, Any]]
     outputs: dict[str, Any]
     diagnostics: list[str]
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """All resources of a type, such as `Microsoft.Web/sites`."""
+        """Return all resources of a type, such as `Microsoft.Web/sites`."""
         return [resource for resource in self.resources if resource["type"] == kind]
 
     def names(self, kind: str, account: str = "") -> set[str]:
-        """The last parts of the names of a type's resources, below the account whose name begins so."""
+        """Return the last parts of the names of a type's resources, below the account whose name begins with
+        `account`.
+        """
         found = (str(resource["name"]) for resource in self.of(kind))
         return {name.rpartition("/")[2] for name in found if name.startswith(account)}
 
     def config(self, name: str) -> dict[str, Any]:
-        """The properties of a configuration of the app: `appsettings` or `authsettingsV2`."""
+        """Return the properties of a configuration of the app: `appsettings` or `authsettingsV2`."""
         found = (one for one in self.of("Microsoft.Web/sites/config") if one["name"].endswith(f"/{name}"))
         properties: dict[str, Any] = next(found)["properties"]
         return properties
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """Settings of the app."""
+        """The settings of the app."""
         return self.config("appsettings")
 
 
@@ -57,13 +61,13 @@ def compiler() -> Iterator[Compiler]:
 
 @pytest.fixture(scope="session")
 def templates(compiler: Compiler) -> dict[str, dict[str, Any]]:
-    """What the compiler answers for each root."""
+    """Return the compiler's result for each root."""
     return {name: compiler.compile(BICEP / name) for name in ROOTS}
 
 
 @pytest.fixture(scope="session")
 def deployments(compiler: Compiler) -> dict[str, Deployment]:
-    """Every set of parameters, by its name."""
+    """Return the predicted deployment for each set of parameters, by name."""
     predicted = {
         name: compiler.predict(
             PARAMETERS / f"{name}.bicepparam", "rg-test" if name == "event_subscriptions" else None

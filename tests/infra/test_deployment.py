@@ -1,4 +1,4 @@
-"""Rules over what the deployment makes, as Bicep's compiler predicts it for every set of parameters."""
+"""Rules over the resources of a deployment, as Bicep's compiler predicts them for every set of parameters."""
 
 import json
 import re
@@ -167,7 +167,7 @@ def deployment(request: pytest.FixtureRequest, deployments: Deployments) -> Depl
 
 
 def value_at(resource: dict[str, Any], path: str) -> object:
-    """A property by its path."""
+    """Return a property by its path."""
     found: Any = resource
     for part in path.split("."):
         found = found.get(part) if isinstance(found, dict) else None
@@ -175,7 +175,7 @@ def value_at(resource: dict[str, Any], path: str) -> object:
 
 
 def nested(value: object) -> Iterator[tuple[str, object]]:
-    """Every property of a template, at any depth."""
+    """Yield every property of a template at any depth."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, inner in items:
         yield str(name), inner
@@ -248,7 +248,7 @@ def test_accounts_are_named_as_their_subdomain_and_storage_is_short(deployment: 
 
 
 def grants(deployment: Deployment) -> dict[str, set[tuple[str, str]]]:
-    """For each principal, its roles and on what, named by the beginning of its name."""
+    """Return the roles of each principal and their scopes, named by the beginning of the scope's name."""
     found: dict[str, set[tuple[str, str]]] = {}
     for one in deployment.of("Microsoft.Authorization/roleAssignments"):
         properties = one["properties"]

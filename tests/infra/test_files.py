@@ -1,4 +1,4 @@
-"""What azd reads, and what charts and alerts ask for: they name what is there. No compiler is needed."""
+"""Files that azd reads, and queries of charts and alerts: everything they name exists. Needs no compiler."""
 
 import json
 import re

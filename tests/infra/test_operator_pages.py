@@ -1,4 +1,4 @@
-"""The pages for operators know what is deployed: parameters, alerts, outputs, settings, roles."""
+"""The pages for operators name what is deployed: parameters, alerts, outputs, settings and roles."""
 
 import json
 import re
@@ -32,7 +32,7 @@ OF_THE_PLATFORM = {
 
 
 def section(page: str, heading: str) -> str:
-    """From a heading to the next one of its level or above."""
+    """Return the text from a heading to the next heading of its level or above."""
     level, rest = re.split(rf"^(#+) {re.escape(heading)}$", PAGES[page], maxsplit=1, flags=re.MULTILINE)[1:]
     return re.split(rf"^#{{1,{len(level)}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
 

@@ -1,4 +1,4 @@
-"""What goes to Azure: the app, whole, and nothing that was made or kept on this machine."""
+"""The deployed package contains the whole app, and nothing generated or stored on this machine."""
 
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ OF_THIS_MACHINE = (
 
 @pytest.fixture
 def kept(tmp_path: Path) -> list[str]:
-    """Tracked files, and some of this machine, that .funcignore lets through, as git reads such files."""
+    """Return tracked files, and some of this machine, that .funcignore includes, as git reads such files."""
     shutil.copy(ROOT / ".funcignore", tmp_path / ".gitignore")
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     given = [*map(str, tracked_files()), *BUILT, *OF_THIS_MACHINE]

@@ -1,4 +1,4 @@
-"""The hook after a deployment; stand-ins of `az`, `python3` and `sleep` write down how they are called."""
+"""The hook after a deployment. Stand-ins of `az`, `python3` and `sleep` record their calls."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ exit 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the hook ended: exit code, what it said, and the calls in their order."""
+    """The result of the hook: exit code, output, and the calls in order."""
 
     code: int
     said: str
@@ -57,7 +57,9 @@ class Outcome:
 
 @pytest.fixture
 def deployed(tmp_path: Path) -> Callable[..., Outcome]:
-    """Runs the hook in a copy of the project; `fails` says how often a program fails before it succeeds."""
+    """Run the hook in a copy of the project. `fails` gives the number of failures of a program before it
+    succeeds.
+    """
     hooks, programs, counts = (tmp_path / name for name in ("project/infra/hooks", "programs", "counts"))
     for folder in (hooks, programs, counts):
         folder.mkdir(parents=True)

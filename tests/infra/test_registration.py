@@ -1,4 +1,4 @@
-"""The script that registers the app; stand-ins of `az` and `azd` write down how they are called."""
+"""The script that registers the app. Stand-ins of `az` and `azd` record their calls."""
 
 import json
 import os
@@ -49,7 +49,7 @@ Run = Callable[..., tuple[str, list[list[str]]]]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs the script in an azd environment; what it said, and the calls of `az` and `azd`."""
+    """Run the script in an azd environment; return its output and the calls of `az` and `azd`."""
     for name in ("az", "azd"):
         (tmp_path / name).write_text(STAND_IN.format(python=sys.executable))
         (tmp_path / name).chmod(0o755)
@@ -70,7 +70,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def bodies(calls: list[list[str]], part: str) -> list[dict[str, Any]]:
-    """The JSON that calls with `part` in them send."""
+    """Return the JSON bodies of the calls that contain `part`."""
     flags = ("--body", "--parameters")
     return [
         json.loads(call[call.index(flag) + 1])

@@ -1,4 +1,6 @@
-"""GitHub's workflows, which are not run here: they call what there is, like .ci/run, and hold no secret."""
+"""GitHub's workflows, which don't run here: they call existing commands, like .ci/run,
+and contain no secret.
+"""
 
 import re
 from functools import cache

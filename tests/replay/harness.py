@@ -1,4 +1,4 @@
-"""Runs an orchestrator against a script, as the durable host would, on a virtual clock and without a host.
+"""Runs an orchestrator against a script as the durable host would, on a virtual clock and without a host.
 
 Each episode feeds the SDK's own handler with the history grown so far; activities, children, timers and
 external events are answered from a `Script`, one event per episode, in the order of their times. Checked on
@@ -37,12 +37,12 @@ INSTANCE_ID = "instance-1"
 
 
 class ScriptError(AssertionError):
-    """The script has no answer for what the orchestrator asked, or the orchestrator waits for ever."""
+    """The script has no answer to the orchestrator's request, or the orchestrator waits forever."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What an activity or child answers, and after how many virtual seconds.
+    """The result of an activity or child, and the number of virtual seconds after which it arrives.
 
     `failure` makes it raise with that text. `terminates` names child instances that the activity ends on the
     way, as an activity with a durable client does.
@@ -56,7 +56,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class RaisedEvent:
-    """An external event. The real client encodes twice, so the orchestrator receives JSON text."""
+    """An external event. The real client encodes it twice, so the orchestrator receives JSON text."""
 
     name: str
     value: object
@@ -65,7 +65,7 @@ class RaisedEvent:
 
 @dataclass(frozen=True)
 class Script:
-    """Answers by name: functions of the input that return a plain value or a `Reply`."""
+    """Replies by name: functions of the input that return a plain value or a `Reply`."""
 
     activities: Mapping[str, Callable[[Any], object]] = field(default_factory=dict)
     children: Mapping[str, Callable[[Any], object]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Run:
-    """What came out. `continued_with` is the new input if the orchestration continued as new."""
+    """The result. `continued_with` is the new input if the orchestration continued as new."""
 
     output: Any
     error: str | None
@@ -152,7 +152,7 @@ class _Simulation:
         return state
 
     def _settle(self, arrived: JsonObject) -> None:
-        """Close the task that the event ends; a retried one goes on under its next number."""
+        """Close the task that the event ends; a retried task continues under its next number."""
         number = arrived.get("TaskScheduledId", arrived.get("TimerId"))
         if number is None:
             return

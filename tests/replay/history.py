@@ -11,7 +11,7 @@ START = datetime(2025, 1, 15, 9, 0, tzinfo=UTC)  # the virtual clock's zero: the
 
 
 class EventType(IntEnum):
-    """HistoryEventType of the Durable Task Framework; only those that the harness writes."""
+    """The event types of the Durable Task Framework that the harness writes."""
 
     EXECUTION_STARTED = 0
     TASK_SCHEDULED = 4
@@ -28,7 +28,7 @@ class EventType(IntEnum):
 
 
 class ActionType(IntEnum):
-    """Actions that an orchestrator returns."""
+    """The actions that an orchestrator returns."""
 
     ACTIVITY = 0
     ACTIVITY_WITH_RETRY = 1
@@ -42,18 +42,18 @@ class ActionType(IntEnum):
 
 
 def moment(seconds: float) -> datetime:
-    """A point of the virtual clock."""
+    """Return a point in time on the virtual clock."""
     return START + timedelta(seconds=seconds)
 
 
 def event(kind: EventType, at_s: float, **fields: object) -> JsonObject:
-    """A history event at a point of the virtual clock."""
+    """Return a history event at a time on the virtual clock."""
     stamp = moment(at_s).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return {"EventType": int(kind), "EventId": -1, "IsPlayed": False, "Timestamp": stamp, **fields}
 
 
 def trigger(history: Sequence[JsonObject], instance_id: str, input_json: str) -> str:
-    """What the host sends to an orchestrator for one episode."""
+    """Return the text that the host sends to an orchestrator for one episode."""
     fields: JsonObject = {
         "history": list(history),
         "input": input_json,
@@ -70,7 +70,9 @@ def trigger(history: Sequence[JsonObject], instance_id: str, input_json: str) ->
 
 
 def leaf_actions(state: JsonObject) -> list[JsonObject]:
-    """All actions of a state in the order of their numbers: compound ones give way to their parts."""
+    """Return all actions of a state in the order of their numbers, with compound ones replaced by their
+    parts.
+    """
 
     def leaves(action: JsonObject) -> list[JsonObject]:
         if action["actionType"] in {ActionType.WHEN_ALL, ActionType.WHEN_ANY}:

@@ -15,7 +15,7 @@ from tests.replay.sdk import Handler, NonDeterminismError, first_difference
 
 @dataclass(frozen=True)
 class Episode:
-    """The state that came back after the first `event_count` events."""
+    """The state returned after the first `event_count` events."""
 
     event_count: int
     state: JsonObject
@@ -23,7 +23,7 @@ class Episode:
 
 @dataclass
 class Recording:
-    """One run of one orchestrator."""
+    """A run of one orchestrator."""
 
     instance_id: str
     given: str
@@ -31,7 +31,7 @@ class Recording:
     episodes: list[Episode] = field(default_factory=list)
 
     def write(self, orchestrator: str, path: Path) -> None:
-        """Write the file; `orchestrator` is the name under which the app registers it."""
+        """Write the file. `orchestrator` is the name under which the app registers it."""
         document = {
             "orchestrator": orchestrator,
             "instance_id": self.instance_id,
@@ -44,7 +44,7 @@ class Recording:
 
 
 def recorded_orchestrator(path: Path) -> str:
-    """The name of the orchestrator that a recording belongs to."""
+    """Return the name of the orchestrator to which a recording belongs."""
     return str(json.loads(path.read_text(encoding="utf-8"))["orchestrator"])
 
 

@@ -1,4 +1,6 @@
-"""Calls an orchestrator through the SDK's own handler, and checks what every single replay must satisfy."""
+"""Calls an orchestrator through the SDK's own handler, and checks the rules that every
+replay must satisfy.
+"""
 
 import json
 import warnings
@@ -19,11 +21,11 @@ class NonDeterminismError(AssertionError):
 
 
 class PayloadError(AssertionError):
-    """A payload is too large, or carries more than plain JSON."""
+    """A payload is too large, or contains more than plain JSON."""
 
 
 class Handler:
-    """One orchestrator: a generator function, or what a decorator of a DFApp or Blueprint made of it."""
+    """One orchestrator: a generator function, or one decorated by a DFApp or Blueprint."""
 
     def __init__(self, orchestrator: Any) -> None:
         function = getattr(orchestrator, "_function", None)
@@ -32,7 +34,7 @@ class Handler:
         )
 
     def replay(self, history: Sequence[JsonObject], instance_id: str, input_json: str) -> JsonObject:
-        """The state after a history.
+        """Return the state after a history.
 
         Raises:
             NonDeterminismError: a second replay of the same history gave another state.
@@ -61,7 +63,7 @@ class Handler:
 
 
 def check_payload(value: object, name: str) -> None:
-    """A payload is plain JSON below the limit.
+    """Check that a payload is plain JSON below the limit.
 
     Raises:
         PayloadError: it is not.
@@ -75,7 +77,7 @@ def check_payload(value: object, name: str) -> None:
 
 
 def first_difference(left: Any, right: Any, path: str = "state") -> str:
-    """Where two JSON values part, for a message."""
+    """Return the path where two JSON values differ, for a message."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key in sorted(left.keys() | right.keys()):
             if left.get(key) != right.get(key):

@@ -40,7 +40,7 @@ def done(start: dict[str, Any]) -> dict[str, Any]:
 
 
 def delegated(*replies: object, decided: tuple[Observation, ...] = ()) -> Run:
-    """Run a question whose writing step first decides as told, then to delegate, then writes."""
+    """Run a question whose writing step first decides as given, then delegates, then writes."""
     observations = iter((*decided, chosen(len(replies)), GOOD["turn"]))
 
     def perform_step(given: Any) -> object:

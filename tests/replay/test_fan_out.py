@@ -14,7 +14,7 @@ DEADLINE_S = 20
 
 
 def parent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
-    """Races as many children as it is told, then does something else."""
+    """Race the requested number of children, then do something else."""
     given = context.get_input()
     children = [
         Child("child", {"place": place}, f"{context.instance_id}:c{place}")
@@ -35,7 +35,7 @@ def parent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
 
 
 def raced(*replies: object, at_once: int | None = None, terminating: Reply | None = None) -> Run:
-    """`replies`: of each child; a list is for one execution after the other."""
+    """Run `parent`. `replies` are those of each child; a list is used by consecutive executions."""
 
     def child(given: Any) -> object:
         reply = replies[given["place"]]
@@ -137,7 +137,7 @@ def test_a_race_of_nobody_ends_at_once() -> None:
 
 
 def test_each_wave_is_one_step_for_the_host_and_no_task_is_sent_twice() -> None:
-    """What was yielded before is not sent again: else the host would start children again."""
+    """Yielded tasks are not sent again, because the host would otherwise start children again."""
     run = raced(answer(0, 1), answer(1, 2), answer(2, 3), at_once=2)
     (steps,) = run.recording.episodes[-1].state["actions"]
     kinds = [[part["actionType"] for part in step.get("compoundActions", [])] for step in steps]

@@ -72,7 +72,9 @@ def names(run: Run) -> list[str]:
 
 
 def failing(times: int, failure: IngestFailure, then: IngestReply) -> Callable[[Any], IngestReply]:
-    """Answers of one activity: failures first. Counted by calls made, not by replays: they do not call."""
+    """Return replies of one activity: failures first. They are counted by calls,
+    because replays make none.
+    """
     calls = Counter[str]()
 
     def answer(given: Any) -> IngestReply:

@@ -1,4 +1,4 @@
-"""A trace in the inputs of orchestrations: handed on as it is to activities, one level down to children."""
+"""Traces in the inputs of orchestrations: passed unchanged to activities, and one level down to children."""
 
 from typing import Any
 

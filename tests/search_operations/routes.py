@@ -1,4 +1,4 @@
-"""Operations of Azure AI Search that the application never asks for and Microsoft's live tests do.
+"""Operations of Azure AI Search that the application never uses but Microsoft's live tests do.
 
 Statistics, analyze, suggest, autocomplete, and empty lists of what the server does not have.
 """

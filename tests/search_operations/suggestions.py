@@ -32,7 +32,8 @@ class AutocompleteRequest(WireModel):
 
 
 def suggest(view: View, request: SuggestRequest) -> JsonObject:
-    """Rows with `@search.text`, the whole field that matched. Without `select` only the key is returned.
+    """Return rows with `@search.text`, the complete field that matched. Without `select` only the key is
+    returned.
 
     Raises:
         RequestError: 400, an unknown suggester, field or filter.
@@ -43,7 +44,7 @@ def suggest(view: View, request: SuggestRequest) -> JsonObject:
 
 
 def autocomplete(view: View, request: AutocompleteRequest) -> JsonObject:
-    """Rows with `text`, a word that begins with the last one typed, and `queryPlusText`."""
+    """Return rows with `text`, a word that continues the last word typed, and `queryPlusText`."""
     *before, begun = _words(request.search) or [""]
     counts: Counter[str] = Counter()
     for _, text in _continuing(view, request):
@@ -62,7 +63,7 @@ def _words(text: str) -> list[str]:
 def _continuing(
     view: View, request: SuggestRequest | AutocompleteRequest
 ) -> Iterator[tuple[JsonObject, str]]:
-    """Of each permitted document the first text that holds all words, the last as a beginning."""
+    """Yield each permitted document with its first text that contains all words, the last as a prefix."""
     suggesters = {one.name: one for one in view.schema.definition.suggesters}
     if (suggester := suggesters.get(request.suggester_name)) is None:
         raise RequestError(f"The specified suggester name '{request.suggester_name}' does not exist.")
