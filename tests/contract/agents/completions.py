@@ -9,12 +9,12 @@ USAGE = {"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60}
 
 
 def words(text: str | None, *, ending: str = "stop") -> Answer:
-    """A turn in words."""
+    """Return a turn that consists of text."""
     return _completion({"role": "assistant", "content": text}, ending)
 
 
 def calls(*asked: tuple[str, str], text: str | None = None, same_id: str | None = None) -> Answer:
-    """A turn that calls functions: (name, arguments as the model writes them)."""
+    """Return a turn that calls functions, each given as name and arguments as the model writes them."""
     listed = [
         {
             "index": place,

@@ -1,4 +1,4 @@
-"""Sub-agents through the real SDK over a model at its worst: they end in time, and keep to their budget."""
+"""Sub-agents through the real SDK with a faulty model: they end in time and keep their budget."""
 
 import time
 

@@ -1,4 +1,6 @@
-"""Agents in a program of your own, through the real SDK: loop, limits, sessions, and what they leave."""
+"""Agents in a program that uses the library, through the real SDK: loop, limits,
+sessions, and stored data.
+"""
 
 import json
 from collections.abc import Sequence
@@ -23,7 +25,7 @@ WEIGHED = (calls(("weigh", '{"thing": "pump"}'), text="I weigh the pump."), word
 
 
 def outcome(events: Sequence[RunEvent]) -> tuple[str, Any]:
-    """How it ended, with the answer's text or the type of the error."""
+    """Return how the run ended, with the answer's text or the error's type."""
     last = events[-1]
     return last.name, last.data["answer"]["text"] if last.name == "COMPLETE" else last.data["type"]
 

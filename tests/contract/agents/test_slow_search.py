@@ -1,4 +1,4 @@
-"""A run whose search service is slow, hangs or sheds load: the real SDK against a scripted server."""
+"""Runs whose search service is slow, hangs or sheds load: the real SDK against a scripted server."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A tool that weighs, an agent that uses it over the real SDK, and what an endpoint was sent."""
+"""A tool that weighs, an agent that uses it through the real SDK, and the requests to its endpoint."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ class WeighParameters(Parameters):
 
 
 class Weigh(Tool):
-    """A tool that can be slow, fail, and break."""
+    """A tool that can be slow, return an error, or raise."""
 
     name = "weigh"
     description = "Weigh a thing."
@@ -56,12 +56,12 @@ def names(events: list[RunEvent]) -> list[str]:
 
 
 def sent(server: ScriptedServer) -> list[dict[str, Any]]:
-    """The bodies that the endpoint got."""
+    """Return the request bodies that the endpoint received."""
     return [json.loads(body) for body in server.bodies]
 
 
 def results(server: ScriptedServer) -> list[dict[str, Any]]:
-    """The tools' results in the last request."""
+    """Return the tools' results in the last request."""
     return [
         json.loads(message["content"])
         for message in sent(server)[-1]["messages"]

@@ -10,6 +10,6 @@ from tests.servers import ModelServer
 
 @pytest.fixture(scope="package")
 def app(tmp_path_factory: pytest.TempPathFactory, model_server: ModelServer) -> Iterator[SampleApp]:
-    """The app with the samples, for all files of this package."""
+    """Yield the app with the samples, for all files of this package."""
     with sample_app(tmp_path_factory.mktemp("api"), model_server) as app:
         yield app

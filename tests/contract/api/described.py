@@ -1,4 +1,4 @@
-"""Answers held against the description that the app serves: status, media type, headers, schema."""
+"""Comparison of responses with the served API description: status, media type, headers and schema."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ JSON_TYPES = ("application/json", "application/problem+json")
 
 
 class Described:
-    """One description. `seen` holds the calls that were checked, each with its status."""
+    """An API description. `seen` contains the checked calls, each with its status."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
@@ -21,7 +21,7 @@ class Described:
         self.seen: set[tuple[str, int]] = set()
 
     def check(self, answer: httpx.Response) -> None:
-        """An event hook: AssertionError when the answer is not as described."""
+        """Raise AssertionError unless the response is as described. An event hook."""
         answer.read()
         found = self.operation(answer.request.method, answer.request.url.raw_path.decode())
         if found is None:
@@ -35,12 +35,12 @@ class Described:
         self._check_content(described.get("content", {}), answer, about)
 
     def check_example(self, schema: Mapping[str, Any], media_type: str, example: Any, about: str) -> None:
-        """AssertionError when an example is not of its schema; one of a stream is its text."""
+        """Raise AssertionError unless an example matches its schema; for a stream, its text must."""
         for body in _events(example) if media_type == STREAM_TYPE else [example]:
             self._validate(schema, body, about)
 
     def call_named(self, name: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
-        """Path and method of a call, and what is said of it."""
+        """Return path and method of a call, and its description."""
         paths = self._document["paths"]
         return next(
             ((path, method), call)
@@ -50,12 +50,14 @@ class Described:
         )
 
     def operations(self) -> Iterator[Mapping[str, Any]]:
-        """All that are described."""
+        """Yield all described operations."""
         for methods in self._document["paths"].values():
             yield from methods.values()
 
     def operation(self, method: str, raw_path: str) -> tuple[str, Mapping[str, Any]] | None:
-        """The call that a request reaches, with its name; literal paths come before those with names."""
+        """Return the operation that a request reaches, and its name. Literal paths precede those with
+        parameters.
+        """
         parts = raw_path.partition("?")[0].removeprefix("/api").rstrip("/").split("/")
         for path, methods in self._by_literals:
             if method.lower() in methods and _fits(path.split("/"), parts):
@@ -100,7 +102,7 @@ class Described:
 
 
 def _bodies(media_type: str, answer: httpx.Response) -> list[Any]:
-    """What the schema is of: the body, or each event of a stream."""
+    """Return the values that the schema describes: the body, or each event of a stream."""
     if media_type != STREAM_TYPE:
         return [json.loads(answer.content) if media_type in JSON_TYPES else answer.text]
     return _events(answer.text)

@@ -1,4 +1,4 @@
-"""Each call of the API made once so that it succeeds; what each answers is held against the description."""
+"""One successful request for each operation of the API, whose response is compared with the description."""
 
 import time
 from urllib.parse import urlsplit
@@ -14,7 +14,9 @@ WAIT_S = 120.0
 def call_everything(
     user: httpx.Client, nobody: httpx.Client, administrator: httpx.Client, described: Described
 ) -> set[str]:
-    """Names of the calls that succeeded. `administrator` has the role; `nobody` has no identity."""
+    """Return the names of the operations that succeeded. `administrator` has the role; `nobody` has no
+    identity.
+    """
     described.seen.clear()
     _open_calls(nobody)
     _operation(administrator)

@@ -1,4 +1,4 @@
-"""Other assistants: the official MCP client in both eras, and the openai SDK, against the app."""
+"""Other assistants: the official MCP client with both protocol generations, and the openai SDK."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The HTTP API as a caller sees it: answers, streams, and errors in one shape."""
+"""The HTTP API as seen by a caller: answers, streams, and errors of a single shape."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,7 +37,7 @@ def make_nobody(app: SampleApp, described: Described) -> Iterator[httpx.Client]:
 
 
 def client(app: SampleApp, token: str, described: Described) -> Iterator[httpx.Client]:
-    """Each answer is held against the description."""
+    """Yield a client whose responses are compared with the description."""
     with httpx.Client(
         base_url=f"{app.base_url}/api",
         headers={"Authorization": f"Bearer {token}"},

@@ -1,4 +1,4 @@
-"""What Open WebUI sends, and how it reads the reply: its own requests, by plain HTTP."""
+"""Requests as Open WebUI sends them, and responses as it reads them, over plain HTTP."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def make_webui(app: SampleApp) -> Iterator[httpx.Client]:
 
 
 def chunks_of(text: str) -> list[dict[str, Any]]:
-    """As its middleware reads a stream: lines that begin with `data:`, up to `[DONE]`."""
+    """Parse a stream as Open WebUI's middleware does: lines that begin with `data:`, up to `[DONE]`."""
     told = [line.removeprefix("data:").strip() for line in text.splitlines() if line.startswith("data:")]
     assert told[-1] == "[DONE]"
     return [json.loads(line) for line in told[:-1]]

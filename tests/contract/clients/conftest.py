@@ -1,4 +1,6 @@
-"""Connections to the local servers, made and closed for each test: an event loop has its own clients."""
+"""Connections to the local servers, created and closed for each test, because event loops can't share
+clients.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -23,7 +25,7 @@ Connect = Callable[..., Connections]
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Connect]:
-    """Connections by settings, closed at the end."""
+    """Yield a function that connects by settings. All connections are closed at the end."""
     opened: list[Connections] = []
 
     def make(**settings: Any) -> Connections:
@@ -36,7 +38,7 @@ async def connect() -> AsyncIterator[Connect]:
 
 
 def connect_search(server: SearchServer, connect: Connect) -> Connections:
-    """For async fixtures, which cannot ask for `to_search` by name."""
+    """Return the connections, for async fixtures, which can't request `to_search` by name."""
     return connect(azure_search_endpoint=server.endpoint, azure_search_api_key=server.api_key)
 
 
@@ -51,7 +53,7 @@ def table_name(stem: str) -> str:
 
 @pytest.fixture(params=BOTH)
 def table(request: pytest.FixtureRequest) -> Table:
-    """A table in memory, or a new one on Azurite: the stores over it do the same on both."""
+    """Return a table in memory, or a new table on Azurite. Stores behave the same over both."""
     if request.param == "in memory":
         return InMemoryTable()
     connections: Connections = request.getfixturevalue("to_storage")
@@ -60,7 +62,7 @@ def table(request: pytest.FixtureRequest) -> Table:
 
 @pytest.fixture(params=BOTH)
 def store(request: pytest.FixtureRequest) -> BlobStore:
-    """Blobs in memory, or on Azurite."""
+    """Return a blob store in memory, or on Azurite."""
     if request.param == "in memory":
         return InMemoryBlobStore()
     connections: Connections = request.getfixturevalue("to_storage")

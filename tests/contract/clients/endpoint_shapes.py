@@ -1,4 +1,4 @@
-"""Shapes of endpoints, how one proves who one is at them, and what they may lack of the protocol."""
+"""Shapes of model endpoints: authentication, and missing parts of the protocol."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ from tests.servers import ModelServer
 
 
 class StaticIdentity:
-    """A directory that gives everybody the same token."""
+    """An identity that always gets the same token."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -22,11 +22,11 @@ class StaticIdentity:
         return AccessToken(self._token, int(time.time()) + 3600)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because no connection is open."""
 
 
 class StaticCredentials(Credentials):
-    """Credentials whose identity may go to loopback, where no directory listens."""
+    """Credentials that send tokens to loopback, where no directory is available."""
 
     def __init__(self, token: str) -> None:
         super().__init__(fake_settings())
@@ -37,7 +37,7 @@ class StaticCredentials(Credentials):
 
 
 def shape(name: str, server: ModelServer, **changes: Any) -> dict[str, Any]:
-    """Settings that reach the server in one of its shapes."""
+    """Return settings that reach the server in one of its shapes."""
     root = server.base_url.removesuffix("/v1")
     kind, _, proof = name.partition(" by ")
     azure = {"azure": root, "azure v1": f"{root}/openai/v1/"}.get(kind)

@@ -1,4 +1,4 @@
-"""A small index behind an alias, what writes to it, and what moves it: for the tests of migrations."""
+"""A small index behind an alias, its writers, and its migration."""
 
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,12 +34,12 @@ def row(number: int, *readers: str, content: str = "valve") -> IndexRow:
 
 
 def before(name: str, **changes: Any) -> dict[str, Any]:
-    """The schema of the version before: content cannot be filtered."""
+    """Return the schema of the previous version, in which content can't be filtered."""
     return wanted(name, filterable=False, **changes)
 
 
 def wanted(alias: str, **changes: Any) -> dict[str, Any]:
-    """The schema of the next version: content can be filtered, which only a new index can do."""
+    """Return the schema of the next version, in which content can be filtered. That requires a new index."""
     made = definition(alias)
     for one in made["fields"]:
         if one["name"] == "content":
@@ -49,7 +49,7 @@ def wanted(alias: str, **changes: Any) -> dict[str, Any]:
 
 @dataclass
 class Hooked(SearchIndex):
-    """An index whose uploads and deletions wait for what a test does right before them."""
+    """An index that runs a test's hook right before its uploads and deletions."""
 
     inner: SearchIndex
     before_write: Hook
@@ -87,7 +87,7 @@ class World:
         )
 
     def app(self) -> MirroredIndex:
-        """What a process of the app writes and reads with."""
+        """Return the index as a process of the app reads and writes it."""
         targets = WriteTargets(self.to.search_admin, timeout_s=30, kept_s=KEPT_S)
         return MirroredIndex(self.opens(self.alias), self.alias, targets, self.opens)
 
@@ -102,7 +102,9 @@ class World:
         version: int = 2,
         settle_s: float = SETTLE_S,
     ) -> IndexMigration:
-        """A new process of the operator; `before_copying` runs between its reading and its writing."""
+        """Return the migration of a new operator process. `before_copying` runs between its read and its
+        write.
+        """
 
         def opens(physical: str, absent_ok: bool = False) -> SearchIndex:
             index = self.opens(physical, absent_ok)
@@ -130,7 +132,7 @@ class World:
 
 
 async def made_world(to: Connections, rows: int = ROWS) -> World:
-    """An index of before with its rows, adopted by an alias."""
+    """Create the previous version's index with its rows, adopted by an alias."""
     world = World(to)
     await world.admin().ensure_index(before(world.old))
     await world.opens(world.old).upload([row(number) for number in range(rows)])
@@ -139,7 +141,7 @@ async def made_world(to: Connections, rows: int = ROWS) -> World:
 
 
 def once(hook: Hook, at: int = 1) -> Hook:
-    """Runs at the given call, and at no other."""
+    """Return a hook that runs only at the given call."""
     calls = itertools.count(1)
 
     async def run() -> None:

@@ -1,4 +1,6 @@
-"""An HTTP server that answers as told, for what the local servers never do: shed load, lose answers, hang."""
+"""An HTTP server with scripted responses, for faults that the local servers never show: overload, loss,
+hangs.
+"""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -23,7 +25,9 @@ class Answer:
 
 
 class ScriptedServer:
-    """Gives the next answer to each request, the last one for ever. An async context manager."""
+    """A server that gives the next response to each request, and repeats the last one. An async context
+    manager.
+    """
 
     def __init__(self, *answers: Answer) -> None:
         self.requests: list[str] = []

@@ -1,4 +1,4 @@
-"""What the audit trail does, in memory and against Azurite's tables."""
+"""The contract of the audit trail, in memory and with Azurite's tables."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every `BlobStore` does, in memory and against Azurite."""
+"""The contract of `BlobStore`, in memory and with Azurite."""
 
 import asyncio
 from pathlib import Path

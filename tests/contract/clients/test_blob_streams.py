@@ -1,4 +1,4 @@
-"""Streams, listings and signed addresses of every `BlobStore`, in memory and against Azurite."""
+"""Streams, listings and signed URLs of `BlobStore`, in memory and with Azurite."""
 
 import gzip
 import urllib.error

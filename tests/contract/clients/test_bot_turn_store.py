@@ -1,4 +1,4 @@
-"""What every `BotTurnStore` does, in memory and on Azurite."""
+"""The contract of `BotTurnStore`, in memory and with Azurite."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The chat client against the model server, whose faults are asked for in the model's name."""
+"""The chat client against the model server, whose faults are selected by the model's name."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -38,7 +38,7 @@ MakeModel = Callable[..., OpenAIChatModel]
 
 
 class Verdict(BaseModel):
-    """A schema that no prompt of ours uses: the server fills it by its types."""
+    """A schema that no prompt of the app uses; the server fills it by its types."""
 
     holds: bool
     grade: Literal["good", "bad"]

@@ -1,4 +1,4 @@
-"""Every method of the model ports over every shape of endpoint, with and without each part of the protocol.
+"""Every method of the model ports with every shape of endpoint, with and without each part of the protocol.
 
 What an endpoint lacks may not be seen in what comes back: it is compared with what a whole one answers.
 """
@@ -62,7 +62,7 @@ Make = Callable[..., Made]
 
 @pytest.fixture
 async def make(model_server: ModelServer) -> Any:
-    """Clients of the server in one of its shapes; closed at the end."""
+    """Yield a function that creates clients of the server in one of its shapes."""
     opened = []
 
     def made(name: str, knobs: str = "", **changes: Any) -> Made:
@@ -90,7 +90,7 @@ async def make(model_server: ModelServer) -> Any:
 
 
 async def answers(model: OpenAIChatModel) -> dict[str, Any]:
-    """What each method brings; ids and counts of tokens left out, which may differ."""
+    """Return the result of each method, without ids and token counts, which may differ."""
     plan = await model.parse(PLAN, QuestionPlan, LIMITS)
     text = "".join([piece async for piece in model.stream(ANSWER, LIMITS)])
     pieces = [piece async for piece in model.stream_output(REPORT, EvidenceReport, LIMITS)]
@@ -113,7 +113,7 @@ async def answers(model: OpenAIChatModel) -> dict[str, Any]:
 
 @pytest.fixture
 async def whole(make: Make) -> dict[str, Any]:
-    """What an endpoint with everything answers; the server answers the same each time."""
+    """Return the results of an endpoint with the complete protocol, which are always the same."""
     if not _whole:
         _whole.update(await answers(make("openai by key")[0]))
     return _whole
@@ -173,7 +173,7 @@ async def test_a_picture_is_described_where_pictures_are_taken_and_refused_once_
 
 @pytest.fixture
 def requests_of(model_server: ModelServer) -> Callable[[str], int]:
-    """How many requests the server got for the model with those knobs."""
+    """Return a function that counts the server's requests for the model with given knobs."""
 
     def count(knobs: str) -> int:
         told = httpx.get(

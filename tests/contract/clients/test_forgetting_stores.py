@@ -1,4 +1,4 @@
-"""What stores do for a person who is erased, in memory and on Azurite: all of theirs goes, no other's."""
+"""Erasure of a person in each store, in memory and with Azurite: all of their rows go, and no others."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING

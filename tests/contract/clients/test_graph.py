@@ -1,4 +1,4 @@
-"""Groups from Microsoft Graph, against a stand-in over real HTTP: pages, refusals, troubles, tokens."""
+"""Groups from Microsoft Graph, with a stand-in over real HTTP: pages, refusals, faults, tokens."""
 
 import logging
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""An index is moved while it is read and written; every step may be done again after a crash."""
+"""An index migrates while it is read and written; every step can be repeated after a crash."""
 
 import asyncio
 import itertools
@@ -35,13 +35,13 @@ BY_CONTENT = SearchRequest(filter="content eq 'valve'", top=1)
 
 @pytest.fixture(autouse=True)
 def keys_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with a large index: keys come in several pages, too."""
+    """Make keys arrive in several pages, as with a large index."""
     monkeypatch.setattr(index_comparison, "KEYS_ROWS", 70)
 
 
 @pytest.fixture
 def one_page_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages are read and written in the order of their keys, so a test knows which write is which."""
+    """Process pages in key order, so that a test knows the order of writes."""
     monkeypatch.setattr(index_comparison, "PAGES_AT_ONCE", 1)
 
 

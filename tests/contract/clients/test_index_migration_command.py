@@ -1,4 +1,4 @@
-"""The operator's command, as it is called from a shell, up to where it would wait for minutes."""
+"""The operator's command as called from a shell, up to the point where it would wait for minutes."""
 
 import pytest
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.contract
 
 @pytest.fixture
 async def world(search_server: SearchServer, connect: Connect) -> World:
-    """An index as this version makes it, but for one analyzer."""
+    """Create an index as this version does, except for one analyzer."""
     world = World(connect_search(search_server, connect))
     made = content_index(world.old, 64)
     heading = next(field for field in made["fields"] if field["name"] == "heading_path")

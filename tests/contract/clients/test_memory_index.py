@@ -1,4 +1,4 @@
-"""Memories against the search server: the index as it is made, and each person's own rows alone."""
+"""Memories on the search server: the created index, and the restriction to a person's own rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every `QualityStore` does, in memory and against Azurite's tables."""
+"""The contract of `QualityStore`, in memory and with Azurite's tables."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Poison queues against Azurite: what is read of a message, and that it stays."""
+"""Poison queues on Azurite: messages are read and stay in the queue."""
 
 import base64
 import json

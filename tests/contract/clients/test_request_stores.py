@@ -1,4 +1,6 @@
-"""What every `IdempotencyStore` and `UserLimitStore` does, in memory and on Azurite; instances that race."""
+"""The contracts of `IdempotencyStore` and `UserLimitStore`, in memory and with Azurite, also with racing
+instances.
+"""
 
 import asyncio
 import time
@@ -113,7 +115,7 @@ async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Conn
 
 @pytest.fixture
 def instances(azurite: Azurite, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> list[Services]:
-    """Three processes' worth of services over one storage account, which may be slow here."""
+    """Return the services of three processes over one storage account, which may be slow here."""
     monkeypatch.setattr("shared.access.user_limit_store.LIMIT_S", 100.0)
     names = table_name("limits"), table_name("claims")
     made: list[Services] = []

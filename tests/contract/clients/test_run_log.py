@@ -1,4 +1,4 @@
-"""What every `RunLog` does, in memory and against Azurite."""
+"""The contract of `RunLog`, in memory and with Azurite."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What every `SearchIndex` does, in memory and against the search server."""
+"""The contract of `SearchIndex`, in memory and with the search server."""
 
 from typing import Any
 

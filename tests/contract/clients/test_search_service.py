@@ -1,4 +1,4 @@
-"""What the adapters do with the search service's limits and failures; the in-memory index has none."""
+"""The adapters' handling of limits and failures of the search service, which the in-memory index lacks."""
 
 import asyncio
 from typing import Any

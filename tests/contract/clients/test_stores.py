@@ -1,4 +1,4 @@
-"""What every `RunStore` and `DocumentStore` does, in memory and against Azurite's tables."""
+"""The contracts of `RunStore` and `DocumentStore`, in memory and with Azurite's tables."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Endpoints that answer with success and in another protocol, or with text that is no text."""
+"""Endpoints that respond with success but in another protocol, or with invalid text."""
 
 import json
 from typing import Any
@@ -33,7 +33,7 @@ HIGH, LOW = "\ud83d", "\udd27"
 
 
 class Verdict(BaseModel):
-    """What is asked for."""
+    """The requested structured output."""
 
     holds: bool
 
@@ -138,7 +138,7 @@ async def test_a_stream_that_is_filtered_names_the_filter(connect: Connect) -> N
 
 
 def refusing(field: str) -> Answer:
-    """An endpoint of the pydantic kind that does not know a field."""
+    """Return the response of a pydantic-based endpoint that rejects an unknown field."""
     body = {"detail": [{"loc": ["body", field], "msg": "Extra inputs are not permitted"}]}
     return Answer("422 Unprocessable Entity", json.dumps(body).encode())
 

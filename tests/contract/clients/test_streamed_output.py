@@ -1,4 +1,4 @@
-"""Structured output piece by piece, through the real SDK: from the model server, and from stranger ones."""
+"""Structured output in pieces through the real SDK, from the model server and from unusual endpoints."""
 
 import json
 from collections.abc import Callable
@@ -103,7 +103,7 @@ async def test_a_turn_tells_what_was_read_and_written_apart(make_model: MakeMode
 
 
 def chunks(*said: dict[str, Any]) -> Answer:
-    """A stream as an endpoint writes it."""
+    """Return a stream as an endpoint writes it."""
     frame = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     events = "".join(f"data: {json.dumps({**frame, **one})}\n\n" for one in said)
     return Answer(body=f"{events}data: [DONE]\n\n".encode(), headers={"Content-Type": "text/event-stream"})

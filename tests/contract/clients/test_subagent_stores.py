@@ -1,4 +1,6 @@
-"""What every `ControlStore` and `MetricStore` does, in memory and against Azurite; instances that race."""
+"""The contracts of `ControlStore` and `MetricStore`, in memory and with Azurite, also
+with racing instances.
+"""
 
 import asyncio
 import itertools
@@ -154,13 +156,13 @@ async def test_a_record_that_is_not_understood_hides_no_other(to_storage: Connec
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Storage may be slow here; only with a real one is no sub-agent better than a long wait."""
+    """Allow for slow storage here. In production, no sub-agent is better than a long wait."""
     monkeypatch.setattr("shared.answering.control._ASK_LIMIT_S", 100.0)
     monkeypatch.setattr("shared.answering.control._BOOK_LIMIT_S", 100.0)
 
 
 class Instances:
-    """Processes that share one table: each has connections of its own."""
+    """Processes that share one table, each with its own connections."""
 
     def __init__(self, azurite: Azurite, connect: Connect, count: int, **limits: int) -> None:
         name = table_name("control")

@@ -1,4 +1,4 @@
-"""What every `ThreadStore` and `TaskQueues` does, in memory and against Azurite."""
+"""The contracts of `ThreadStore` and `TaskQueues`, in memory and with Azurite."""
 
 import base64
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,6 @@
-"""Calls of the real SDKs as spans: named by what they do, without names, addresses or words; handed on."""
+"""Calls of the real SDKs as spans named by their operation, without names, URLs or text; context is
+propagated.
+"""
 
 import re
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Signing without an account key, as in Azure: an identity, TLS, and a key that the service hands out."""
+"""Signing without an account key, as in Azure: an identity, TLS, and a delegation key from the service."""
 
 import datetime as dt
 import ipaddress
@@ -30,7 +30,9 @@ START_TIMEOUT_S = 120.0
 
 
 class Identity:
-    """Gives tokens as an identity provider would; the emulator reads their claims and not their signature."""
+    """An identity with tokens like an identity provider's. The emulator reads their claims but not the
+    signature.
+    """
 
     async def get_token(self, *scopes: str, **_: Any) -> AccessToken:
         now = int(time.time())
@@ -49,7 +51,7 @@ class Identity:
         return AccessToken(jwt.encode(claims, "x" * 32, algorithm="HS256"), now + 3600)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because no connection is open."""
 
     async def __aenter__(self) -> "Identity":
         return self
@@ -60,7 +62,7 @@ class Identity:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for loopback, and its key."""
+    """Return a certificate for loopback, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
@@ -86,7 +88,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def endpoint(certificate: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An Azurite that wants TLS and takes identities."""
+    """Yield an Azurite that requires TLS and accepts identities."""
     folder = tmp_path_factory.mktemp("azurite-tls")
     ports = {name: find_free_port() for name in ("blob", "queue", "table")}
     command = [*find_node().node, str(install(DEFAULT_PREFIX)), "--location", str(folder)]
@@ -119,7 +121,7 @@ async def store(endpoint: str, certificate: tuple[Path, Path]) -> AsyncIterator[
 
 
 def status(url: str, certificate: tuple[Path, Path], content: bytes | None = None) -> int | None:
-    """The status of a GET, or of a PUT of `content`; None while nobody answers."""
+    """Return the status of a GET, or of a PUT of `content`; None while the server doesn't respond."""
     trust = ssl.create_default_context(cafile=str(certificate[0]))
     headers = {"x-ms-blob-type": "BlockBlob"} if content is not None else {}
     request = urllib.request.Request(

@@ -1,4 +1,4 @@
-"""Pages of the web from hostile servers and under hostile names: what the socket log says was dialled.
+"""Web pages from hostile servers and under hostile names, checked against the log of dialled sockets.
 
 The test's own server stands for the public web; it alone is let through by what is injected.
 """
@@ -62,7 +62,7 @@ async def never(writer: asyncio.StreamWriter) -> None:
 
 @pytest.fixture
 async def sites() -> AsyncIterator[Any]:
-    """Makes a site and a client that may dial it, and ends them."""
+    """Yield a function that creates a site and a client that may dial it, and close them at the end."""
     made: list[Any] = []
 
     async def make(answers: Answers, timeout_s: float = 10) -> tuple[WebSite, WebPages]:

@@ -1,4 +1,4 @@
-"""The web search against a search engine that speaks SearXNG's JSON API, over real HTTP."""
+"""The web search client against an engine that implements SearXNG's JSON API, over real HTTP."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Everything that wiring builds, used together against all local servers at once."""
+"""All services that wiring builds, used together with all local servers."""
 
 import pytest
 

@@ -23,7 +23,7 @@ async def square(number: int) -> int:
 
 @work.activity_trigger(input_name="name")
 async def hold(name: str) -> str:
-    """Runs until the test opens the gate of that name."""
+    """Run until the test opens the gate of that name."""
     stage.runs[name] += 1
     await stage.gate(name).wait()
     return name
@@ -31,7 +31,7 @@ async def hold(name: str) -> str:
 
 @work.activity_trigger(input_name="name")
 async def hold_then_fail(name: str) -> str:
-    """Like `hold`, but the first run fails."""
+    """Run like `hold`, but fail the first time."""
     stage.runs[name] += 1
     await stage.gate(name).wait()
     if stage.runs[name] == 1:
@@ -41,7 +41,7 @@ async def hold_then_fail(name: str) -> str:
 
 @work.activity_trigger(input_name="times")
 def fail_first(times: int) -> str:
-    """Fails that often, then succeeds."""
+    """Fail the given number of times, then succeed."""
     stage.runs["fail_first"] += 1
     if stage.runs["fail_first"] <= times:
         raise ValueError(f"attempt {stage.runs['fail_first']} of fail_first")

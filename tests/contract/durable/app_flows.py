@@ -29,7 +29,7 @@ def fan_out(context: Context) -> Any:
 
 @flows.orchestration_trigger(context_name="context")
 def nested(context: Context) -> Any:
-    """task_all of a task_any, a task_all and a plain task."""
+    """Yield a task_all of a task_any, a task_all and a plain task."""
     first = context.task_any([context.call_activity("echo", "quick"), context.call_activity("hold", "slow")])
     both = context.task_all([context.call_activity("square", 2), context.call_activity("square", 3)])
     winner, squares, plain = yield context.task_all([first, both, context.call_activity("echo", "plain")])
@@ -39,7 +39,7 @@ def nested(context: Context) -> Any:
 
 @flows.orchestration_trigger(context_name="context")
 def yields_the_same_tasks_again(context: Context) -> Any:
-    """The usual loop over task_any: tasks that were yielded before are not scheduled again."""
+    """Loop over task_any: tasks that were yielded before are not scheduled again."""
     open_tasks = [context.call_activity("square", number) for number in (1, 2, 3)]
     results = []
     while open_tasks:
@@ -71,7 +71,7 @@ def does_not_catch(context: Context) -> Any:
 
 @flows.orchestration_trigger(context_name="context")
 def all_with_failure(context: Context) -> Any:
-    """The SDK's task_all fails at once; the host still waits for the other task."""
+    """Yield a task_all that fails at once in the SDK, while the host still waits for the other task."""
     try:
         yield context.task_all(
             [context.call_activity("fail_first", 99), context.call_activity("hold", "other")]

@@ -1,4 +1,4 @@
-"""Orchestrators that break a rule, ask for what is not there, or look around."""
+"""Orchestrators that break a rule, request something missing, or inspect their environment."""
 
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -14,7 +14,9 @@ odd = df.Blueprint()
 
 @odd.orchestration_trigger(context_name="context")
 def changes_its_mind(context: Context) -> Any:
-    """Its first step depends on the world, which is forbidden: `stage.changed` plays the new deployment."""
+    """Make the first step depend on external state, which is forbidden; `stage.changed` acts as a new
+    deployment.
+    """
     what = context.get_input()
     if stage.changed and what == "other kind":
         yield context.create_timer(context.current_utc_datetime + timedelta(days=1))
@@ -55,7 +57,7 @@ def fails_outside_the_generator(context: Context) -> Any:
 
 @odd.orchestration_trigger(context_name="context")
 def looks_around(context: Context) -> Any:
-    """Notes what it sees at every run: a value must be the same in each of them."""
+    """Record values at every replay, which must be the same each time."""
     ids = [str(context.new_guid())]
     times = [context.current_utc_datetime.isoformat()]
     replaying = [context.is_replaying]
@@ -70,7 +72,7 @@ def looks_around(context: Context) -> Any:
 
 @odd.orchestration_trigger(context_name="context")
 def retry_against_timer(context: Context) -> Any:
-    """A *_with_retry and a timer that is cancelled afterwards, in one task_any."""
+    """Race a *_with_retry against a timer that is cancelled afterwards, in one task_any."""
     timer = context.create_timer(context.current_utc_datetime + timedelta(seconds=30))
     retried = context.call_activity_with_retry("fail_first", RETRY_THREE, 1)
     yield context.task_any([retried, timer])
@@ -81,7 +83,7 @@ def retry_against_timer(context: Context) -> Any:
 
 @odd.orchestration_trigger(context_name="context")
 def goes_on_beside_a_retry(context: Context) -> Any:
-    """Catches the first failure of a task_all and yields on, while a retry of it is in flight."""
+    """Catch the first failure of a task_all and continue while one of its retries is pending."""
     try:
         retried = context.call_activity_with_retry("hold_then_fail", RETRY_THREE, "retried")
         yield context.task_all([context.call_activity("fail_first", 1), retried])
@@ -92,7 +94,7 @@ def goes_on_beside_a_retry(context: Context) -> Any:
 
 @odd.orchestration_trigger(context_name="context")
 def sets_custom_status(context: Context) -> Any:
-    """Sets each of the values given, one per step."""
+    """Set each of the given values, one per step."""
     for value in context.get_input():
         context.set_custom_status(value)
         yield context.wait_for_external_event(f"after {len(str(value))}")

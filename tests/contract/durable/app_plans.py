@@ -18,7 +18,7 @@ plans = df.Blueprint()
 
 @plans.activity_trigger(input_name="order")
 def fails_some_times(order: dict[str, Any]) -> int:
-    """Fails the first `failures` runs of its key."""
+    """Fail the first `failures` runs of the key."""
     with stage.lock:
         stage.runs[order["key"]] += 1
         run = stage.runs[order["key"]]
@@ -55,7 +55,7 @@ def _task(context: Context, tree: dict[str, Any], key: str) -> Any:
 
 
 def result_of(tree: dict[str, Any]) -> Any:
-    """What a tree comes to, evaluated without any orchestration."""
+    """Return the result of a tree, evaluated without an orchestration."""
     match tree:
         case {"all": branches}:
             return [result_of(branch) for branch in branches]

@@ -1,4 +1,4 @@
-"""Orchestrators that wait: for time, for events, for children that are late, or race a deadline."""
+"""Orchestrators that wait for time, for events or for late children, or race a deadline."""
 
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -18,7 +18,7 @@ def waits_for_event(context: Context) -> Any:
 
 @waits.orchestration_trigger(context_name="context")
 def works_then_waits(context: Context) -> Any:
-    """Events named `first` and `second` may come while the activity still runs."""
+    """Wait for the events `first` and `second`, which may arrive while the activity still runs."""
     yield context.call_activity("hold", "work")
     first = yield context.wait_for_external_event("first")
     second = yield context.wait_for_external_event("second")
@@ -85,7 +85,7 @@ def calls_child_holding(context: Context) -> Any:
 
 @waits.orchestration_trigger(context_name="context")
 def counts_events(context: Context) -> Any:
-    """One event per execution; the count is the only thing that goes on."""
+    """Count one event per execution; only the count is passed on."""
     state = context.get_input()
     value = yield context.wait_for_external_event("item")
     state["seen"].append(value)
@@ -117,7 +117,7 @@ def continues_with_open_timer(context: Context) -> Any:
 
 @waits.orchestration_trigger(context_name="context")
 def races_children(context: Context) -> Any:
-    """Input: {"gates": what each child waits for, "at_once", "seconds": until the deadline}."""
+    """Race children against a deadline. Input: {"gates": what each child waits for, "at_once", "seconds"}."""
     given = context.get_input()
     children = [
         Child("waits_at_gate", {"gate": gate}, f"{context.instance_id}:c{place}")

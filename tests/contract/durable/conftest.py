@@ -13,7 +13,7 @@ from tests.contract.durable.stage import stage
 
 @pytest.fixture(autouse=True)
 def _strict_typing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the product sets it: without it the SDK warns, and warnings are errors here."""
+    """Enable strict typing, as the product does. Otherwise the SDK warns, and warnings are errors here."""
     monkeypatch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")
 
 

@@ -8,7 +8,7 @@ from local.durable.clock import Clock, Timer
 
 
 class MovingClock(Clock):
-    """Real time plus what it was advanced by; timestamps stay in the order of what happens."""
+    """Real time plus the amount that tests have added; timestamps keep the order of events."""
 
     def __init__(self) -> None:
         self._skew = timedelta()
@@ -23,7 +23,7 @@ class MovingClock(Clock):
         return handle
 
     def advance(self, seconds: float) -> None:
-        """Move forward, and run every callback that this makes due."""
+        """Move forward, and run every callback that becomes due."""
         self._skew += timedelta(seconds=seconds)
         now = self.now()
         due = [entry for entry in self._waiting if entry[0] <= now]

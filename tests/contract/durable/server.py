@@ -25,7 +25,7 @@ ENDED = ("Completed", "Failed", "Terminated")
 
 
 class QuickServer(uvicorn.Server):
-    """uvicorn without the tenths of a second that it waits between looks; there is one server per test."""
+    """uvicorn without its pauses of a tenth of a second, because every test starts a server."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -44,7 +44,7 @@ class QuickServer(uvicorn.Server):
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> None:
-    """Poll; the guard only keeps a broken run from hanging."""
+    """Poll until the condition holds. The time limit only ends broken runs."""
     give_up_at = time.monotonic() + HANG_GUARD_S
     while not await condition():
         assert time.monotonic() < give_up_at, f"no {what}"
@@ -52,7 +52,7 @@ async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> Non
 
 
 class DurableServer:
-    """Serve an app; `restart` ends the executor and begins another on the same store."""
+    """A server of an app. `restart` stops the executor and starts another on the same store."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class DurableServer:
         return await self.client.get_status(instance_id, **show)
 
     async def until(self, instance_id: str, *wanted: str) -> Any:
-        """The status document once its runtime status is one of `wanted`."""
+        """Return the status document once its runtime status is one of `wanted`."""
         give_up_at = time.monotonic() + HANG_GUARD_S
         while time.monotonic() < give_up_at:
             status = await self.status(instance_id)
@@ -123,7 +123,7 @@ class DurableServer:
         raise AssertionError(f"{instance_id} did not become {wanted}: {json.dumps(status.to_json())}")
 
     async def run(self, name: str, value: object = None, instance_id: str | None = None) -> Any:
-        """Start, wait for the end, return the final status document."""
+        """Start an instance, wait for its end, and return the final status document."""
         return await self.until(await self.start(name, value, instance_id), *ENDED)
 
     async def until_custom_status(self, instance_id: str, wanted: object) -> None:
@@ -133,7 +133,7 @@ class DurableServer:
         await eventually(is_set, f"custom status {wanted!r} of {instance_id}")
 
     async def until_recorded(self, instance_id: str, *kinds: str) -> None:
-        """Wait until the history holds exactly these events of their kinds, in this order."""
+        """Wait until the history contains exactly these events of their kinds, in this order."""
 
         async def are_recorded() -> bool:
             history = [event["EventType"] for event in await self.history(instance_id) or []]
@@ -142,7 +142,7 @@ class DurableServer:
         await eventually(are_recorded, f"{kinds} in the history of {instance_id}")
 
     async def until_begun(self, activity: str, runs: int = 1) -> None:
-        """Until the activity of that name has begun so many times."""
+        """Wait until the activity of that name has started `runs` times."""
 
         async def has_begun() -> bool:
             return stage.runs[activity] == runs

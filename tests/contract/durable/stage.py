@@ -1,4 +1,4 @@
-"""What a test sets up for the activities of the test app, and what it finds afterwards."""
+"""State that tests prepare for the activities of the test app, and inspect afterwards."""
 
 import asyncio
 import threading
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Stage:
-    """Gates that hold activities, counts of their runs. Reset before each test."""
+    """Gates that block activities, and counts of their runs. Reset before each test."""
 
     def __init__(self) -> None:
         self.reset()

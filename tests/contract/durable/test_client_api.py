@@ -1,4 +1,4 @@
-"""The client API: what the real client gets, and what a plain HTTP caller gets."""
+"""The client API as seen by the real client, and by a plain HTTP caller."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What must fail, clearly; and what an orchestrator may rely on at every replay."""
+"""Orchestrators that must fail with a clear message, and guarantees that hold at every replay."""
 
 import pytest
 
@@ -78,7 +78,9 @@ async def test_ids_and_times_are_the_same_at_every_replay(server: DurableServer)
 
 
 async def test_trap_a_retry_raced_against_a_timer_that_is_cancelled(server: DurableServer) -> None:
-    """On the host the cancelled timer ends the race before the retry counts its own timer: numbers shift."""
+    """On the host, the cancelled timer ends the race before the retry counts its own
+    timer, so numbers shift.
+    """
     status = await server.run("retry_against_timer")
 
     assert status.runtime_status.value == "Failed"

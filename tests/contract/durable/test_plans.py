@@ -1,4 +1,4 @@
-"""Random plans of nested task_all, retries, children and timers come to what plain evaluation says.
+"""Random plans of nested task_all, retries, children and timers, compared with plain evaluation.
 
 A sequence number that the SDK and the executor gave out differently would show as a wrong or missing result.
 """

@@ -1,4 +1,4 @@
-"""A new executor on the same store goes on where the last one left off."""
+"""A new executor on the same store continues where the previous one stopped."""
 
 import asyncio
 import sqlite3

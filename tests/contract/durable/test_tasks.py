@@ -1,4 +1,4 @@
-"""Activities, retries and children: the generator and the executor count alike, and results are right."""
+"""Activities, retries and children: generator and executor count alike, and results are correct."""
 
 import asyncio
 from pathlib import Path

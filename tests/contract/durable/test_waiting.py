@@ -1,4 +1,4 @@
-"""Timers, events, the open-task rule, continue-as-new, terminate, children that race a deadline."""
+"""Timers, events, the open-task rule, continue-as-new, terminate, and children that race a deadline."""
 
 import asyncio
 from pathlib import Path
@@ -99,7 +99,7 @@ async def test_two_awaits_of_one_name_take_two_events(server: DurableServer) -> 
 
 @early_event
 async def test_trap_two_early_events_of_one_name_lose_the_first_in_the_sdk(server: DurableServer) -> None:
-    """SDK 1.7.0 keeps one early event for a name and gives it to every later await of that name."""
+    """SDK 1.7.0 keeps one early event per name and gives it to every later await of that name."""
     instance_id = await server.start("waits_twice_for_one_name")
     await server.client.raise_event(instance_id, "more", 1)
     await server.client.raise_event(instance_id, "more", 2)
@@ -168,7 +168,7 @@ async def test_a_late_result_does_not_reach_the_next_instance_of_the_same_id(ser
 
 
 async def test_terminating_a_parent_leaves_its_children_running(server: DurableServer) -> None:
-    """As with Azure Storage. The product ends its children itself."""
+    """Children continue, as with Azure Storage. The product ends its children itself."""
     await server.start("calls_child_holding", "work", instance_id="parent")
     await server.until_begun("work")
     await server.client.terminate("parent", "stop")
@@ -195,7 +195,7 @@ async def test_continue_as_new_carries_the_events_that_come_meanwhile(server: Du
 
 @early_event
 async def test_trap_continue_as_new_drops_the_events_that_nobody_awaited(server: DurableServer) -> None:
-    """The host keeps only what comes after continue_as_new; the Python SDK cannot ask for more."""
+    """The host keeps only events after continue_as_new, and the Python SDK can't request more."""
     instance_id = await server.start("continues_without_awaiting", "first")
     await server.until_begun("work")
     await server.client.raise_event(instance_id, "item", "lost")

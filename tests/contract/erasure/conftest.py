@@ -1,4 +1,6 @@
-"""Real stores for whole lives: Azurite and the local search server; models say what they are told to."""
+"""Real stores for the complete data of a person: Azurite and the local search server,
+with scripted models.
+"""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -24,14 +26,14 @@ def workers_end() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def azurite() -> Iterator[Azurite]:
-    """No other test writes to it: what is left is looked for in all that it holds."""
+    """Yield an emulator that no other test writes to, because the tests search everything in it."""
     with own_azurite() as server:
         yield server
 
 
 @pytest.fixture
 async def services(azurite: Azurite, search_server: SearchServer) -> AsyncIterator[Services]:
-    """Everything that is kept lies in the two servers."""
+    """Yield services that store everything in the two servers."""
     settings = fake_settings(
         azure_search_endpoint=search_server.endpoint,
         azure_search_api_key=search_server.api_key,

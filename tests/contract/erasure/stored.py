@@ -1,4 +1,4 @@
-"""Everything that lies in the stores, as text with its place: read past the app, by plain SDKs."""
+"""Everything in the stores, as text with its location: read by plain SDKs, without the app."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ Stored = dict[str, str]
 
 
 async def everything(azurite: Azurite, services: Services) -> Stored:
-    """Each row, blob, message and row of an index, with its name and keys."""
+    """Return each row, blob, message and index row, with its name and keys."""
     found = {place: text async for place, text in _rows(azurite)}
     found.update({place: text async for place, text in _blobs(azurite)})
     found.update({place: text async for place, text in _messages(azurite)})
@@ -31,7 +31,7 @@ async def everything(azurite: Azurite, services: Services) -> Stored:
 
 
 def telling(stored: Stored, marks: Sequence[str]) -> Stored:
-    """What tells of any of these, by its content or by its place."""
+    """Return the items that contain one of the marks in their content or location."""
     return {
         place: text for place, text in stored.items() if any(mark in text or mark in place for mark in marks)
     }

@@ -1,4 +1,5 @@
-"""Two people use everything; one is erased: no id and no word of theirs is left, all of the other's is.
+"""Two people use every feature and one is erased: none of their ids and words remain, and all of the other's
+do.
 
 Whatever is found below a folder that docs/internals/stores.md does not name fails, too.
 """
@@ -47,12 +48,12 @@ FOLDERS = set(re.findall(r"`([a-z-]+/)`", (ROOT / "docs/internals/stores.md").re
 
 
 class KilledError(BaseException):
-    """The worker is gone."""
+    """The worker was killed."""
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passes follow each other without the quarter of an hour."""
+    """Let passes follow each other without the pause of 15 minutes."""
     monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 0.0)
     monkeypatch.setattr(threads, "_READERS_S", 0.0)
 
@@ -71,7 +72,7 @@ async def empty(azurite: Azurite, queue: str) -> None:
 
 
 async def give_up(azurite: Azurite, user_id: str) -> None:
-    """A message about a turn of theirs that failed for good."""
+    """Put a permanently failed message about one of the user's turns into the poison queue."""
     task = RememberTask(owner_id=user_id, thread_id="t", run_id="r")
     async with QueueClient.from_connection_string(
         azurite.connection_string, f"{TURNS_QUEUE}-poison"
@@ -84,8 +85,8 @@ async def give_up(azurite: Azurite, user_id: str) -> None:
 async def whole_life(
     user_id: str, words: str, azurite: Azurite, services: Services
 ) -> tuple[Life, UploadTicket]:
-    """A life with documents: one written, one imported, neither for anybody else; an address for one that
-    did not come yet; and a page of the web that an answer quotes.
+    """Create data of every kind for a user: written and imported documents, an open upload URL, a quoted web
+    page.
     """
     life = await live(user_id, words, services)
 
@@ -106,7 +107,7 @@ async def whole_life(
 
 
 async def keep_snapshot(life: Life, url: str, services: Services) -> None:
-    """As a turn keeps what it read of the web: only below the run, and with nothing that names the person."""
+    """Store the text of a web page as a turn does: only below the run, with nothing that names the person."""
     page = WebPage(
         final_url=url,
         title="A page",
@@ -120,14 +121,14 @@ async def keep_snapshot(life: Life, url: str, services: Services) -> None:
 
 
 def marks_of(life: Life) -> tuple[str, ...]:
-    """Also the digests under which stores keep their things, and the words as they stand in an address."""
+    """Return the texts to search for, including digests used as keys and words in URL encoding."""
     user_id = life.user.user_id
     hashed = hashlib.sha256(user_id.encode()).hexdigest()
     return (*life.marks, life.words.replace(" ", "-"), hashed, digest("uploader", user_id)[:16])
 
 
 class Hands(Orchestrations):
-    """Orchestrations, and ingestions that run when documents were deleted."""
+    """Orchestrations, and the ingestions that deletions start."""
 
     def __init__(self, services: Services) -> None:
         super().__init__()
@@ -156,7 +157,7 @@ async def make_passes(azurite: Azurite, services: Services, hands: Hands) -> Non
 
 
 async def break_off(azurite: Azurite, services: Services) -> None:
-    """A first pass whose worker dies when threads and runs have gone, and whose message is lost as well."""
+    """Run a first pass whose worker dies after threads and runs were erased, and whose message is lost."""
     dying = Hands(services)
 
     async def die(_: str) -> None:
@@ -214,7 +215,7 @@ async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
 
 
 async def send_late(address: UploadTicket, services: Services) -> None:
-    """Use an address that was open when its person was erased; the file's event then has it looked at."""
+    """Use an upload URL that was open when its user was erased, and process the file's event."""
     sent = await asyncio.to_thread(httpx.put, address.url, content=b"# Diary", headers=address.headers)
     assert sent.status_code == 201
     (name,) = [

@@ -11,7 +11,7 @@ from tests.servers import Azurite, unique_name
 
 
 def sample_settings(storage: str) -> dict[str, str]:
-    """Settings of the sample app, with containers and queues that no other host uses."""
+    """Return settings of the sample app, with containers and queues that no other host uses."""
     stem = unique_name("host")
     return {
         "AzureWebJobsStorage": storage,
@@ -35,7 +35,7 @@ def host(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def new_host(azurite: Azurite, tmp_path: Path) -> Callable[..., HostProcess]:
-    """Makes a host of the test's own, with settings of its own; the test starts and ends it."""
+    """Return a function that creates a host with its own settings, which the test starts and stops."""
 
     def make(**changes: str) -> HostProcess:
         changed = {**sample_settings(azurite.connection_string), **changes}

@@ -1,4 +1,4 @@
-"""The host's own addresses: who has no key, or comes from a page of another site, gets nothing."""
+"""The host's own URLs refuse requests without a key, and requests from pages of other sites."""
 
 import socket
 import stat

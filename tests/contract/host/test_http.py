@@ -1,4 +1,4 @@
-"""HTTP functions through the host: what a client sees is what the streaming extension makes of it."""
+"""HTTP functions through the host: clients see the responses of the streaming extension."""
 
 import socket
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""kill -9 of the worker alone: what the real host loses is lost here, too, and nothing more."""
+"""kill -9 of only the worker: this host loses what the real host loses, and nothing more."""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""Ingestion's services: Azurite and the local search server through the real SDKs, counting model doubles."""
+"""Services for ingestion tests: Azurite and the local search server through the real SDKs, and counting
+models.
+"""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -28,7 +30,7 @@ def workers_end() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, params=["one step", pytest.param("many steps", marks=pytest.mark.e2e)])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short texts go either way: every promise holds on both."""
+    """Select one of the two ways for short texts, both of which must keep every promise."""
     if request.param == "many steps" and "test_small" not in request.node.nodeid:
         monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
 

@@ -1,4 +1,4 @@
-"""Runs `ingest_document` on the replay harness, its activities against the real services of the test."""
+"""Runs `ingest_document` on the replay harness, with its activities on the test's real services."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -62,7 +62,7 @@ def unique(suffix: str = ".md") -> str:
 
 
 class Instances:
-    """What the durable client says of other instances: those of `ended` have, all others are at work."""
+    """The durable client's view of other instances: those in `ended` have ended, all others are active."""
 
     def __init__(self, *ended: str) -> None:
         self.ended = ended
@@ -75,7 +75,7 @@ class Instances:
 async def ingest(
     services: Services, blob_name: str, instance_id: str = "one", others: Instances | None = None
 ) -> IngestResult:
-    """Run the orchestration to its end, and again as long as it continues as new."""
+    """Run the orchestration to its end, repeatedly while it continues as new."""
     given: Any = {"blob_name": blob_name}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wiring, "get_services", lambda: services)
@@ -102,19 +102,19 @@ def _script(others: Instances) -> Script:
 
 
 async def perform(act: Act, step: IngestStep, services: Services) -> IngestReply:
-    """One step, as its activity performs it."""
+    """Perform one step as its activity does."""
     return await perform_step(act, IngestTask(step, services))
 
 
 def after(step: IngestStep, reply: IngestReply) -> IngestStep:
-    """Return the input of the step that follows one with this reply."""
+    """Return the input of the step that follows a step with this reply."""
     return step.model_copy(update={"version_key": getattr(reply, "version_key", step.version_key)})
 
 
 async def drop(
     services: Services, name: str, content: str | bytes = GUIDE, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write a file, or an access list, as a person would."""
+    """Write a file or an access list, as a user would."""
     await services.blobs.ensure_containers([DOCUMENTS])
     raw = content.encode() if isinstance(content, str) else content
     await services.blobs.write(DOCUMENTS, name, raw, metadata=metadata)
@@ -123,13 +123,13 @@ async def drop(
 async def dropped(
     services: Services, name: str, content: str | bytes = GUIDE, metadata: dict[str, str] | None = None
 ) -> str:
-    """Write a file and ingest it; how that ended."""
+    """Write a file, ingest it, and return the outcome."""
     await drop(services, name, content, metadata)
     return (await ingest(services, name, unique_name("drop"))).outcome
 
 
 async def removed(services: Services, name: str) -> None:
-    """Delete a file and everything made of it."""
+    """Delete a file and everything derived from it."""
     await services.blobs.delete(DOCUMENTS, name)
     assert (await ingest(services, name, unique_name("removal"))).outcome == "removed"
 
@@ -141,13 +141,13 @@ async def state_of(services: Services, blob_name: str) -> DocumentState:
 
 
 async def version_files(services: Services, blob_name: str, folder: str = "") -> list[str]:
-    """Return the files of all versions of a document, or those of one folder in each, by their last name."""
+    """Return the files of all versions of a document, or of one folder in each, by their last name."""
     files = services.blobs.list_blobs(WORK, f"versions/{document_id(blob_name)}/")
     return [file.name.rpartition("/")[2] async for file in files if f"/{folder}" in file.name]
 
 
 async def step_results(services: Services, blob_name: str) -> list[str]:
-    """Return what the steps of an ingestion have left."""
+    """Return the files that the steps of an ingestion have left."""
     return await version_files(services, blob_name, "steps/")
 
 

@@ -1,4 +1,4 @@
-"""A chat model and an embedder that count their calls; everything else in these tests is real."""
+"""A chat model and an embedder that count their calls. Everything else in these tests is real."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
@@ -26,7 +26,7 @@ METADATA = DocumentMetadata(
 
 
 class CountingChatModel(NoConversations):
-    """Describes every document alike; `failures` are raised first, one a call."""
+    """A model that describes every document alike. `failures` are raised first, one per call."""
 
     def __init__(self) -> None:
         self.prompts: list[Prompt] = []
@@ -45,7 +45,7 @@ class CountingChatModel(NoConversations):
 
 
 class CountingVisionModel(NoConversations):
-    """Gives each picture a caption of its own; `failures` are raised first, one a call."""
+    """A model that gives each picture its own caption. `failures` are raised first, one per call."""
 
     def __init__(self) -> None:
         self.prompts: list[Prompt] = []
@@ -66,7 +66,7 @@ class CountingVisionModel(NoConversations):
 
 
 class CountingEmbedder(Embedder):
-    """Vectors made of a text's hash; `failures` are raised first, one a call."""
+    """An embedder with vectors from a text's hash. `failures` are raised first, one per call."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

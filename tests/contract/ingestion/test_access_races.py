@@ -1,4 +1,4 @@
-"""Who may read changes while blocks are written: no block stays more readable than the newest list says."""
+"""Permissions change while blocks are written: no block stays more readable than the latest list allows."""
 
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
@@ -58,7 +58,7 @@ async def readers_of(services: Services, name: str) -> set[tuple[str, ...]]:
 
 
 def interrupted(services: Services, where: str, happen: Hook, calls: int = 0) -> Services:
-    """Services of which one lets something happen right before, or after, its second call."""
+    """Return services in which `happen` runs right before or after a service's second call."""
     part, moment = where.split()
     inner = getattr(services, part)
     method = "embed" if part == "embedder" else "upload"
@@ -141,7 +141,7 @@ async def test_of_two_changes_at_once_the_newest_holds(services: Services, name:
     changes = [AccessChange(acl=("sales",)), AccessChange(acl=("board",))]
 
     async def merge(rows: Sequence[IndexRow]) -> None:
-        """The first change's merge arrives after all that the second one does."""
+        """Delay the first change's merge until after all writes of the second change."""
         if changes:
             await change_access(await state_of(services, name), changes.pop(), services)
         await index.merge(rows)

@@ -1,4 +1,4 @@
-"""Answers that are calculated from files that were dropped: numbers, what they are from, and for whom."""
+"""Answers calculated from uploaded files: their numbers, sources and permissions."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ async def asked(
     question: str = "Revenue by region?",
     **of: Any,
 ) -> tuple[RunView, ScriptedChatModel]:
-    """The run of a question, the model saying these turns after its plan."""
+    """Run a question with a model that returns these turns after its plan."""
     wanted = plan(standalone_question=question, search_queries=(), needs_tables=True, todo=(), **of)
     model = ScriptedChatModel(wanted, *turns)
     services = replace(services, chat_model=model)

@@ -1,4 +1,6 @@
-"""The same bytes under another name: a document of its own, for which no model is asked; and moved files."""
+"""The same bytes under another name become a document of their own without model calls; renames keep
+corrections.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +42,7 @@ def calls(
 
 
 class Calls:
-    """How often each model was asked since the last look."""
+    """The number of calls to each model since the last query."""
 
     def __init__(
         self, chat: CountingChatModel, vision: CountingVisionModel, embedder: CountingEmbedder

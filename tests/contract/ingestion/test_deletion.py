@@ -1,4 +1,4 @@
-"""Deleted is deleted: nobody finds or sees a document from the moment on, whatever is under way with it."""
+"""A deleted document is hidden at once, whatever is in progress with it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -41,7 +41,7 @@ ANNA = UserContext(user_id="anna")
 
 
 async def sent(services: Services, content: str = GUIDE) -> DocumentState:
-    """Anna's file, not yet ingested; the storage is shared, so each test has a name of its own."""
+    """Return a file of Anna's that isn't ingested yet. Names are unique, because the storage is shared."""
     name = f"guide-of-{services.settings.search.content_index}.md"
 
     async def whole() -> AsyncIterator[bytes]:
@@ -51,13 +51,13 @@ async def sent(services: Services, content: str = GUIDE) -> DocumentState:
 
 
 async def found(services: Services) -> set[str]:
-    """Contents of all blocks that a search of Anna's finds."""
+    """Return the contents of all blocks that Anna's search finds."""
     index = SecuredIndex(services.content_index, ANNA, services.documents)
     return {str(row["content"]) for row in (await index.search(SearchRequest(top=100))).rows}
 
 
 async def sees(services: Services, doc_id: str) -> bool:
-    """Whether she finds it in her list, or by its id."""
+    """Return whether Anna finds the document in her list, or by its id."""
     listed = await list_documents(ANNA, services, Wanted({}))
     try:
         await get_document(doc_id, ANNA, services)
@@ -69,7 +69,7 @@ async def sees(services: Services, doc_id: str) -> bool:
 def interrupted(
     services: Services, part: str, method: str, happen: Callable[[], Awaitable[None]]
 ) -> Services:
-    """Services of which one lets something happen right after its first call."""
+    """Return services in which `happen` runs right after a service's first call."""
     inner, happened = getattr(services, part), False
 
     async def call(*args: Any) -> Any:
@@ -85,7 +85,7 @@ def interrupted(
 
 
 async def is_gone(services: Services, blob_name: str, doc_id: str) -> bool:
-    """Whether nothing at all is left of it."""
+    """Return whether no data of the document is left."""
     rows = [*await blocks_of(services, blob_name), *await documents_of(services, blob_name)]
     names = [found.name async for found in services.blobs.list_blobs(WORK) if doc_id in found.name]
     return not rows and not names and await services.documents.get(doc_id) is None
@@ -216,7 +216,7 @@ async def test_a_step_of_the_old_ingestion_does_nothing_after_the_deletion(servi
 
 
 async def test_corrections_survive_a_file_that_is_deleted_and_uploaded_again(services: Services) -> None:
-    """Sync tools replace a file in this way."""
+    """Sync tools replace files in this way."""
     name = unique()
     await dropped(services, name, metadata={"acl": "anna"})
     await correct(await state_of(services, name), {"title": "Our pump"}, services)

@@ -1,4 +1,4 @@
-"""Bad files, services that stumble, and instances that die: what is left, and what comes next."""
+"""Bad files, failing services and instances that die: the remaining state, and the next attempt."""
 
 from datetime import timedelta
 from pathlib import Path

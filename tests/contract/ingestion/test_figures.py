@@ -32,7 +32,7 @@ def name() -> str:
 
 
 def report(folder: Path, *seeds: int) -> bytes:
-    """A page with a chart, and one for each picture."""
+    """Return a PDF with a chart on its first page, and a page for each picture."""
     maker = FigureMaker()
     maker.page()
     maker.heading("Pumps")

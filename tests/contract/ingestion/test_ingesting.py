@@ -1,4 +1,4 @@
-"""From a blob to both indexes and away again, through the orchestrator and the real SDKs."""
+"""From a blob to both indexes and back, through the orchestrator and the real SDKs."""
 
 import json
 
@@ -155,7 +155,7 @@ async def test_who_finds_the_document_held_leaves_a_note_that_the_holder_follows
 
 
 class RecordingClient:
-    """Remembers which instances were started."""
+    """A durable client that records the started instances."""
 
     def __init__(self) -> None:
         self.started: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""One file cannot fill the lists and prompts of everybody with its metadata, nor hide anything in them."""
+"""The metadata of one file can't fill other users' lists and prompts, or hide text in them."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ FRONT_MATTER = (
 
 
 class TalkativeModel(CountingChatModel):
-    """Describes every document at length, in control characters as well."""
+    """A model that describes every document at length, with control characters."""
 
     async def parse(self, prompt: Any, output: Any, limits: Any) -> Any:
         self.prompts.append(prompt)

@@ -1,4 +1,4 @@
-"""A title that many documents bear tells none of them from the others."""
+"""A title that many documents share doesn't distinguish them, so it is replaced."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.contract
 
 
 class LetterheadModel(CountingChatModel):
-    """Takes a letterhead, which is on every document, for the title."""
+    """A model that takes the letterhead of all documents for the title."""
 
     letterhead = unique("")
 
@@ -35,7 +35,7 @@ async def test_a_title_that_two_others_bear_gives_way_to_the_files_name(
 
 
 class HeadingModel(CountingChatModel):
-    """Takes the first heading for the title."""
+    """A model that takes the first heading for the title."""
 
     async def parse(self, prompt: Any, output: Any, limits: Any) -> Any:
         self.prompts.append(prompt)

@@ -1,4 +1,4 @@
-"""Parser services through the ingestion: what they find ends in the index, their failures do not."""
+"""Parser services in ingestion: their results reach the index, and their failures don't stop it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -42,7 +42,7 @@ def name() -> str:
 
 @pytest.fixture
 async def configured(services: Services) -> AsyncIterator[Configure]:
-    """The services of an app with these settings more."""
+    """Yield a function that returns the services of an app with additional settings."""
     made: list[Services] = []
 
     async def configure(server: StandIn, **changes: Any) -> Services:
@@ -67,13 +67,15 @@ async def intelligence() -> AsyncIterator[DocumentIntelligenceStandIn]:
 
 
 def report(folder: Path) -> bytes:
-    """Two pages; the first shows a chart, and says other things than the services do."""
+    """Return a two-page PDF whose first page shows a chart and whose text differs from
+    the services' results.
+    """
     maker = FigureMaker().page().heading("Seen by our own parser").chart().page().paragraph(TEXT)
     return maker.write(folder / "report.pdf").read_bytes()
 
 
 def half_scan(folder: Path) -> bytes:
-    """A page of text and a scanned one."""
+    """Return a PDF with a page of text and a scanned page."""
     maker = FigureMaker().page().paragraph(TEXT).page().background(picture(seed=3))
     return maker.write(folder / "scan.pdf").read_bytes()
 

@@ -1,4 +1,4 @@
-"""What people do to documents, against the real clients: no step of it parses or embeds."""
+"""Changes that users make to documents, with the real clients. None of their steps parses or embeds."""
 
 from collections.abc import AsyncIterator
 
@@ -34,7 +34,7 @@ async def uploaded(services: Services) -> DocumentState:
 
 
 async def found_by(services: Services, user: UserContext) -> int:
-    """Blocks that a vector search of this user finds: their vectors must have survived every merge."""
+    """Return the blocks that this user's vector search finds, because vectors must survive every merge."""
     query = VectorQuery(vector=(0.5,) * 8, field="content_vector", k=10)
     request = SearchRequest(vectors=(query,), filter=security_filter(user), top=10)
     return len((await services.content_index.search(request)).rows)

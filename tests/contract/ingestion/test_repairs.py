@@ -1,4 +1,4 @@
-"""Changes made behind ingestion's back are repaired; failures leave nothing behind."""
+"""Changes made outside the ingestion are repaired, and failures leave nothing behind."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ NOBODY = "0" * 24
 
 @pytest.fixture(scope="module")
 def azurite() -> Iterator[Azurite]:
-    """An emulator of these tests' own: reconciliation repairs documents of other tests, too."""
+    """Yield a separate emulator, because reconciliation would repair documents of other tests, too."""
     with own_azurite() as server:
         yield server
 
@@ -60,7 +60,7 @@ async def dropped(services: Services, name: str, content: str | bytes = GUIDE) -
 
 
 async def reconciled(services: Services, name: str, count: int = 0, block_bits: int = 0) -> list[str]:
-    """How each ingestion of the document ended that a reconciliation started."""
+    """Return the outcome of each ingestion of the document that a reconciliation started."""
     outcomes: list[str] = []
 
     async def start(blob_name: str, occasion: str) -> None:

@@ -1,4 +1,6 @@
-"""Short texts go through in one step: the same result wherever it breaks off, and no superfluous events."""
+"""Short texts are ingested in one step: the same result wherever it is interrupted, and no superfluous
+events.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -36,7 +38,7 @@ pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
 
 
 async def wherever_it_breaks(services: Services, name: str, at: int) -> bool:
-    """Ingest with a store of states that fails once, at its write number `at`; whether it came to that."""
+    """Ingest with a state store that fails once, at write number `at`. Return whether that write occurred."""
     writes = itertools.count()
 
     async def write(state: DocumentState) -> DocumentState:

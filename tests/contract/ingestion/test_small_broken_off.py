@@ -1,4 +1,6 @@
-"""A short text whose attempt broke off: what is left of it goes, also if other bytes come before the next."""
+"""An interrupted ingestion of a short text: its remains are deleted, even if other bytes arrive before the
+retry.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -30,7 +32,7 @@ NEW_GUIDE = GUIDE.replace("16 bar", "20 bar")
 
 
 def calling(services: Services, part: str, method: str, call: Callable[..., Awaitable[Any]]) -> Services:
-    """Services of which one method is another."""
+    """Return services with one method replaced."""
     parts: dict[str, Any] = {part: Replaced(getattr(services, part), **{method: call})}
     return replace(services, **parts)
 
@@ -43,7 +45,7 @@ def failing(services: Services, part: str, method: str) -> Services:
 
 
 async def break_off(services: Services, name: str, part: str, method: str) -> None:
-    """An attempt of the instance `one` that fails at this call; it may be tried again."""
+    """Run an attempt of the instance `one` that fails at this call and may be retried."""
     step = IngestStep(blob_name=name, instance_id="one")
     reply = await perform(steps.accept, step, failing(services, part, method))
     assert isinstance(reply, IngestFailure)
@@ -113,7 +115,9 @@ async def test_the_owner_sees_a_file_that_could_not_be_fetched(services: Service
 async def test_the_row_of_a_deleted_document_is_not_written_again(
     services: Services, name: str, chat_model: CountingChatModel
 ) -> None:
-    """Deleted while the model describes a version that has no new blocks, or while blocks are written."""
+    """The document is deleted while the model describes a version without new blocks, or while blocks are
+    written.
+    """
     rows: list[object] = []
 
     async def upload(written: object) -> None:

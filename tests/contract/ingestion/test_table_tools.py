@@ -1,4 +1,4 @@
-"""Tables that were dropped as files are listed and calculated with, by those who may read them."""
+"""Tables of uploaded files are listed and queried by users who may read them."""
 
 import time
 from dataclasses import replace
@@ -24,7 +24,7 @@ SALES = "Region,Revenue,Share\nNorth,120,60%\nSouth,80,40%\nNorth,10,\n"
 
 
 async def dropped(services: Services, content: str = SALES, acl: str = "anna") -> dict[str, Any]:
-    """A file's table, as its reader finds it."""
+    """Return a file's table as its reader finds it."""
     name = unique(".csv")
     await drop(services, name, content, {"acl": acl})
     await ingest(services, name)

@@ -1,4 +1,4 @@
-"""The tables of a document change and go with it, and only its readers find their cards."""
+"""The tables of a document change and are deleted with it, and only its readers find their cards."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ SALES = "Region,Revenue\nNorth,120\nSouth,80\n"
 
 
 async def cards(services: Services, user: str) -> list[str]:
-    """The cards that a user's searches may find."""
+    """Return the cards that a user's searches may find."""
     index = SecuredIndex(services.content_index, UserContext(user_id=user), services.documents)
     return [
         str(row["content"]) for row in (await index.search(SearchRequest(filter="block_type eq 'card'"))).rows

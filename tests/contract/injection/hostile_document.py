@@ -1,4 +1,4 @@
-"""A corpus with one hostile document, a user who may read it, and a colleague whose data are none of hers."""
+"""A corpus with one hostile document, a user who may read it, and a colleague whose data she may not read."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _LIMITS = CallLimits(timeout_s=60)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did.
+    """The effects of a run.
 
     Attributes:
         filters: of every query to either index, before the answer was read.
@@ -37,26 +37,26 @@ class Outcome:
 
     @property
     def rows(self) -> dict[str, dict[str, Any]]:
-        """Every block of the corpus, by its id."""
+        """Return every block of the corpus by its id."""
         return _memory(self.services.content_index).rows
 
     @property
     def tool_calls(self) -> set[tuple[str, str]]:
-        """Tools with what else they were called with; which attempt it was is the loop's to decide."""
+        """Return tools and arguments, without the number of the attempt."""
         started = [dict(event.data) for event in self.events if event.name == "TOOL_STARTED"]
         calls = [(call["tool"], {**call["arguments"], "attempt": 1}) for call in started]
         return {(tool, json.dumps(arguments, sort_keys=True)) for tool, arguments in calls}
 
     @property
     def written_blobs(self) -> set[str]:
-        """Containers and kinds of blobs that were written; the run's id and the numbers of steps left out."""
+        """Return containers and kinds of the written blobs, without run ids and step numbers."""
         containers: dict[str, dict[str, Any]] = self.services.blobs.containers  # type: ignore[attr-defined]
         names = [f"{container}/{name}" for container, blobs in containers.items() for name in blobs]
         return {re.sub(r"\d+", "N", name.replace(self.answer.run_id, "RUN")) for name in names}
 
 
 async def ask(model: ChatModel, hostile: str) -> Outcome:
-    """Ask the question with a hostile text in every place of a document that a prompt shows."""
+    """Ask the question with a hostile text in every part of a document that a prompt shows."""
     world = World(model)
     services = world.services
     await _add(world, "manual", "The pump runs at 15 bar.", readers=READER.groups)

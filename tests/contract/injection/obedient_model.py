@@ -1,4 +1,4 @@
-"""A model server that does whatever a document tells it: the worst model there is.
+"""A model server that obeys every instruction in a document: the worst possible model.
 
 Speaks the OpenAI protocol. An order that it finds in the prompt is obeyed to the letter, in answers as in
 structured outputs; a prompt without one gets a plain answer.
@@ -19,7 +19,7 @@ PIECE_CHARS = 5  # cuts every tag somewhere
 
 @dataclass
 class ObedientModel:
-    """Serves while it is entered. `orders`: text of a document to what is then said for an answer."""
+    """A server while it is entered. `orders` maps a document's text to the answer it demands."""
 
     orders: Mapping[str, str]
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -41,7 +41,7 @@ class ObedientModel:
         self._server.server_close()
 
     def said(self, body: dict[str, Any]) -> str:
-        """What it says to one request."""
+        """Return the reply to one request."""
         self.bodies.append(body)
         system, user = (str(message["content"]) for message in body["messages"][:2])
         order = next((order for text, order in self.orders.items() if _stands_in(text, user)), None)
@@ -70,7 +70,7 @@ def _structured(schema: dict[str, Any], order: str | None, user: str) -> Any:
 
 
 def _least(schema: dict[str, Any], known: dict[str, Any]) -> Any:
-    """The emptiest value that fits a schema."""
+    """Return the emptiest value that matches a schema."""
     if "$ref" in schema:
         return _least(known[schema["$ref"].rpartition("/")[2]], known)
     for choice in ("anyOf", "oneOf", "allOf"):
@@ -105,7 +105,7 @@ def _handler(model: ObedientModel) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(encoded)
 
         def log_message(self, *_: object) -> None:
-            """Nothing: tests fail on what they see, not on a log."""
+            """Suppress the access log."""
 
     return Handler
 

@@ -1,4 +1,6 @@
-"""What a reader of an answer can follow, load or take for proved, found by a Markdown parser of its own."""
+"""The parts of an answer that a reader can follow, load or mistake for proof, found by an independent
+Markdown parser.
+"""
 
 import re
 from collections.abc import Iterator
@@ -12,35 +14,35 @@ _SOURCE = re.compile(r"\(\s*source\s*[:\uff1a]\s*([^,()]*)", re.IGNORECASE)
 
 
 def links(text: str) -> list[str]:
-    """Every address that the text links to."""
+    """Return every URL to which the text links."""
     return [str(token.attrs["href"]) for token in _tokens(text) if token.type == "link_open"]
 
 
 def pictures(text: str) -> list[str]:
-    """Every address that showing the text would load."""
+    """Return every URL that displaying the text would load."""
     return [str(token.attrs["src"]) for token in _tokens(text) if token.type == "image"]
 
 
 def markup(text: str) -> list[str]:
-    """HTML in the text, line breaks apart."""
+    """Return the HTML in the text, except line breaks."""
     found = [token.content for token in _tokens(text) if token.type in ("html_inline", "html_block")]
     return [html for html in found if not re.fullmatch(r"<br ?/?>", html)]
 
 
 def addresses(text: str) -> list[str]:
-    """What a reader that makes links of bare addresses would make one of."""
+    """Return the bare URLs that clients would turn into links."""
     return [
         found for token in _tokens(text) if token.type == "text" for found in _ADDRESS.findall(token.content)
     ]
 
 
 def sources(text: str) -> list[str]:
-    """File names that the text gives as checked sources."""
+    """Return the file names that the text presents as checked sources."""
     return [name.strip() for plain in _plain_texts(text) for name in _SOURCE.findall(plain)]
 
 
 def numbers(text: str) -> list[int]:
-    """Citation numbers that the text shows."""
+    """Return the citation numbers in the text."""
     return [
         int(number) for plain in _plain_texts(text) for number in re.findall(r"\[\s*(\d{1,3})\s*\]", plain)
     ]

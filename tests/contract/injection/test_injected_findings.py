@@ -1,4 +1,4 @@
-"""What documents and pages of the web made a sub-agent say leads nowhere, and passes for no proof."""
+"""Instructions in documents and web pages that a sub-agent repeats can't link anywhere or pass as proof."""
 
 from xml.etree import ElementTree
 

@@ -1,4 +1,4 @@
-"""Hostile passages and a sub-agent whose model obeys them: it reads no more than it may, proves nothing."""
+"""Hostile passages and a sub-agent whose model obeys them: it reads only what it may, and proves nothing."""
 
 import json
 
@@ -25,7 +25,7 @@ FALSE = "The maximum pressure is 99 bar."
 
 
 def obeying(order: str) -> CountedModel:
-    """It asks for what it may not have, then reports what it was told to."""
+    """Return a model that requests forbidden documents, then reports as instructed."""
     asked = [
         ("rag_semantic_search", {"query": order[:500] or "salary"}),
         ("rag_semantic_search", {"query": "secret valve", "user_id": "ben", "project_id": "board"}),
@@ -41,7 +41,7 @@ def obeying(order: str) -> CountedModel:
 
 
 async def poisoned(services: Services, text: str) -> None:
-    """The hostile text stands in every passage of one document, in its name, and in what is known of it."""
+    """Put the hostile text into every passage, the name and the metadata of one document."""
     content, documents = services.content_index, services.documents_index
     assert isinstance(content, InMemorySearchIndex)
     assert isinstance(documents, InMemorySearchIndex)
@@ -88,7 +88,7 @@ def test_a_passage_stays_in_its_element(passage: dict[str, str]) -> None:
 
 
 def stored(services: Services) -> str:
-    """All lines and values of the run."""
+    """Return all lines and values of the run."""
     blobs, log = services.blobs, services.run_log
     assert isinstance(blobs, InMemoryBlobStore)
     assert isinstance(log, InMemoryRunLog)

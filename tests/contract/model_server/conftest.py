@@ -19,13 +19,13 @@ OpenClient = Callable[..., AsyncOpenAI]
 
 
 def start_server(port: int, *arguments: str) -> subprocess.Popen[str]:
-    """`python -m local.model_server` on that port."""
+    """Start `python -m local.model_server` on that port."""
     command = [sys.executable, "-m", "local.model_server", "--port", str(port), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def stop_server(process: subprocess.Popen[str]) -> int:
-    """Exit status after SIGTERM; killed when it ignores the signal."""
+    """Return the exit status after SIGTERM. Kill the process if it ignores the signal."""
     process.terminate()
     try:
         process.communicate(timeout=30)
@@ -37,7 +37,7 @@ def stop_server(process: subprocess.Popen[str]) -> int:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """http://127.0.0.1:PORT of a server that asks for KEY."""
+    """Yield the URL of a server that requires KEY."""
     port = find_free_port()
     process = start_server(port, "--key", KEY)
     assert process.stdout is not None
@@ -48,7 +48,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 async def open_client(address: str) -> AsyncIterator[OpenClient]:
-    """Makes clients; settings may be overridden. No retries unless asked for."""
+    """Yield a function that creates clients, by default without retries; settings may be overridden."""
     opened: list[AsyncOpenAI] = []
 
     def make(**settings: object) -> AsyncOpenAI:
@@ -72,5 +72,5 @@ def client(open_client: OpenClient) -> AsyncOpenAI:
 
 
 def elapsed_s(since: float) -> float:
-    """Seconds since a reading of time.monotonic()."""
+    """Return the seconds since a value of time.monotonic()."""
     return time.monotonic() - since

@@ -35,7 +35,7 @@ class PlannedTodo(BaseModel):
 
 
 class QuestionPlan(BaseModel):
-    """As an application would ask for it; the server reads the schema from the request."""
+    """A schema as an application would request it; the server reads it from the request."""
 
     query_type: Literal["LISTING", "CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH", "COMPARISON"]
     intent: Literal[
@@ -49,7 +49,7 @@ class QuestionPlan(BaseModel):
 
 
 class Unheard(BaseModel):
-    """A schema that the server has no handler for."""
+    """A schema for which the server has no handler."""
 
     verdict: Literal["yes", "no"]
     reasons: list[str]

@@ -1,4 +1,4 @@
-"""Faults for some tasks only, replies beyond their limit, chaos: on structured and tool turns, too."""
+"""Faults limited to some tasks, replies beyond their limit, and chaos, also in structured and tool turns."""
 
 import json
 

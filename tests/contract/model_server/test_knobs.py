@@ -1,4 +1,4 @@
-"""Each fault and speed of the model's name, as the real openai SDK sees it."""
+"""Each fault and speed in the model's name, as seen by the real openai SDK."""
 
 import json
 import time
@@ -29,7 +29,7 @@ async def stream(client: AsyncOpenAI, knobs: str) -> AsyncStream[ChatCompletionC
 
 
 async def receive(client: AsyncOpenAI, knobs: str, received: list[ChatCompletionChunk]) -> None:
-    """Stream into `received`, which keeps what came before an error."""
+    """Stream into `received`, which keeps the chunks that precede an error."""
     async for chunk in await stream(client, knobs):
         received.append(chunk)  # noqa: PERF401  (kept up to the error)
 

@@ -22,7 +22,7 @@ TARGETS = "<targets>old: press-2021.pdf\nnew: press-2024.pdf</targets>"
 
 
 def task(then: str, *documents: str) -> ChatCompletionMessageParam:
-    """The message that a sub-agent works from."""
+    """Return the message with a sub-agent's task."""
     text = (
         f"<task>Compare the maximum pressure in both press manuals</task>\n{TARGETS}\n"
         f"<documents>{''.join(documents)}</documents>\n<next>{then}</next>"

@@ -1,4 +1,5 @@
-"""Another process that reads documents for one person: a line asks for a kind of read, a line answers.
+"""A separate process that reads documents for one user: each input line requests a read, each output line
+answers.
 
 python -m tests.contract.narrowing.reader  # settings as JSON in the environment variable READER_SETTINGS
 """

@@ -1,4 +1,4 @@
-"""A document is closed, and no read that starts afterwards shows it, in whatever process it starts.
+"""Access to a document is withdrawn, and no read that starts afterwards shows it, in any process.
 
 The indexes keep the wider list all the time, as if they never caught up: only the row closes the document.
 """
@@ -46,7 +46,7 @@ async def services(settings: dict[str, str]) -> AsyncIterator[Services]:
 
 @pytest.fixture
 async def reader(settings: dict[str, str]) -> AsyncIterator[Process]:
-    """Another process."""
+    """Yield another process."""
     environment = {**os.environ, "READER_SETTINGS": json.dumps(settings)}
     module = "tests.contract.narrowing.reader"
     process = await asyncio.create_subprocess_exec(
@@ -59,7 +59,7 @@ async def reader(settings: dict[str, str]) -> AsyncIterator[Process]:
 
 
 async def seen_there(reader: Process, kind: str, doc_id: str) -> set[str]:
-    """What the other process sees."""
+    """Return the documents that the other process shows."""
     assert reader.stdin is not None
     assert reader.stdout is not None
     reader.stdin.write(json.dumps([kind, doc_id]).encode() + b"\n")

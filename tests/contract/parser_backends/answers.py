@@ -1,4 +1,4 @@
-"""What the two services say of the same two-page report, in the shape of their published answers."""
+"""Results of the two services for the same two-page report, in their published format."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ LAYOUT["paragraphs"][4]["spans"] = [{"offset": TEXT.index("\nA 6") + 1, "length"
 
 
 def read_result(*texts: str, first_page: int = 1) -> dict[str, Any]:
-    """What the read model says of pages with these texts."""
+    """Return the read model's result for pages with these texts."""
     pages = range(first_page, first_page + len(texts))
     return {
         "apiVersion": "2024-11-30",

@@ -1,4 +1,4 @@
-"""Stand-ins for the two services on loopback: they speak their protocols, check the key, and can fail."""
+"""Stand-ins of the two services on loopback, which implement their protocols, check the key, and can fail."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ KEY = "a-key-of-the-tests"
 
 @dataclass(frozen=True)
 class Fault:
-    """What one request gets instead of its answer: a status, or a delay before the answer."""
+    """The response to one request instead of the regular one: a status, or a delay."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class Fault:
 
 @dataclass
 class Served:
-    """A request as it came."""
+    """A request as it was received."""
 
     path: str
     query: dict[str, str]
@@ -30,7 +30,7 @@ class Served:
 
 
 class StandIn:
-    """What both have. An async context manager; `faults` meet the next requests, one each."""
+    """The common base. An async context manager; `faults` apply to the next requests, one each."""
 
     def __init__(self) -> None:
         self.faults: list[Fault | None] = []
@@ -78,18 +78,18 @@ class StandIn:
         return answer
 
     def polled(self, result_id: str) -> int:
-        """How often this result was asked for, this time included."""
+        """Return how often this result was requested, including this time."""
         self._polls[result_id] = self._polls.get(result_id, 0) + 1
         return self._polls[result_id]
 
 
 class DocumentIntelligenceStandIn(StandIn):
-    """POST …:analyze, then GET …/analyzeResults/{id}: running once, then the result of the model."""
+    """POST …:analyze, then GET …/analyzeResults/{id}: running once, then the model's result."""
 
     key_header = "Ocp-Apim-Subscription-Key"
 
     def __init__(self, **results: dict[str, Any]) -> None:
-        """`results`: by model, `layout` and `read`."""
+        """Create a server with `results` by model, `layout` and `read`."""
         super().__init__()
         self.results = {f"prebuilt-{name}": result for name, result in results.items()}
         self.failure: dict[str, Any] | None = None
@@ -124,7 +124,7 @@ class DocumentIntelligenceStandIn(StandIn):
 
 
 class DoclingStandIn(StandIn):
-    """The asynchronous API: a task, its status, its result."""
+    """The asynchronous API: a task, its status, and its result."""
 
     key_header = "X-Api-Key"
 

@@ -1,4 +1,4 @@
-"""Both parser services through their real clients: what they find, and every way in which they can fail."""
+"""Both parser services through their real clients: their results, and every kind of failure."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The shared search server, and an index of its own for each test."""
+"""The shared search server, and a separate index for each test."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ MakeIndex = Callable[..., MadeIndex]
 def make_index(
     search_server: SearchServer, credential: AzureKeyCredential, indexes: SearchIndexClient
 ) -> Iterator[MakeIndex]:
-    """A new index with these fields, documents and other parts, and its client."""
+    """Yield a function that creates an index with these fields, documents and other parts, and its client."""
     made: list[MadeIndex] = []
 
     def make(fields: list[Document], documents: list[Document] | None = None, **parts: Any) -> MadeIndex:
@@ -60,13 +60,13 @@ def make_index(
 
 @pytest.fixture
 def books(make_index: MakeIndex) -> MadeIndex:
-    """The library with its five books."""
+    """Return the library with its five books."""
     return make_index(FIELDS, BOOKS, **PARTS)
 
 
 @pytest.fixture
 def http(search_server: SearchServer) -> Iterator[httpx.Client]:
-    """Requests that the SDK would never send."""
+    """Yield a client for requests that the SDK would never send."""
     headers = {"api-key": search_server.api_key, "content-type": "application/json"}
     with httpx.Client(base_url=search_server.endpoint, headers=headers, timeout=30) as client:
         yield client

@@ -1,4 +1,4 @@
-"""A small library with everything that a search can ask for, and vectors that can be checked by hand."""
+"""A small library that covers every kind of search, with vectors that can be checked by hand."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A search server as its own process, as `make run` starts it, and with the operations only tests ask for."""
+"""A search server in its own process, as started by `make run`, with operations that only tests use."""
 
 import signal
 import subprocess
@@ -24,7 +24,7 @@ class SearchServerProcess:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Returns once the server answers.
+        """Start the process and return once it responds.
 
         Raises:
             RuntimeError: it ended instead, or did not answer in a minute.
@@ -41,7 +41,7 @@ class SearchServerProcess:
         raise RuntimeError(f"the search server did not start (exit code {self.process.poll()})")
 
     def stop(self) -> int:
-        """Ask it to stop; its exit code."""
+        """Request a stop and return the exit code."""
         return self._end(signal.SIGTERM)
 
     def kill(self) -> int:

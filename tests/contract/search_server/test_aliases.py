@@ -1,4 +1,4 @@
-"""Aliases through the real SDK: an alias stands for an index where the service lets it, and nowhere else."""
+"""Aliases through the real SDK: an alias replaces an index only where the service allows it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,7 +31,7 @@ ALIAS = "shelf"
 
 @pytest.fixture(scope="module")
 def search_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchServer]:
-    """A server of their own: they list and delete all aliases."""
+    """Yield a separate server, because these tests list and delete all aliases."""
     server = SearchServerProcess(find_free_port(), tmp_path_factory.mktemp("search"))
     server.start()
     yield SearchServer(server.endpoint, server.key)
@@ -46,7 +46,7 @@ def by_alias(
     old: MadeIndex,
     new: MadeIndex,
 ) -> Iterator[SearchClient]:
-    """A client of the alias, which is gone afterwards, and before its index: that one cannot go otherwise."""
+    """Yield a client of the alias, which is deleted before its index, as the service requires."""
     assert old.name != new.name
     with SearchClient(search_server.endpoint, ALIAS, credential) as client:
         yield client

@@ -1,4 +1,6 @@
-"""A bad request is never a 500, which azure-core would retry; a filter is never ignored, which would leak."""
+"""Bad requests never cause a 500, which azure-core would retry, and filters are never ignored, which would
+leak.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Documents through the real SDK: every action's status per key, lookups, whole batches that are refused."""
+"""Documents through the real SDK: the status of every action by key, lookups, and refused batches."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Index definitions through the real SDK: creating, changing under etags, what is echoed, what is refused."""
+"""Index definitions through the real SDK: creation, changes under etags, returned and refused properties."""
 
 from typing import Any
 

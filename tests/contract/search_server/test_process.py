@@ -1,4 +1,4 @@
-"""The server as a process: starting, refusing, stopping, and what it still knows after it was killed."""
+"""The server as a process: start, refusal, stop, and its data after a kill."""
 
 import random
 import socket
@@ -65,7 +65,9 @@ def test_acknowledged_documents_survive_kill(server: SearchServerProcess) -> Non
 
 
 def _kill_and_look(server: SearchServerProcess, rounds: int) -> None:
-    """Kill in the middle of uploads; whatever was answered must be there, in the store and in every index."""
+    """Kill the server during uploads, and check that all acknowledged documents are in the store and in every
+    index.
+    """
     chance = random.Random(7)
     _create(server)
     acknowledged: set[int] = set()
@@ -92,7 +94,7 @@ def _kill_and_look(server: SearchServerProcess, rounds: int) -> None:
 
 
 def _wait_for_more(acknowledged: set[int], count: int) -> None:
-    """A busy machine may need longer for the first ones."""
+    """Wait for more acknowledged documents, with patience for a busy machine."""
     give_up_at = time.monotonic() + 120
     while len(acknowledged) < count:
         assert time.monotonic() < give_up_at, "nothing was acknowledged"

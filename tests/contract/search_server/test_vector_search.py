@@ -1,4 +1,4 @@
-"""Vectors and fusion through the real SDK, with scores that can be worked out by hand."""
+"""Vectors and fusion through the real SDK, with scores that can be computed by hand."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The route over an inbox that reads its keys from a server of the test's; import what a test uses."""
+"""The route with an inbox that reads its keys from a test server. Tests import the fixtures they use."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +15,7 @@ from tests.contract.teams.signing import Messages, bot_services, bot_settings, k
 async def keys_from(
     *answers: Answer, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[tuple[SigningKeys, ScriptedServer]]:
-    """Keys, and the server that tells them."""
+    """Yield signing keys, and the server that publishes them."""
     connection = connect_bot()
     async with ScriptedServer(*answers) as server:
         yield SigningKeys(connection, f"{server.endpoint}/keys", clock), server
@@ -24,13 +24,13 @@ async def keys_from(
 
 @pytest.fixture
 async def teams_app(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Messages]:
-    """A bot with an identity, whose Bot Service stands for Teams and the web chat."""
+    """Yield a bot with an identity, whose Bot Service serves Teams and the web chat."""
     async with keys_from(key_answer("msteams", "webchat")) as (keys, _):
         yield messages(monkeypatch, bot_services(keys, bot_settings()))
 
 
 @pytest.fixture
 def local_app(monkeypatch: pytest.MonkeyPatch) -> Messages:
-    """A developer's machine: no identity, activities without a token."""
+    """Return the app on a developer's machine: no identity, activities without a token."""
     settings = bot_settings(bot_app_id=None, bot_tenant_id=None, bot_local_anonymous=True)
     return messages(monkeypatch, bot_services(None, settings))

@@ -1,4 +1,4 @@
-"""A stand-in for the Bot Service's connector: takes activities, keeps what it got, refuses on demand.
+"""A stand-in for the Bot Service's connector, which accepts and keeps activities, or refuses them on demand.
 
 As Teams does it for growing messages: the first update gives the message its id, each next one names it and
 the next number, and nothing follows a final one.
@@ -17,7 +17,7 @@ from shared.teams.models import BotConversation
 
 @dataclass(frozen=True)
 class Refusal:
-    """What is answered instead, once."""
+    """A response returned once instead of the regular one."""
 
     status: int
     code: str = "x"
@@ -28,7 +28,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Got:
-    """One request that was taken."""
+    """An accepted request."""
 
     method: str
     path: str
@@ -37,13 +37,13 @@ class Got:
 
     @property
     def stream(self) -> dict[str, Any]:
-        """What it says of a growing message; empty for others."""
+        """Return the fields of a streamed message; empty for others."""
         entities = self.activity.get("entities", [])
         return next((entity for entity in entities if entity["type"] == "streaminfo"), {})
 
 
 class Connector:
-    """An async context manager; `refusals` are answered first, in order."""
+    """The server. An async context manager; `refusals` are returned first, in order."""
 
     def __init__(self, *refusals: Refusal) -> None:
         self.got: list[Got] = []
@@ -64,7 +64,7 @@ class Connector:
         return f"http://127.0.0.1:{self.port}/teams/"
 
     def conversation(self, **changes: Any) -> BotConversation:
-        """A chat of two in Teams, held here."""
+        """Return a personal Teams chat on this server."""
         usual: dict[str, Any] = {
             "channel": "msteams",
             "service_url": self.service_url,
@@ -81,7 +81,7 @@ class Connector:
         return [got.activity for got in self.got]
 
     async def asked(self, times: int) -> None:
-        """Wait until so many requests have come, taken or refused."""
+        """Wait until this many requests were accepted or refused."""
         async with asyncio.timeout(60), self._asked:
             await self._asked.wait_for(lambda: len(self.got) + self.refused >= times)
 

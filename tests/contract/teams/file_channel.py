@@ -1,4 +1,4 @@
-"""The file store of a channel, under every name of the internet, and the downloader in front of it."""
+"""The file store of a channel, reachable under every host name, and the downloader that uses it."""
 
 import asyncio
 import datetime
@@ -32,7 +32,7 @@ TOKEN = "the bot's token"
 
 
 class EveryNameIsHere(AbstractResolver):
-    """Every host of the internet is the test's server; which were asked for is kept."""
+    """A resolver that maps every host to the test's server and records the names."""
 
     def __init__(self, port: int) -> None:
         self.asked: list[str] = []
@@ -52,7 +52,7 @@ class EveryNameIsHere(AbstractResolver):
 
 
 class TlsServer(ScriptedServer):
-    """The scripted server over TLS, by a certificate of its own."""
+    """The scripted server over TLS, with its own certificate."""
 
     def __init__(self, folder: Path, *answers: Answer) -> None:
         super().__init__(*answers)
@@ -66,7 +66,7 @@ class TlsServer(ScriptedServer):
 
 
 def certificate(folder: Path) -> Path:
-    """A certificate that names nobody; the session of the test does not look."""
+    """Create a certificate without names; the test's session doesn't verify it."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.UTC)
     made = (
@@ -89,7 +89,7 @@ def certificate(folder: Path) -> Path:
 
 @dataclass
 class Channel:
-    """The downloader, the one server that it meets, and where it writes."""
+    """The downloader, the only server that it reaches, and its target folder."""
 
     files: ChannelFiles
     server: ScriptedServer
@@ -102,7 +102,7 @@ class Channel:
 
     @property
     def tokens(self) -> list[bool]:
-        """Whether each request carried our token."""
+        """Return for each request whether it contained the bot's token."""
         return [TOKEN in head for head in self.server.heads]
 
 

@@ -1,4 +1,4 @@
-"""The outbox on a developer's machine, and a stand-in of what it sends to; import what a test uses."""
+"""The outbox on a developer's machine, and a stand-in of the channel. Tests import the fixtures they use."""
 
 from collections.abc import AsyncIterator
 
@@ -10,7 +10,7 @@ from tests.contract.teams.signing import bot_settings
 
 
 async def no_token() -> str:
-    """The local mode asks for none."""
+    """Fail, because the local mode requests no token."""
     raise AssertionError("no token leaves this machine")
 
 

@@ -1,4 +1,4 @@
-"""A Bot Service of our own: keys, tokens, activities, and the app's route over an inbox that believes it."""
+"""A Bot Service for tests: keys, tokens, activities, and the app's route with an inbox that trusts it."""
 
 import base64
 import json
@@ -32,12 +32,12 @@ THEIRS = "the Bot Service's key"
 
 @cache
 def key(name: str) -> rsa.RSAPrivateKey:
-    """The same key for the same name; making one takes a tenth of a second."""
+    """Return the same key for the same name, because creating one takes a tenth of a second."""
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def key_list(*endorsements: str, key_id: str = KEY_ID) -> bytes:
-    """The Bot Service's document of keys."""
+    """Return the Bot Service's document of keys."""
     public = json.loads(RSAAlgorithm.to_jwk(key(THEIRS).public_key()))
     listed = {**public, "use": "sig", "kid": key_id, "x5t": key_id}
     if endorsements:
@@ -46,7 +46,7 @@ def key_list(*endorsements: str, key_id: str = KEY_ID) -> bytes:
 
 
 def claims(**changes: Any) -> dict[str, Any]:
-    """What a token of the Bot Service says; a claim changed to None is left out."""
+    """Return the claims of a Bot Service token; a claim changed to None is omitted."""
     now = int(time.time())
     said = {
         "iss": CLOUDS["public"].issuer,
@@ -59,7 +59,7 @@ def claims(**changes: Any) -> dict[str, Any]:
 
 
 def signed(headers: dict[str, Any] | None = None, by: str = THEIRS, **changes: Any) -> str:
-    """The Authorization header of an activity; a header changed to None is left out.
+    """Return the Authorization header of an activity; a header changed to None is omitted.
 
     Put together by hand: a library refuses to write what a stranger may well send.
     """
@@ -70,7 +70,7 @@ def signed(headers: dict[str, Any] | None = None, by: str = THEIRS, **changes: A
 
 
 def unsigned(header: dict[str, Any], signature: bytes = b"", **changes: Any) -> str:
-    """A token that nobody signed."""
+    """Return a token without a valid signature."""
     return f"Bearer {_encoded(header, claims(**changes))}.{_base64(signature)}"
 
 
@@ -83,7 +83,7 @@ def _base64(content: bytes) -> str:
 
 
 def teams_message(**changes: Any) -> dict[str, Any]:
-    """A message of Teams as it comes; a field changed to None is left out."""
+    """Return a Teams message as it is received; a field changed to None is omitted."""
     said: dict[str, Any] = {
         "type": "message",
         "id": "1700000000000",
@@ -104,7 +104,7 @@ def teams_message(**changes: Any) -> dict[str, Any]:
 
 @dataclass
 class Messages:
-    """POST /api/messages, and what was made of what it took."""
+    """POST /api/messages, and the results of accepted activities."""
 
     services: Services
     handled: list[BotActivity] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Messages:
         headers: dict[str, str] | None = None,
         more: list[tuple[str, str]] | None = None,
     ) -> httpx.Response:
-        """`activity` is sent as it is when it is bytes."""
+        """Send an activity, unchanged if it is bytes."""
         body = activity if isinstance(activity, bytes) else json.dumps(activity or teams_message()).encode()
         given = {"Content-Type": "application/json; charset=utf-8", **(headers or {})}
         if authorization is not None:
@@ -132,12 +132,12 @@ class Messages:
             return await channel.post("/messages", content=body, headers=[*given.items(), *(more or ())])
 
     def has_changed_nothing(self) -> bool:
-        """Whether nothing was made of it, nor anything written, not even the places to write to."""
+        """Return whether nothing was stored or started, not even tables or containers."""
         return not self.handled and not self.services.blobs.containers  # type: ignore[attr-defined]
 
 
 def messages(monkeypatch: pytest.MonkeyPatch, services: Services) -> Messages:
-    """The route over these services; what it hands on is kept instead of handled."""
+    """Return the route over these services; its results are kept instead of handled."""
     made = Messages(services)
 
     async def handle(activity: BotActivity, services: Services, starter: object) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Microsoft's clouds: what the SDK knows of them is what stands in our table, and each app is of one."""
+"""Microsoft's clouds: our table agrees with the SDK, and each app belongs to one cloud."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +36,7 @@ def test_issuers_and_keys_are_those_of_the_sdk() -> None:
 
 @dataclass
 class AskedCredentials:
-    """An identity that keeps what it was asked for."""
+    """An identity that records the requested scopes."""
 
     scopes: list[str] = field(default_factory=list)
     token: str = "ours"

@@ -1,4 +1,4 @@
-"""A file dropped into a chat becomes a document of the person who dropped it, if it is what its name says."""
+"""A file dropped into a chat becomes its sender's document, if its content matches its name."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ ADA = UserContext(user_id="ada")
 async def dropped(
     folder: Path, name: str, content: bytes, content_type: str = "a", **changes: Any
 ) -> tuple[Any, Any]:
-    """The document that a dropped file becomes, and all services."""
+    """Return the document of a dropped file, and all services."""
     async with channel(folder, Answer(body=content), **changes) as teams:
         services = fake_services(settings=bot_settings(**changes), bot_files=teams.files)
         attachment = BotAttachment(name=name, content_type=content_type, url=SHAREPOINT)

@@ -1,4 +1,6 @@
-"""Files dropped into a chat: from hosts on the list, without our token elsewhere, bounded, of their kind."""
+"""Downloads of dropped files: only from listed hosts, without the bot's token elsewhere, limited in size and
+type.
+"""
 
 import asyncio
 import gzip
@@ -39,7 +41,7 @@ async def test_an_address_with_a_long_signature_is_one(tmp_path: Path) -> None:
 
 
 async def test_a_page_to_sign_in_is_not_the_file(tmp_path: Path) -> None:
-    """Teams on iOS was seen to give addresses of pages: OfficeDev/Microsoft-Teams-Samples#1314."""
+    """Teams on iOS sometimes sends URLs of pages: OfficeDev/Microsoft-Teams-Samples#1314."""
     page = Answer(body=b"<html>Sign in</html>", headers={"content-type": "text/html; charset=utf-8"})
     async with channel(tmp_path, page) as teams:
         with pytest.raises(CallerError, match="instead of the file"):

@@ -1,4 +1,4 @@
-"""Activities of any shape: what is refused, and what is understood."""
+"""Activities of any shape: which are refused, and how the others are parsed."""
 
 import json
 import re
@@ -215,7 +215,7 @@ async def test_what_asks_nothing_of_us_is_acknowledged_and_changes_nothing(
 
 
 async def taken(app: Messages, **changes: Any) -> BotActivity:
-    """What is made of a message of Teams; the SDK takes what we take."""
+    """Return the activity parsed from a Teams message, which the SDK must accept as well."""
     activity = teams_message(**changes)
     Activity.model_validate(activity)
     answered = await app.post(activity, signed())
@@ -353,7 +353,7 @@ async def test_files_are_taken_and_the_text_in_other_forms_is_not(teams_app: Mes
 
 
 async def test_pasted_pictures_have_names_of_their_own(teams_app: Messages) -> None:
-    """A name that a document of theirs has would make them its next version."""
+    """A name that one of the user's documents has would make the picture its next version."""
     pasted = [{"contentType": "image/*", "contentUrl": f"{SERVICE}v3/attachments/1/views/original"}] * 2
     names = [
         one.name

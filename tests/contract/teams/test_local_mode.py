@@ -1,4 +1,4 @@
-"""Activities without a token: on a developer's machine alone, and from nowhere else."""
+"""Activities without a token are accepted only on a developer's machine, from this machine."""
 
 from typing import Any
 

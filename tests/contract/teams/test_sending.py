@@ -1,4 +1,4 @@
-"""Messages to channels: whole, streamed, and by the outbox."""
+"""Messages to channels: complete, streamed, and through the outbox."""
 
 import asyncio
 import json
@@ -327,7 +327,7 @@ async def test_or_comes_anew_where_it_cannot_be_replaced(connector: Connector, o
 
 
 async def known(stream: BotStream) -> None:
-    """Wait until the channel's id of the message has come."""
+    """Wait until the channel has assigned the message's id."""
     while not stream.message_id:  # noqa: ASYNC110  # the port has no event for it: nothing else waits
         await asyncio.sleep(0.01)
 

@@ -1,4 +1,4 @@
-"""Bot code is imported only when a channel writes: the start of the app is as it was without it."""
+"""Bot code is imported only when a channel writes, so that it doesn't slow down the start of the app."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ OF_CHANNELS = ("microsoft_agents", "msal", "jwt", "shared.teams.dispatch", "shar
 
 @pytest.fixture(name="loaded", scope="module")
 def make_loaded() -> list[str]:
-    """The modules of a process that has started, and served nothing."""
+    """Return the modules of a process that has started but served no request."""
     environment = {**os.environ, **AGENT_SETTINGS, "BOT_LOCAL_ANONYMOUS": "true"}
     done = subprocess.run(
         [sys.executable, "-c", START], cwd=ROOT, env=environment, capture_output=True, text=True, check=True

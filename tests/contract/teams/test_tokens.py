@@ -1,4 +1,4 @@
-"""Tokens of the Bot Service: what is believed, with which keys."""
+"""Tokens of the Bot Service: which are accepted, with which keys."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ PUBLIC = json.loads(RSAAlgorithm.to_jwk(key(THEIRS).public_key()))
 
 
 def now() -> int:
-    """Asked for in each test: they run minutes after they are collected."""
+    """Return the current time; called in each test, because tests run minutes after their collection."""
     return int(time.time())
 
 
@@ -265,7 +265,7 @@ TAKEN_BY_THE_SDK = {
 async def test_the_sdks_validator_takes_more_than_we_do_and_never_less(
     monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
-    """Why it is not used (decision 0023). Every issuer's keys are these here."""
+    """The reason why the SDK's validator isn't used (decision 0023). All issuers use these keys here."""
     token = (signed() if case == "as it is" else REFUSED[case]() or "").partition(" ")[2]
     async with keys_from(key_answer("msteams")) as (_, server):
         uri = f"{server.endpoint}/keys"
@@ -286,7 +286,7 @@ DOWN = Answer(status="503 Busy")
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """A clock that only tests move."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0

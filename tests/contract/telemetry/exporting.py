@@ -1,4 +1,4 @@
-"""A process that sends traces as the app does: `python -m tests.contract.telemetry.exporting [--twice]`.
+"""A process that exports traces as the app does: `python -m tests.contract.telemetry.exporting [--twice]`.
 
 The receiver comes by the app's own settings in the environment. Prints what it logged, and ends.
 """
@@ -12,7 +12,7 @@ from shared.wiring import start_telemetry
 
 
 async def work() -> None:
-    """Traces of two spans."""
+    """Create traces of two spans."""
     await start_telemetry()
     request = tracing.root("request", "server", attributes={"http.route": "/api/chat"})
     with request, tracing.span("perform_step", {"run_id": "run-1"}):

@@ -1,4 +1,4 @@
-"""Traces and metrics as they leave a process: over OTLP, to Application Insights, and to nobody."""
+"""Traces and metrics that leave a process: over OTLP, to Application Insights, or nowhere."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 def export(*arguments: str, **settings: str) -> str:
-    """What a process says that sends where the settings name; it ends by itself."""
+    """Return the output of a process that exports to the receivers in its settings and then ends."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.contract.telemetry.exporting", *arguments],
         cwd=ROOT,
@@ -49,7 +49,7 @@ def export(*arguments: str, **settings: str) -> str:
 
 @contextmanager
 def insights() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A stand-in of Application Insights' ingestion: its address, and the envelopes that came."""
+    """Yield the URL of a stand-in for Application Insights' ingestion, and the received envelopes."""
     envelopes: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -68,7 +68,7 @@ def insights() -> Iterator[tuple[str, list[dict[str, Any]]]]:
             self.wfile.write(answer)
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Suppress the access log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

@@ -1,4 +1,4 @@
-"""The tools over a real SDK and a search service: the local one, and Azure AI Search when it is given.
+"""The tools over a real SDK and a search service: the local server, and Azure AI Search if configured.
 
 Azure: AZURE_SEARCH_ENDPOINT names it, AZURE_SEARCH_API_KEY is its admin key (without one, the identity that
 is signed in). Two indexes with random names are made, and deleted at the end.
@@ -37,7 +37,7 @@ _SETTLED_S = 60.0  # the service shows what was written after some seconds
 
 @dataclass(frozen=True)
 class Corpus:
-    """A search service with the documents in it."""
+    """A search service with the documents."""
 
     settings: dict[str, Any]
     blocks_name: str
@@ -46,7 +46,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class World:
-    """Tools over a search service."""
+    """The tools over a search service."""
 
     connections: Connections
     corpus: Corpus

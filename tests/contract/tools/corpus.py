@@ -85,7 +85,7 @@ def document_records() -> list[DocumentRecord]:
 
 
 async def block_rows(embedder: HashingEmbedder) -> list[dict[str, Any]]:
-    """Rows of content-blocks: five texts and a picture."""
+    """Return rows of content-blocks: five texts and a picture."""
     limits = CallLimits(timeout_s=1)
     vectors = await embedder.embed([*_TEXTS.values(), "A drawing of the pump."], limits)
     rows = [

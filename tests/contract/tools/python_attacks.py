@@ -1,4 +1,5 @@
-"""Programs that try to leave the sandbox of the tool `python`, to use it up, or to hurt its reader.
+"""Programs that try to escape the sandbox of the tool `python`, to exhaust it, or to harm the reader of its
+output.
 
 `{canary}` is a file outside; the environment has `GROUNDWORK_CANARY`. Both hold the same secret.
 """

@@ -1,4 +1,4 @@
-"""What a tool says when something fails: each type of error with its hint, and never an exception."""
+"""Failures of tools: each type of error has its hint, and no exception is raised."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ FAILURES: dict[str, tuple[Answer, str, str]] = {
 
 @pytest.fixture
 def tool_at(connect: Connect) -> ToolAt:
-    """A tool whose search service is at an endpoint."""
+    """Return a function that creates a tool whose search service is at an endpoint."""
 
     def make(name: str, endpoint: str, timeout_s: float = 20) -> Tool:
         connections = connect(azure_search_endpoint=endpoint)

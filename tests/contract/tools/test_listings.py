@@ -1,4 +1,4 @@
-"""Listings by the filters of a plan, over a search service: exactly the documents that meet them."""
+"""Listings by the filters of a plan, over a search service, return exactly the matching documents."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.contract
 async def listed(
     world: World, *filters: tuple[str, tuple[str, ...]], user: UserContext = ANNA, **request: Any
 ) -> Evidence:
-    """What a listing with these filters finds."""
+    """Return the result of a listing with these filters."""
     wanted = plan(
         query_type="LISTING",
         standalone_question="Which of these do we have?",

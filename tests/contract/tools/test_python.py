@@ -1,4 +1,4 @@
-"""The tool `python` in its real sandbox: what it can do, what it cannot, and that the app goes on."""
+"""The tool `python` in its real sandbox: its abilities, its limits, and the app's survival."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The semantic ranker over the real SDK: the local server's heuristic, and Azure's model if it is given."""
+"""The semantic ranker through the real SDK: the local server's heuristic, and Azure's model if configured."""
 
 from shared.access.models import UserContext
 from shared.platform.language_models.models import CallLimits

@@ -34,7 +34,7 @@ PAGE = """<html><head><title>Pump pressures</title>
 
 
 class FoundPages(WebSearch):
-    """A search engine that finds what it was given."""
+    """A search engine that returns the given pages."""
 
     def __init__(self, *urls: str) -> None:
         self.urls = urls
@@ -47,7 +47,7 @@ class FoundPages(WebSearch):
 
 @dataclass
 class Web:
-    """What a run had of the web, and what became of it."""
+    """A run's view of the web, and its results."""
 
     services: Services
     model: ScriptedChatModel
@@ -64,24 +64,24 @@ class Web:
 
     @property
     def blocks(self) -> dict[str, dict[str, Any]]:
-        """Rows of the index of blocks."""
+        """Return the rows of the index of blocks."""
         assert isinstance(self.services.content_index, InMemorySearchIndex)
         return self.services.content_index.rows
 
     @property
     def documents(self) -> dict[str, dict[str, Any]]:
-        """Rows of the index of documents."""
+        """Return the rows of the index of documents."""
         assert isinstance(self.services.documents_index, InMemorySearchIndex)
         return self.services.documents_index.rows
 
     def results(self) -> list[dict[str, Any]]:
-        """What the model read of its last conversation's calls."""
+        """Return the call results in the model's last conversation."""
         texts = [message.text for message in self.model.conversations[-1] if message.role == "tool"]
         return [json.loads(text) for text in texts if text.startswith("{")]
 
     @property
     def outside(self) -> tuple[set[str], set[tuple[str, int]]]:
-        """Names looked up, and addresses dialled other than the site's."""
+        """Return the names looked up, and the addresses dialled other than the site's."""
         return set(self.log.looked_up), {one for one in self.log.dialled if one[1] != self.site.port}
 
 
@@ -96,7 +96,7 @@ def log() -> Iterator[SocketLog]:
 
 @pytest.fixture
 async def site(log: SocketLog, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WebSite]:
-    """The site, under the names that are looked up here."""
+    """Yield the site, under the names that are resolved here."""
     async with WebSite({"/pumps": answer(PAGE.encode())}) as site:
         names = {name: ["127.0.0.1"] for name in ("pumps.example", "www.pumps.example", "attacker.example")}
         monkeypatch.setattr(socket, "getaddrinfo", resolver(names, site.port))
@@ -105,7 +105,7 @@ async def site(log: SocketLog, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 @pytest.fixture
 async def pages(site: WebSite) -> AsyncIterator[WebPages]:
-    """The client, which may dial the site."""
+    """Yield the client, which may dial the site."""
     connection = connect_web_pages(site.allows)
     yield WebPages(connection)
     await connection.close()
@@ -113,7 +113,7 @@ async def pages(site: WebSite) -> AsyncIterator[WebPages]:
 
 @pytest.fixture
 def web(log: SocketLog, site: WebSite, pages: WebPages, tmp_path: Path) -> MakeWeb:
-    """Makes one: replies of the model, and what the search engine finds."""
+    """Return a function that creates a run from model replies and search results."""
 
     async def make(*replies: Reply, found: tuple[str, ...] = (), **settings: Any) -> Web:
         model, search = ScriptedChatModel(plan(), *replies), FoundPages(*found)
@@ -133,7 +133,7 @@ def web(log: SocketLog, site: WebSite, pages: WebPages, tmp_path: Path) -> MakeW
 
 
 async def started_worker(services: Services, folder: Path) -> None:
-    """Start the process that reads pages, however long that takes here: a tool's time is limited."""
+    """Start the process that reads pages, however long that takes, because a tool's time is limited."""
     source = folder / "page"
     source.write_text("text")
     job = PageTextJob(source=source, target=folder / "read", filename="page.txt")
@@ -141,7 +141,7 @@ async def started_worker(services: Services, folder: Path) -> None:
 
 
 def calls(*asked: tuple[str, dict[str, Any]]) -> ModelTurn:
-    """A turn that calls tools."""
+    """Return a turn that calls tools."""
     return ModelTurn(
         tool_calls=tuple(
             ToolCall(call_id=f"c{place}-{name}", name=name, arguments=json.dumps(arguments))

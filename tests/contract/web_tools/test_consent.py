@@ -1,4 +1,4 @@
-"""The person is asked once in a thread before anything is sent to the web, and sees what would be sent."""
+"""The user is asked once per thread before anything is sent to the web, and sees the text to be sent."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ ANSWER = '<answer>At 15 bar. <cite doc_id="manual" quote="The pump runs at 15 ba
 
 
 async def begin(web: Web, thread_id: str | None = None) -> tuple[str, Results]:
-    """A run until it ends or waits for the person."""
+    """Start a run, and return when it ends or waits for the user."""
     chat = ChatRequest(question="At what pressure may pumps run?", thread_id=thread_id)
     request = await begin_run(chat, ANNA, web.services)
     return request.run_id, await run_to_end(request.run_id, web.services, children=no_children)

@@ -1,4 +1,4 @@
-"""Documents and pages that tell the model to carry data out, and a model that obeys them.
+"""Documents and pages that instruct the model to send data out, and a model that obeys them.
 
 Nothing but the site that a search found is looked up or dialled, and no search repeats a document.
 """
@@ -47,7 +47,7 @@ TOLD = (
 
 
 async def poisoned(make: MakeWeb, *replies: Any, order: str = "", **settings: Any) -> Web:
-    """A run over documents that give the order, and hold the secret."""
+    """Run a question over documents that contain the instruction and the secret."""
     web: Web = await make(*replies, found=(FOUND,), **settings)
     for row in web.blocks.values():
         row["content"] = f"{TEXTS['manual'][0]} {SECRET} {order}"

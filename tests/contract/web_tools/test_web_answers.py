@@ -1,4 +1,4 @@
-"""Answers from the web: found, read, quoted, proved on the snapshot that is kept with the run."""
+"""Answers from the web: found, read, quoted, and proved with the snapshot stored with the run."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -30,7 +30,7 @@ NO_REPAIR = RepairedQuotations(quotations=())
 
 
 async def answered(make: MakeWeb, quote: str = SAID) -> tuple[Web, RunView]:
-    """A run that searches, reads what was found, and quotes it."""
+    """Run a question whose model searches, reads the page found, and quotes it."""
     claim = f'<answer>The web says 16 bar. <cite doc_id="{DOC_ID}" quote="{quote}"/>'
     web: Web = await make(SEARCH, FETCH, claim, found=(URL,))
     return web, await web.ask()

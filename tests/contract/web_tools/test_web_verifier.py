@@ -1,4 +1,4 @@
-"""A sub-agent that verifies on the web reads pages under the rules of the main agent."""
+"""A sub-agent that verifies on the web reads pages under the main agent's rules."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ REPORT = WebReport(claims=(), trust_notes=("A maker's page.",))
 async def verifying(
     model: CountedModel, pages: WebPages, folder: Path, tools: str, **task: Any
 ) -> StoredChild:
-    """A web verifier whose searches find the site's page, with all the time that it may need here."""
+    """Run a web verifier whose searches find the site's page, with enough time on any machine."""
     world = await stored_child(
         model,
         "web_verifier",

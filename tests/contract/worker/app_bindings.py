@@ -22,7 +22,7 @@ AppBindings: TypeAlias = dict[str, dict[str, Any]]
 
 
 def describe(functions: list[Any]) -> AppBindings:
-    """By function name: the trigger's type and all bindings, each with its keys in order."""
+    """Return the trigger's type and all bindings by function name, each with its keys in order."""
     described = {}
     for function in functions:
         bindings = sorted(
@@ -34,7 +34,7 @@ def describe(functions: list[Any]) -> AppBindings:
 
 
 def read_app_bindings(app_folder: Path) -> AppBindings:
-    """The description of the app whose function_app.py lies in `app_folder`."""
+    """Return the description of the app whose function_app.py is in `app_folder`."""
     command = [sys.executable, "-m", "tests.contract.worker.app_bindings", str(app_folder)]
     environment = {**os.environ, **SETTINGS}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A Python 3.13 environment with the official worker library and the app's requirements, made once and kept.
+"""A cached Python 3.13 environment with the official worker library and the app's requirements.
 
 The worker library needs 3.13, and azure-functions 1.26 (the last for 3.10 to 3.12) refuses it, so that one
 requirement is replaced by its successor for 3.13; all others are those of requirements.txt.
@@ -22,7 +22,7 @@ _QUICKLY = ("-q", "--no-compile", "--disable-pip-version-check")
 
 
 def find_python313() -> str | None:
-    """An interpreter that really runs: a version manager's stub on PATH may not."""
+    """Return an interpreter that actually runs, unlike some version managers' stubs on PATH, or None."""
     candidates = [shutil.which("python3.13")]
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates += [str(path) for path in sorted(versions.glob("3.13*/bin/python3.13"), reverse=True)]
@@ -35,7 +35,7 @@ def _runs(python: str) -> bool:
 
 
 def worker_python(python313: str) -> str:
-    """The environment's interpreter; the environment is rebuilt if the requirements have changed."""
+    """Return the environment's interpreter. The environment is rebuilt if the requirements have changed."""
     requirements = _requirements_for_313()
     key = hashlib.sha256("\n".join((requirements, *WORKER_PACKAGES)).encode()).hexdigest()[:12]
     folder = ROOT / ".local" / f"worker-{key}"

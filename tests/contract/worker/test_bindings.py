@@ -1,4 +1,4 @@
-"""The app's functions: one for each resource, and the bindings that its routes need."""
+"""The app's functions: one per resource, with the bindings that its routes need."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def bindings() -> AppBindings:
 
 
 def test_every_resource_has_a_function_and_the_last_one_takes_what_is_left(bindings: AppBindings) -> None:
-    """The host tries functions in the alphabetical order of their names."""
+    """The host tries functions in alphabetical order of their names."""
     templates = {
         name: binding["route"]
         for name, function in bindings.items()

@@ -1,4 +1,6 @@
-"""The official worker library accepts the app, sees the same bindings, runs functions. Needs Python 3.13."""
+"""The official worker library accepts the app, sees the same bindings and runs functions. Requires Python
+3.13.
+"""
 
 import json
 import os
@@ -26,7 +28,7 @@ def python() -> str:
 
 
 def probe(python: str, folder: Path, calls: list[dict[str, Any]] | None = None, **environment: str) -> Any:
-    """What the worker tells about an app; `calls` are invocations to make."""
+    """Return the worker's report on an app; `calls` are invocations to make."""
     done = subprocess.run(
         [python, str(PROBE), str(folder), json.dumps(calls or [])],
         cwd=folder,
@@ -89,7 +91,9 @@ def test_worker_runs_a_streaming_http_function_and_a_deferred_blob_trigger(
 
 
 def _plain(bindings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without the worker's own mark for SDK types, in the order of names, without unset members."""
+    """Return bindings in the order of names, without the worker's mark for SDK types and without unset
+    members.
+    """
     kept = [
         {key: value for key, value in binding.items() if key != "properties" and value is not None}
         for binding in bindings

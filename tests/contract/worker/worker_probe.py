@@ -16,7 +16,7 @@ from typing import Any
 
 
 class Record:
-    """A protobuf message as far as the library looks: fields, and which of its alternatives is set."""
+    """A stand-in for a protobuf message: fields, and which of its alternatives is set."""
 
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
@@ -38,7 +38,7 @@ class BindingInfo(Record):
 
 
 class Protos:
-    """All message types; those without constants are made when asked for."""
+    """All message types; those without constants are created on demand."""
 
     StatusResult = StatusResult
     BindingInfo = BindingInfo
@@ -78,7 +78,7 @@ async def probe(folder: str, calls: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 async def invoke(worker: Any, function_id: str, call: dict[str, Any], uri: str | None) -> dict[str, Any]:
-    """Make one invocation as the host does; for HTTP the request itself goes to the worker's own server."""
+    """Make one invocation as the host does. HTTP requests go to the worker's own server."""
     data = Record(name=call["parameter"], data=typed_data(call))
     invocation = request(
         "invocation_request",

@@ -1,4 +1,4 @@
-"""A blob trigger parameter that carries where the blob lies, and none of its content.
+"""A blob trigger parameter that contains the blob's location but not its content.
 
 An SDK type ("deferred binding") of the app's own, registered as azurefunctions-extensions-bindings-blob
 registers its BlobClient: the host sends model_binding_data and never reads the blob.
@@ -24,7 +24,7 @@ class BlobReference(SdkType):  # type: ignore[misc]  # the extension is untyped
 
 
 class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger"):  # type: ignore[misc,call-arg]
-    """Makes a BlobReference of the host's model_binding_data."""
+    """Creates a BlobReference from the host's model_binding_data."""
 
     @classmethod
     def check_input_type_annotation(cls, pytype: type) -> bool:

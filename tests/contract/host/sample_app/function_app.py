@@ -1,4 +1,4 @@
-"""A small app with one function of every kind that the host serves; each notes what it saw."""
+"""A small app with one function of every kind that the host serves. Each records its input."""
 
 import asyncio
 import json
