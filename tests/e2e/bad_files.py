@@ -1,4 +1,4 @@
-"""Files that are damaged, hostile, enormous or mislabelled, made when they are needed."""
+"""Damaged, hostile, huge or mislabelled files, created on demand."""
 
 import io
 import zipfile
@@ -12,7 +12,7 @@ from tests.unit.ingestion.hostile_files import docx_of, docx_with_macros, png_of
 
 @dataclass(frozen=True)
 class BadFile:
-    """One row of the table.
+    """A row of the table.
 
     Attributes:
         ends_as: `ready`, or `failed`.
@@ -26,7 +26,7 @@ class BadFile:
 
 
 def pdf_of_pages(count: int, text: str, on_page: int = 1, password: str | None = None) -> bytes:
-    """A PDF whose pages are blank but for one."""
+    """Return a PDF whose pages are blank except one."""
     pdf = FPDF()
     pdf.set_font("Helvetica", size=12)
     for page in range(1, count + 1):
@@ -39,7 +39,7 @@ def pdf_of_pages(count: int, text: str, on_page: int = 1, password: str | None =
 
 
 def zip_bomb() -> bytes:
-    """A Word file of half a megabyte that unpacks to half a gigabyte."""
+    """Return a Word file of half a megabyte that unpacks to half a gigabyte."""
     buffer = io.BytesIO(docx_of("Before the bomb."))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as package:
         package.writestr("word/media/bomb.bin", bytes(512 << 20))

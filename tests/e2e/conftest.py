@@ -29,6 +29,6 @@ def ben(stack: LocalStack) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 async def services(stack: LocalStack) -> AsyncIterator[Services]:
-    """The app's own services, over the stack's servers."""
+    """Yield the app's own services over the stack's servers."""
     async with services_of(stack) as services:
         yield services

@@ -1,4 +1,4 @@
-"""A connection that breaks: hands bytes on to a server, and cuts each connection after some of them."""
+"""A proxy that forwards bytes to a server and breaks each connection after a given number of them."""
 
 import contextlib
 import socket
@@ -10,7 +10,7 @@ _PIECE = 4096
 
 
 class CuttingProxy:
-    """Listens on a free port of loopback. A context manager.
+    """A proxy on a free loopback port. A context manager.
 
     Args:
         port: of the server behind it.

@@ -1,4 +1,4 @@
-"""Documents that are dropped, replaced, deleted and brought back, each life known beforehand from a seed.
+"""Documents that are uploaded, replaced, deleted and restored, in sequences determined by a seed.
 
 While a document is replaced, its old or its new version must be in the index in full at every moment.
 """
@@ -29,7 +29,7 @@ _WORDS = ("pump", "valve", "seal", "motor", "filter", "bearing", "gasket", "flan
 
 @dataclass(frozen=True)
 class Life:
-    """One document's name and the contents that it has, one after the other; None = deleted."""
+    """A document's name and its successive contents; None = deleted."""
 
     name: str
     contents: tuple["Version | None", ...]
@@ -37,7 +37,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Version:
-    """Bytes of a file, and the sentences that must be found once it is indexed."""
+    """The bytes of a file, and the sentences that searches must find once it is indexed."""
 
     content: bytes
     sentences: tuple[str, ...]
@@ -45,14 +45,14 @@ class Version:
 
 @dataclass
 class Lives:
-    """All documents of a run, and what a reader may rely on at this moment."""
+    """All documents of a run, and the promises that must hold at any moment."""
 
     lives: Sequence[Life]
     promised: dict[str, set[Version]] = field(default_factory=dict)
     working: int = 0
 
     async def live(self, services: Services, at_once: int) -> None:
-        """Lead every document through its life, `at_once` of them at a time."""
+        """Perform every document's changes, for `at_once` documents concurrently."""
         slots = asyncio.Semaphore(at_once)
 
         async def one(life: Life) -> None:
@@ -102,7 +102,7 @@ async def _is_listed(services: Services, name: str) -> bool:
 
 
 def make_lives(count: int, seed: int) -> list[Life]:
-    """Lives of `count` documents, every fourth a PDF with a picture; the same for the same seed."""
+    """Return the lives of `count` documents, every fourth a PDF with a picture. Deterministic for a seed."""
     chance = random.Random(seed)
     lives = []
     for number in range(count):
@@ -114,7 +114,7 @@ def make_lives(count: int, seed: int) -> list[Life]:
 
 
 def _version(name: str, version: int, chance: random.Random) -> Version:
-    """Half of the sections stay from version to version: their blocks are kept, the others replaced."""
+    """Return a version that keeps half of the sections, whose blocks must be kept, too."""
     number = PurePosixPath(name).stem.rpartition("-")[2]
     sentences = []
     for section in range(SECTIONS):

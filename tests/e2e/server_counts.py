@@ -1,4 +1,4 @@
-"""What the stack's servers counted: calls of models, writes to the indexes. Counted there, not by the app."""
+"""Counts of the stack's servers, independent of the app: model calls, and writes to the indexes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from local.run_all.stack import LocalStack
 
 @dataclass
 class Counts:
-    """Counts of one span; empty until it has ended.
+    """Counts of one block; empty until it has ended.
 
     Attributes:
         chats, embeddings: requests to the model server.
@@ -29,7 +29,7 @@ class Counts:
 
 @contextmanager
 def counted(stack: LocalStack) -> Iterator[Counts]:
-    """Counts of what the block caused; it must have come to an end when the block ends."""
+    """Yield the counts caused by the block, whose work must have ended when it exits."""
     model = f"http://127.0.0.1:{stack.ports.model}/v1/stats"
     search = f"{stack.search_url}/stats"
     model_key = {"Authorization": f"Bearer {stack.secrets.model_key}"}

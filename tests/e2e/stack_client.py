@@ -1,4 +1,4 @@
-"""What the tests do to the whole stack: drop files, wait for documents, call the API without a client."""
+"""Operations of tests on the whole stack: upload files, wait for documents, call the API without a client."""
 
 import time
 from collections.abc import Callable
@@ -28,14 +28,14 @@ def drop(stack: LocalStack, name: str, content: bytes, acl: str = ANNA.user_id) 
 
 
 def put_in_workspace(stack: LocalStack, user_id: str, name: str) -> None:
-    """A file in a person's workspace, as the tool `file_write` leaves it."""
+    """Write a file into a user's workspace, as the tool `file_write` does."""
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
         blob = service.get_blob_client(WORK, f"workspaces/{digest(user_id)}/{name}")
         blob.upload_blob(b"mine", overwrite=True)
 
 
 def wait_until_ended(stack: LocalStack, name: str, user: SampleUser = ANNA) -> dict[str, Any]:
-    """The document's entry once its ingestion ended, well or not."""
+    """Return the document's entry once its ingestion has ended, successfully or not."""
 
     def ended() -> dict[str, Any] | None:
         stack.check()
@@ -46,14 +46,14 @@ def wait_until_ended(stack: LocalStack, name: str, user: SampleUser = ANNA) -> d
 
 
 def post_chat(stack: LocalStack, content: bytes, token: str | None = None) -> httpx.Response:
-    """POST /api/chat with any body and any token."""
+    """Send POST /api/chat with any body and any token."""
     bearer = stack.token(ANNA) if token is None else token
     headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
     return httpx.post(f"{stack.base_url}/api/chat", content=content, headers=headers, timeout=HANG_GUARD_S)
 
 
 def pdf_of(*lines: str) -> bytes:
-    """A PDF of one page."""
+    """Return a PDF of one page."""
     pdf = FPDF()
     pdf.add_page()
     pdf.set_font("Helvetica", size=12)
@@ -63,14 +63,14 @@ def pdf_of(*lines: str) -> bytes:
 
 
 def client_of(stack: LocalStack, who: SampleUser | str) -> httpx.Client:
-    """A client of the API for a person, or for the holder of a token."""
+    """Return a client of the API for a person, or for the holder of a token."""
     token = who if isinstance(who, str) else stack.token(who)
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)
 
 
 def eventually(look: Callable[[], Value | None], what: str = "it") -> Value:
-    """The first value that is there and true; the guard only keeps a broken run from hanging."""
+    """Return the first truthy value. The time limit only ends broken runs."""
     deadline = time.monotonic() + HANG_GUARD_S
     while not (value := look()):
         assert time.monotonic() < deadline, f"{what} did not come to pass"

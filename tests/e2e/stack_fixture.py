@@ -1,4 +1,4 @@
-"""The whole local stack for tests, as the fixture `stack`; tests/e2e/conftest.py makes it known.
+"""The whole local stack, as the fixture `stack` of tests/e2e/conftest.py.
 
 One per test process, on free ports, in a temporary folder, with the samples ingested.
 """
@@ -25,7 +25,7 @@ _running: list[LocalStack] = []
 
 
 def environment_without_model() -> dict[str, str]:
-    """This process's environment, with no model endpoint of the person who runs the tests.
+    """Return this process's environment without the model endpoint of the person who runs the tests.
 
     The directory knows the people of the tests of access, too.
     """
@@ -39,13 +39,13 @@ def environment_without_model() -> dict[str, str]:
 
 
 def settings_for(folder: Path) -> StackSettings:
-    """A stack of a test's own: free ports, its data in a folder."""
+    """Return settings of a separate stack: free ports, and data in the given folder."""
     return StackSettings(Ports(*(find_free_port() for _ in fields(Ports))), folder)
 
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    """A running stack that knows the samples; the same one however many conftests know the fixture."""
+    """Yield a running stack with the samples, shared by all tests of the process."""
     if _running:
         yield _running[0]
         return

@@ -1,4 +1,4 @@
-"""The inside of a running stack for tests: states and index rows, read past the app, and changes of blobs."""
+"""Direct access to a running stack: states and index rows without the app, and changes of blobs."""
 
 import asyncio
 import hashlib
@@ -26,7 +26,7 @@ _TOLD = {"blob_name", "status", "content_hash", "version", "block_count", "warni
 
 @asynccontextmanager
 async def services_of(stack: LocalStack) -> AsyncIterator[Services]:
-    """The stack's storage, indexes and models, with the host's own settings."""
+    """Yield the stack's storage, indexes and models, with the host's own settings."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in stack.app_settings.items():
             patch.setenv(name, value)
@@ -45,7 +45,7 @@ async def drop_file(services: Services, name: str, content: bytes, acl: str = "*
 async def until(
     services: Services, doc_id: str, what: str, is_so: Callable[[DocumentState], bool]
 ) -> DocumentState:
-    """The document's state once it is as wanted."""
+    """Return the document's state once the condition holds."""
     deadline = time.monotonic() + HANG_GUARD_S
     state = None
     while time.monotonic() < deadline:
@@ -57,7 +57,7 @@ async def until(
 
 
 async def until_current(services: Services, name: str, content: bytes) -> DocumentState:
-    """The document's state once this very content is what was ingested last, well or not."""
+    """Return the document's state once exactly this content was ingested last, successfully or not."""
     wanted = hashlib.sha256(content).hexdigest()
 
     def is_current(state: DocumentState) -> bool:
@@ -68,7 +68,7 @@ async def until_current(services: Services, name: str, content: bytes) -> Docume
 
 
 async def until_gone(services: Services, name: str) -> None:
-    """Return once nothing is known of the document any more."""
+    """Wait until no data of the document is left."""
     deadline = time.monotonic() + HANG_GUARD_S
     while (state := await services.documents.get(document_id(name))) is not None:
         assert time.monotonic() < deadline, f"{name} was not forgotten: {state!r}"
@@ -76,13 +76,13 @@ async def until_gone(services: Services, name: str) -> None:
 
 
 async def blocks_of(services: Services, name: str) -> list[IndexRow]:
-    """The document's rows in the index of blocks."""
+    """Return the document's rows in the index of blocks."""
     request = SearchRequest(filter=f"doc_id eq {quote(document_id(name))}", order_by=("block_id",), top=1000)
     return list((await services.content_index.search(request)).rows)
 
 
 async def everything(services: Services) -> dict[str, object]:
-    """All that there is, without times: rows of both indexes, states, pictures and work files."""
+    """Return rows of both indexes, states, pictures and work files, without times."""
     return {
         "blocks": [row async for row in all_rows(services.content_index, "block_id", ())],
         "documents": [

@@ -1,4 +1,6 @@
-"""The running stack as behind App Service Authentication, with people in more groups than a token holds."""
+"""The running stack as if behind App Service Authentication, with people in more groups
+than a token holds.
+"""
 
 import base64
 import json
@@ -31,7 +33,7 @@ SETTINGS = {
 
 @dataclass
 class Platform:
-    """The app as the platform calls it, and the directory behind it, if there is one."""
+    """The app as the platform calls it, and the directory behind it, if any."""
 
     stack: LocalStack
     graph: GraphServer | None = None
@@ -39,7 +41,7 @@ class Platform:
     def call(
         self, method: str, path: str, *claims: tuple[str, str], body: object = None, token: str | None = None
     ) -> httpx.Response:
-        """A request of whom the claims name; of nobody without any."""
+        """Send a request with the given claims, or without an identity."""
         said = {"auth_typ": "aad", "claims": [{"typ": typ, "val": val} for typ, val in claims]}
         principal = base64.b64encode(json.dumps(said).encode()).decode()
         headers = {"X-MS-CLIENT-PRINCIPAL": principal} if claims else {}
@@ -88,7 +90,7 @@ def test_only_the_platform_is_believed(platform: Platform) -> None:
 
 
 def listed(platform: Platform, *claims: tuple[str, str]) -> set[str]:
-    """Which of the samples somebody sees; other tests have dropped files into the same stack."""
+    """Return which of the samples a person sees, because other tests upload files into the same stack."""
     shown = platform.call("GET", "/documents?limit=100", *claims).json()["documents"]
     return {one["filename"] for one in shown} & set(ACCESS)
 

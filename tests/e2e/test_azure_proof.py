@@ -1,4 +1,4 @@
-"""The proof kit on a local stack of its own: the steps that a subscription sees, without azd."""
+"""The proof kit on a separate local stack: the steps of a real subscription, without azd."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Every kind of bad input, through the running stack: it ends, and says why."""
+"""Every kind of bad input through the running stack: its ingestion ends, and the reason is shown."""
 
 import random
 from pathlib import Path
@@ -69,7 +69,7 @@ async def test_what_metadata_say_of_the_type_is_not_believed(stack: LocalStack, 
 
 
 def write_text(path: Path, size_bytes: int) -> None:
-    """Sentences without repeats, blank lines between paragraphs."""
+    """Write distinct sentences with blank lines between paragraphs."""
     chance = random.Random(5)
     written = 0
     with path.open("w", encoding="ascii") as file:

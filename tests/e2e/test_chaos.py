@@ -1,4 +1,4 @@
-"""Kills and hangs while people work, checked in the stores: `make chaos` at its smallest."""
+"""Kills and hangs while users work, verified in the stores: the smallest run of `make chaos`."""
 
 from pathlib import Path
 

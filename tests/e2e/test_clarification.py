@@ -1,4 +1,4 @@
-"""A run that asks which document is meant, and runs that are cancelled, through the whole stack."""
+"""Runs that ask which document is meant, and cancelled runs, through the whole stack."""
 
 import time
 from typing import Any
@@ -41,7 +41,7 @@ def until(client: httpx.Client, run_id: str, status: str) -> dict[str, Any]:
 
 
 def read(stack: LocalStack, run_id: str, after: int = 0, *, to: str = "") -> list[StreamEvent]:
-    """Events of a run after a number, to its end or to the first of a name."""
+    """Return the events of a run after a number, up to its end or to the first event of a name."""
     events = []
     for event in ApiClient(stack.base_url, stack.token(ANNA)).resume(run_id, after):
         events.append(event)

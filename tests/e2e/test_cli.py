@@ -1,4 +1,4 @@
-"""The command line against the running stack, as people and scripts use it."""
+"""The command line with the running stack, as used by people and scripts."""
 
 import io
 import json
@@ -53,7 +53,7 @@ def run(stack: LocalStack, module: str, *arguments: str, **more: str) -> subproc
 
 
 def run_here(stack: LocalStack, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """A command in this process: thirty starts of Python are ten seconds."""
+    """Run a command in this process, because thirty starts of Python take ten seconds."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         for name, value in environment(stack, **more).items():
@@ -63,7 +63,7 @@ def run_here(stack: LocalStack, *arguments: str, **more: str) -> subprocess.Comp
 
 
 def result(stack: LocalStack, *arguments: str) -> Any:
-    """The JSON of a command that is done."""
+    """Return the JSON of a successful command."""
     done = run_here(stack, *arguments, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""A PostgreSQL database is asked by those of its principals, and by nobody and nothing else."""
+"""A PostgreSQL database is queried on behalf of its principals only, and in no other way."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def shop() -> Iterator[DatabaseSource]:
 
 
 def services_with(*sources: DatabaseSource) -> Services:
-    """The services of an app that has these databases."""
+    """Return the services of an app with these databases."""
     services = fake_services()
     text = json.dumps([source.model_dump() for source in sources])
     databases = Databases(sources, lambda source: PostgresEngine(source, no_token))
@@ -199,7 +199,7 @@ async def test_a_password_leaves_the_machine_only_encrypted(shop: DatabaseSource
 
 
 class CountingEngine(PostgresEngine):
-    """A database that takes its time; `most` queries and catalogs were at work at once."""
+    """A slow database. `most` is the largest number of concurrent queries and catalog reads."""
 
     def __init__(self, source: DatabaseSource) -> None:
         super().__init__(source, no_token)

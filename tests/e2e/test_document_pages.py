@@ -1,4 +1,4 @@
-"""From an answer to its source: the address of a citation opens the page with the passage marked."""
+"""From an answer to its source: the URL of a citation opens the page with the passage marked."""
 
 import httpx
 import pytest

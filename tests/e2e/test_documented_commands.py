@@ -1,4 +1,4 @@
-"""The commands and programs of the README, the tutorial and the page for callers, run as they stand there."""
+"""The commands and programs of the README, the tutorial and the page for callers, executed unchanged."""
 
 import json
 import os
@@ -84,7 +84,7 @@ def test_the_tutorial_works_as_it_is_written(stack: LocalStack, tmp_path: Path) 
 
 
 def test_the_tutorial_connects_a_model(stack: LocalStack, tmp_path: Path) -> None:
-    """The variables of the tutorial are all that an endpoint needs; here it is the stand-in's server."""
+    """The variables of the tutorial suffice for an endpoint; here it is the local model server."""
     own = {name: stack.app_settings[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "CHAT_MODEL")}
     own |= {name: stack.app_settings[name] for name in ("EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")}
     named = dict(re.findall(r"(\w+)=(\S+)", BLOCKS["tutorial model"]))

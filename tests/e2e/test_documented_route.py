@@ -1,4 +1,4 @@
-"""The new route that docs/extend.md shows applies to a checkout in three files, and its tests pass there."""
+"""The new route of docs/extend.md applies to a checkout in three files, and its tests pass there."""
 
 import re
 import shutil

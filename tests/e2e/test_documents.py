@@ -1,4 +1,6 @@
-"""A document's life through the running stack: sent, asked about, corrected, opened, closed, deleted."""
+"""A document's life through the running stack: uploaded, asked about, corrected,
+shared, restricted, deleted.
+"""
 
 import json
 import time
@@ -35,7 +37,9 @@ def send(client: httpx.Client, name: str, content: bytes, **fields: Any) -> dict
 
 
 def until_ended(client: httpx.Client, doc_id: str, version: int = 1) -> dict[str, Any]:
-    """The document once this version of it, or a later one, has ended; till then the one before is ready."""
+    """Return the document once this version of it, or a later one, has ended. Until then the previous one is
+    ready.
+    """
 
     def ended() -> dict[str, Any] | None:
         document = client.get(f"/documents/{doc_id}").json()
@@ -51,7 +55,7 @@ def ask(stack: LocalStack, user: SampleUser) -> str:
 
 @pytest.fixture
 def document(anna: httpx.Client) -> Iterator[dict[str, Any]]:
-    """A document of Anna's that is ready, and gone afterwards."""
+    """Yield a ready document of Anna's, which is deleted afterwards."""
     sent = send(anna, "cider report.pdf", pdf_of("Cider Report", FACT), project_id="orchard")
     assert (sent["filename"], sent["may_change"]) == ("cider report.pdf", True)
     yield until_ended(anna, sent["doc_id"])

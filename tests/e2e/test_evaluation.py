@@ -1,4 +1,4 @@
-"""`evals.evaluation` on a set made up here, through a running stack: numbers that can be said beforehand."""
+"""`evals.evaluation` on a generated set through a running stack, with results that can be predicted."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def write_set(folder: Path) -> Path:
 
 
 def evaluate(stack: LocalStack, folder: Path) -> SetResult:
-    """What `make eval` does with one set."""
+    """Evaluate one set as `make eval` does."""
     questions = read_set(folder)
     with app_of(stack) as app:
         ingestion = ingest(app, questions, at_once=3, timeout_s=HANG_GUARD_S)

@@ -1,4 +1,4 @@
-"""A model that fails, drips or stops half-way for ever: the run ends all the same, with something to read."""
+"""A model that fails, drips or stops half-way: the run still ends with something to read."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Feedback and the measures through the whole stack: a person rates and opens, an administrator reads."""
+"""Feedback and quality metrics through the whole stack: a user rates and opens, an administrator reads."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ def measured(administrator: httpx.Client, **query: str) -> dict[str, Any]:
 def measured_at_last(
     administrator: httpx.Client, is_there: Callable[[dict[str, Any]], bool], **query: str
 ) -> dict[str, Any]:
-    """The same once it holds what is recorded after an answer's last event."""
+    """Return the metrics once they contain what is recorded after an answer's last event."""
 
     def told() -> dict[str, Any] | None:
         metrics = measured(administrator, **query)
@@ -53,7 +53,7 @@ def measured_at_last(
 
 
 def settled(administrator: httpx.Client, **query: str) -> dict[str, Any]:
-    """The same once nothing more comes of what was asked before: other tests have asked this stack, too."""
+    """Return the metrics once earlier questions add nothing more, because other tests use this stack, too."""
     told = measured(administrator, **query)
     while True:
         time.sleep(QUIET_S)
@@ -63,7 +63,7 @@ def settled(administrator: httpx.Client, **query: str) -> dict[str, Any]:
 
 
 def rows_with(stack: LocalStack, words: str) -> list[str]:
-    """Tables that hold these words."""
+    """Return the tables that contain these words."""
     with TableServiceClient.from_connection_string(stack.storage_connection_string) as service:
         return [
             table.name

@@ -1,4 +1,4 @@
-"""Pictures and recordings in answers, through the whole stack: shown, opened, signed, trimmed, replayed."""
+"""Pictures and recordings in answers through the whole stack: shown, opened, signed, restricted, replayed."""
 
 import json
 import re
@@ -40,7 +40,7 @@ _PICTURE = re.compile(
 
 @pytest.fixture(scope="module")
 def works(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A document with a picture for each of its pages, for Anna alone."""
+    """Return a document with a picture on each of its pages, for Anna only."""
     drop(stack, "wrexham.pdf", works_pdf(tmp_path_factory.mktemp("works")))
     document = wait_until_ended(stack, "wrexham.pdf")
     assert document["status"] == "ready", document

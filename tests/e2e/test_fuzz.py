@@ -1,4 +1,4 @@
-"""`make fuzz`, short: requests that the description allows or forbids are answered as it says."""
+"""A short `make fuzz`: requests that the description allows or forbids are answered accordingly."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The content index moves to a new one by the operator's command while people ask, upload, close and delete.
+"""An operator migrates the content index while users ask, upload, restrict and delete.
 
 No question fails, nothing that was closed or deleted meanwhile is found afterwards, nothing is lost, and
 the way back keeps what was written since.
@@ -29,10 +29,10 @@ SETTLE_S = KEPT_S + 2  # the local server answers in milliseconds, and an alias 
 
 
 class AdoptedStack(LocalStack):
-    """Its index had its own name before, and an alias since; the app knows the alias."""
+    """A stack whose index was adopted by an alias, which the app uses."""
 
     def start_host(self, changes: Mapping[str, str] | None = None) -> None:
-        """Make both, and start."""
+        """Create index and alias, and start the host."""
         made = schema.content_index(OLD, int(self.app_settings["EMBEDDING_DIMENSIONS"]))
         keys = {"api-key": self.secrets.search_key}
         with httpx.Client(base_url=self.search_url, headers=keys, timeout=HANG_GUARD_S) as search:
@@ -42,7 +42,7 @@ class AdoptedStack(LocalStack):
 
 
 def operate(stack: LocalStack, step: str, *more: str) -> int:
-    """The command with the settings of the app, as an operator calls it."""
+    """Run the command with the settings of the app, as an operator does."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in stack.app_settings.items():
             patch.setenv(name, value)
@@ -51,7 +51,7 @@ def operate(stack: LocalStack, step: str, *more: str) -> int:
 
 @dataclass
 class Papers:
-    """What is uploaded, closed and deleted through the app; Anna owns all of it."""
+    """Documents that are uploaded, restricted and deleted through the app; Anna owns all of them."""
 
     stack: LocalStack
     ids: dict[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Papers:
         eventually(lambda: not self.seen_by(ANNA, name))
 
     def seen_by(self, user: SampleUser, name: str) -> str:
-        """The text of a paper that a search of this user finds."""
+        """Return the text of a document that a search of this user finds."""
         found = self.call("POST", "/search", user, json={"query": f"{name} gauge", "top_k": 20})
         found.raise_for_status()
         return " ".join(hit["content"] for hit in found.json()["results"] if hit["doc_id"] == self.ids[name])
@@ -86,7 +86,7 @@ class Papers:
 
 @dataclass
 class Asking:
-    """Somebody who asks all the time."""
+    """A user who asks continuously."""
 
     papers: Papers
     ends: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ def papers(tmp_path: Path) -> Iterator[Papers]:
 
 @pytest.fixture
 def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The operator has the code of a version whose texts are analyzed otherwise, and is not made to wait."""
+    """Give the operator a version that analyzes texts differently, and remove the waits."""
     monkeypatch.setattr(schema, "_ANALYZER", "keyword")
     monkeypatch.setitem(schema.INDEX_VERSIONS, "content", 2)
     monkeypatch.setattr(migration, "settle_seconds", lambda timeout_s: SETTLE_S)

@@ -1,4 +1,4 @@
-"""What ingestion costs, counted at the servers: nothing for what is known, little for what hardly changed."""
+"""Costs of ingestion, counted by the servers: none for known content, little for small changes."""
 
 import asyncio
 import io
@@ -39,7 +39,7 @@ CHANGED_PAGE = 57
 
 
 async def until_etag(services: Services, name: str) -> DocumentState:
-    """The document's state once nobody works on it and it knows the blob's present version."""
+    """Return the document's state once no ingestion is active and it has the blob's current version."""
     properties = await services.blobs.properties(DOCUMENTS, name)
     assert properties is not None
     etag = properties.etag
@@ -49,7 +49,7 @@ async def until_etag(services: Services, name: str) -> DocumentState:
 
 
 def manual(changed: str) -> bytes:
-    """A hundred pages, each with a heading and words of its own; page 57 says what is given."""
+    """Return a hundred pages, each with its own heading and words; page 57 contains the given text."""
     pdf = FPDF()
     for page in range(1, PAGES + 1):
         pdf.add_page()
@@ -92,7 +92,7 @@ async def test_a_renamed_copy_costs_no_model_call(stack: LocalStack, services: S
 
 
 def figures_pdf() -> bytes:
-    """A page of text with a picture; captioned by the model server's vision model."""
+    """Return a page of text with a picture, captioned by the model server's vision model."""
     picture = Image.frombytes("RGB", (40, 30), random.Random(7).randbytes(3600)).resize((400, 300))
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
@@ -129,7 +129,7 @@ async def test_of_a_hundred_pages_only_the_changed_one_is_embedded(
 
 
 def finds(stack: LocalStack, user: SampleUser, words: str) -> bool:
-    """Whether the user's search finds the words."""
+    """Return whether the user's search finds the words."""
     answer = httpx.post(
         f"{stack.base_url}/api/search",
         json={"query": words, "top_k": 5},

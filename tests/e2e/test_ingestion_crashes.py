@@ -1,4 +1,4 @@
-"""kill -9 of the host at random moments while documents come, change and go: nothing is lost or left over."""
+"""kill -9 of the host at random moments while documents change: nothing is lost or left over."""
 
 import asyncio
 import random
@@ -21,7 +21,7 @@ LONGEST_LIFE_S = 1.5  # of a host; the shortest dies before its listing has foun
 
 
 async def lead(stack: LocalStack, lives: Sequence[Life], kills: int) -> dict[str, object]:
-    """Lead all documents through their lives, with as many kills on the way. All that there is at the end."""
+    """Perform all documents' changes with this many kills, and return everything stored at the end."""
     async with services_of(stack) as services:
         run = Lives(lives)
         watching = asyncio.create_task(run.watch(services))
@@ -42,7 +42,7 @@ async def lead(stack: LocalStack, lives: Sequence[Life], kills: int) -> dict[str
 
 
 async def kill_again_and_again(stack: LocalStack, run: Lives, kills: int) -> int:
-    """How many kills came while documents were in work; the host runs again at the end."""
+    """Return how many kills occurred during ingestions. The host runs again at the end."""
     chance = random.Random(SEED)
     for struck in range(kills):
         await asyncio.sleep(chance.uniform(0.0, LONGEST_LIFE_S))

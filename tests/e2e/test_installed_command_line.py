@@ -1,4 +1,4 @@
-"""The command line as `pipx install .` installs it, away from the checkout."""
+"""The command line installed by `pipx install .`, away from the checkout."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def files_in(folder: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def installed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install into a folder of its own; the dependencies are those of the tests."""
+    """Install it into a separate folder, with the dependencies of the tests."""
     target = tmp_path_factory.mktemp("installed")
     before = files_in(checkout)
     subprocess.run(

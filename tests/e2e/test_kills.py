@@ -1,4 +1,4 @@
-"""kill -9 of the worker and of the host at work: `make kills` at its smallest, with times cut short."""
+"""kill -9 of the worker and the host at work: the smallest run of `make kills`, with short times."""
 
 from collections.abc import Iterator
 from pathlib import Path

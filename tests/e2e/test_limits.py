@@ -1,4 +1,4 @@
-"""Limits of a person and keys of requests on a running host: races, a kill in between, what is told."""
+"""Personal limits and idempotency keys on a running host: races, a kill in between, and reported values."""
 
 import time
 import uuid
@@ -21,7 +21,7 @@ QUESTION = {"question": FIRST_QUESTION.text}
 
 
 def person(stack: LocalStack, name: str) -> httpx.Client:
-    """Somebody with Anna's rights, whom no other test knows."""
+    """Return a client of a new person with Anna's rights, unknown to other tests."""
     user = SampleUser(f"{name}-{uuid.uuid4().hex[:8]}", name, ANNA.department, ANNA.groups)
     return client_of(stack, mint_token(user, stack.secrets.token_secret))
 

@@ -1,4 +1,4 @@
-"""Odd paths for every route with a parameter: each request gets an answer, and the worker lives on."""
+"""Odd paths for every route with a parameter: each request gets a response, and the worker survives."""
 
 import random
 import socket
@@ -20,7 +20,7 @@ VISITOR = SampleUser("visitor", "Visitor", department="", groups=())
 
 
 def routes() -> list[tuple[str, str]]:
-    """Method and template of every route with a parameter."""
+    """Return method and template of every route with a parameter."""
     return sorted((method, f"api/{route}") for method, route, _ in api_routes() if "{" in route)
 
 
@@ -30,7 +30,7 @@ def filled(template: str, value: str) -> str:
 
 
 def status_of(stack: LocalStack, method: str, path: str) -> int:
-    """Of a request whose path is sent as it is."""
+    """Return the status of a request whose path is sent unchanged."""
     head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n"
     with socket.create_connection(("127.0.0.1", stack.ports.http), timeout=60) as connection:
         connection.sendall(f"{head}authorization: Bearer {stack.token(VISITOR)}\r\n\r\n".encode("latin-1"))

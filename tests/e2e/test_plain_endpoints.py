@@ -1,4 +1,4 @@
-"""Endpoints with little of the OpenAI protocol, and Azure's shapes: the whole app, nothing told beforehand.
+"""Endpoints with little of the OpenAI protocol, and Azure's shapes, with the whole app and no configuration.
 
 The endpoint refuses schemas, JSON mode, tools, the system's role, usage in streams and the newer name of the
 limit. A document is ingested with it, and questions are answered, one of them with a sub-agent.
@@ -30,7 +30,7 @@ CAPTION = "Turns of the tide wheel by the hour"
 
 @pytest.fixture(scope="module")
 def plain(stack: LocalStack, model_server: ModelServer) -> Iterator[LocalStack]:
-    """The stack with such an endpoint, reached as an Azure OpenAI resource."""
+    """Yield the stack with such an endpoint, reached as an Azure OpenAI resource."""
     endpoint = {
         "OPENAI_BASE_URL": "",
         "OPENAI_API_KEY": "",
@@ -43,7 +43,7 @@ def plain(stack: LocalStack, model_server: ModelServer) -> Iterator[LocalStack]:
 
 @pytest.fixture(scope="module")
 def document(plain: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """A page with a figure, ingested with that endpoint."""
+    """Return a page with a figure, ingested with that endpoint."""
     maker = FigureMaker()
     maker.page()
     maker.heading("The tide wheel")

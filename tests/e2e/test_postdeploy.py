@@ -24,7 +24,7 @@ AZ = '#!/bin/sh\ncase "$*" in *get-access-token*) echo "$SIGN_IN" ;; esac\n'
 
 
 def after_deployment(stack: LocalStack, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs the hook as `azd` would, without its pauses."""
+    """Run the hook as `azd` would, without its pauses."""
     programs = {"az": AZ, "sleep": "#!/bin/sh\n", "python3": f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'}
     for name, text in programs.items():
         (folder / name).write_text(text)

@@ -1,4 +1,4 @@
-"""The running stack with a SharePoint library: a person reads here what they may read there, and no more."""
+"""The running stack with a SharePoint library: people read exactly what they may read there."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ class Library:
         self.file = server.file(self.drive, "parking.md", TEXT, permissions=[user(EVA), group(STAFF)])
 
     def start(self) -> None:
-        """Start the host anew. Its timer runs at once."""
+        """Restart the host, whose timer runs immediately."""
         self.stack.kill_host()
         values = {**self.server.settings("/sites/hr"), **self.server.environment}
         self.stack.start_host({**HOSTED, **{name: str(value) for name, value in values.items()}})

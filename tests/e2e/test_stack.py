@@ -1,4 +1,4 @@
-"""The whole stack from the outside: samples, own documents, runs read later, two stacks side by side."""
+"""The whole stack from the outside: samples, new documents, runs read later, two concurrent stacks."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Crashes of the launcher and of the servers it started."""
+"""Crashes of the launcher and of the servers that it started."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ START_GUARD_S = 240.0
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of launchers, one after the other: only the first has to bring the samples in."""
+    """Return the data folder of consecutive launchers, of which only the first ingests the samples."""
     return tmp_path_factory.mktemp("launched")
 
 

@@ -1,4 +1,4 @@
-"""Summaries through the whole stack: two documents become one, a foreign one is not found, a host dies."""
+"""Summaries through the whole stack: of two documents, with a foreign document, and with a dying host."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def has_ended(view: dict[str, Any]) -> bool:
 
 
 def wait_for(caller: httpx.Client, summary_id: str, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """The first view of the summary that is as wanted."""
+    """Return the first view of the summary for which the condition holds."""
 
     def wanted() -> dict[str, Any] | None:
         view: dict[str, Any] = caller.get(f"/summaries/{summary_id}").json()
@@ -40,13 +40,13 @@ def wait_for(caller: httpx.Client, summary_id: str, done: Callable[[dict[str, An
 
 @pytest.fixture(scope="module")
 def slow_stack(stack: LocalStack) -> Iterator[LocalStack]:
-    """The same stack with a model that thinks long over each of many small windows."""
+    """Yield the same stack with a slow model and many small windows."""
     with configured(stack, **SLOW_MODEL) as running:
         yield running
 
 
 def quotes_are_on_their_pages(caller: httpx.Client, result: dict[str, Any]) -> None:
-    """Each quotation is found again by a search that is limited to its document."""
+    """Check that a search within the document finds each quotation."""
     for citation in result["citations"]:
         assert citation["verified"]
         body = {"query": citation["quote"], "top_k": 50, "filters": {"doc_id": citation["doc_id"]}}

@@ -1,4 +1,4 @@
-"""Threads and memory through the whole stack: queues, timers, tables and indexes as they are; two people."""
+"""Threads and memory through the whole stack with real queues, timers, tables and indexes, and two people."""
 
 import json
 import time
@@ -44,7 +44,7 @@ def memories_of(caller: httpx.Client, *run_ids: str) -> list[dict[str, Any]]:
 
 
 def traces(stack: LocalStack, run_id: str) -> list[str]:
-    """Blobs and records of a run that are still there."""
+    """Return the remaining blobs and records of a run."""
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as blobs:
         found = [
             f"{container}/{name}"
@@ -57,7 +57,7 @@ def traces(stack: LocalStack, run_id: str) -> list[str]:
 
 
 def asked_twice(anna: httpx.Client) -> tuple[str, list[dict[str, Any]]]:
-    """A thread with a question and a follow-up, and the two runs."""
+    """Return a thread with a question and a follow-up, and the two runs."""
     thread_id = anna.post("/threads", json={}).json()["thread_id"]
     first = ask(anna, FIRST_QUESTION.text, thread_id)
     return thread_id, [first, ask(anna, FOLLOW_UP, thread_id)]
@@ -117,7 +117,7 @@ def test_memories_are_forgotten_for_good(anna: httpx.Client, ben: httpx.Client) 
 
 
 async def answered(services: Services, model: ScriptedChatModel, question: str) -> RunRequest:
-    """A question that a scripted model answers in a thread of its own, and its memory, over the stack."""
+    """Ask a question in a new thread of a scripted model over the stack, and wait for its memory."""
     user = UserContext(user_id=ANNA.user_id, groups=tuple(ANNA.groups))
     request = await begin_run(ChatRequest(question=question), user, replace(services, chat_model=model))
     await run_to_end(request.run_id, replace(services, chat_model=model))

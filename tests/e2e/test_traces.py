@@ -1,4 +1,6 @@
-"""One trace from a request to each call, over a running host and a receiver of traces; and no word in it."""
+"""One trace from a request to each call, with a running host and a receiver of traces;
+no span contains text.
+"""
 
 import json
 import re
@@ -26,7 +28,7 @@ SECRETS = ("zanthoxylum", "4711", "orchard", "annual-report", "anna", "sig=", "h
 
 @dataclass(frozen=True)
 class Traced:
-    """A host that sends its traces to a receiver, and a question that was asked of it."""
+    """A host that exports to a receiver, and a question asked of it."""
 
     stack: LocalStack
     receiver: Receiver
@@ -40,16 +42,16 @@ class Traced:
 
     @property
     def orphans(self) -> list[str]:
-        """Names of the spans whose parent is not there."""
+        """Return the names of spans whose parent is missing."""
         ids = {span.span_id for span in self.spans}
         return [span.name for span in self.spans if span.parent_id not in ids]
 
     def one(self, name: str) -> ReceivedSpan:
-        """The first span whose name begins so."""
+        """Return the first span whose name begins with `name`."""
         return next(span for span in self.spans if span.name.startswith(name))
 
     def ancestors(self, span: ReceivedSpan) -> list[str]:
-        """Names from the span's parent up to the first."""
+        """Return the names from the span's parent up to the root."""
         by_id = {one.span_id: one for one in self.receiver.spans}
         names = []
         while (parent := by_id.get(span.parent_id)) is not None:

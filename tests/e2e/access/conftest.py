@@ -1,4 +1,4 @@
-"""One stack for all tests of access; short streams, so that a test can read one to its end."""
+"""A stack for all access tests, with short streams that tests can read to the end."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -14,7 +14,7 @@ from tests.e2e.stack_services import services_of
 
 @pytest.fixture(name="world", scope="session")
 def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessCorpus]:
-    """The stack with the papers, and what everybody made of them."""
+    """Yield the stack with the papers and data created by every person."""
     folder = tmp_path_factory.mktemp("access")
     overrides = {**PATIENT, "STREAM_SECONDS": str(STREAM_SECONDS), "DEFAULT_ACCESS": "*"}
     with LocalStack(settings_for(folder), overrides, environment_without_model()) as stack:
@@ -28,7 +28,7 @@ def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessCorpu
 
 @pytest.fixture
 async def services(world: AccessCorpus) -> AsyncIterator[Services]:
-    """The app's own services, over the stack's servers."""
+    """Yield the app's own services over the stack's servers."""
     async with services_of(world.stack) as services:
         yield services
         parsers(services.settings.host.instance_memory_mb).close()

@@ -1,4 +1,4 @@
-"""A stack of its own with the papers in it, and everything of each person that others could reach for."""
+"""A separate stack with the papers, and data of each person that others might try to reach."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ STREAM_SECONDS = 2.0  # streams of this stack end so soon: a test reads them to 
 
 @dataclass
 class AccessCorpus:
-    """The stack and what is in it."""
+    """The stack and its data."""
 
     stack: LocalStack
     callers: dict[str, httpx.Client] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class AccessCorpus:
         return client_of(self.stack, person.token(self.stack.secrets.token_secret))
 
     def ask(self, caller: httpx.Client, **body: Any) -> dict[str, Any]:
-        """The run of a question, ended."""
+        """Ask a question and return the ended run."""
         asked = caller.post("/chat", json={"question": QUESTION, **body}, headers={"Prefer": "respond-async"})
         assert asked.status_code == 202, asked.text
         path = f"/runs/{asked.json()['run_id']}"
@@ -64,7 +64,7 @@ def ended_run(caller: httpx.Client, path: str) -> dict[str, Any] | None:
 
 
 def fill(world: AccessCorpus, folder: Path) -> None:
-    """Drop the papers, let everybody ask, and wait until all of it is there."""
+    """Upload the papers, let every person ask, and wait until everything is stored."""
     stack = world.stack
     world.callers = {name: world.client_of(person) for name, person in PEOPLE.items()}
     world.caller("owner").get("/documents").raise_for_status()  # the first call makes tables and indexes
@@ -79,7 +79,7 @@ def fill(world: AccessCorpus, folder: Path) -> None:
 
 
 def ask_everything(world: AccessCorpus, name: str) -> None:
-    """Each person's own run, thread and summary, and a run that aims at what is not theirs."""
+    """Create a run, a thread and a summary of the person, and a run that targets forbidden documents."""
     caller = world.caller(name)
     world.runs[name] = world.ask(caller)
     aimed = [document_id(paper.filename) for paper in foreign(PEOPLE[name])]
@@ -93,7 +93,7 @@ def ask_everything(world: AccessCorpus, name: str) -> None:
 
 
 def note_blocks(world: AccessCorpus, name: str) -> None:
-    """Ids of the blocks of papers, as one of their readers finds them."""
+    """Record the ids of the papers' blocks, as one of their readers finds them."""
     found = world.caller(name).post("/search", json={"query": QUESTION, "top_k": 50}).json()["results"]
     for paper in PAPERS.values():
         ids = [hit["block_id"] for hit in found if hit["filename"] == paper.filename]
@@ -115,7 +115,7 @@ def content_of(paper: Paper, folder: Path) -> bytes:
 
 
 def put(stack: LocalStack, paper: Paper, content: bytes) -> None:
-    """The access list first, as it should be; then the file."""
+    """Write the access list first, as required, then the file."""
     rights = {"acl": list(paper.acl), "owner_id": paper.owner_id, "project_id": paper.project_id}
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
         files = service.get_container_client(DOCUMENTS_CONTAINER)
@@ -124,7 +124,7 @@ def put(stack: LocalStack, paper: Paper, content: bytes) -> None:
 
 
 def all_ready(stack: LocalStack) -> bool:
-    """By the states, since some of the papers are shown to nobody."""
+    """Return whether all papers are ready by their states, because some are shown to no user."""
     stack.check()
     with TableServiceClient.from_connection_string(stack.storage_connection_string) as tables:
         # Beside the states the table holds rows that lists and feeds read, without a status.

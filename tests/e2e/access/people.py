@@ -1,4 +1,4 @@
-"""Who asks, and which documents there are. The oracle is written here, in plain sets, and knows no filter."""
+"""The people and documents of the access tests. The oracle uses plain sets and knows no filter."""
 
 import time
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ODD_GROUP = "r&d, \"north\" | süd;~^ 'x' 研究"
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with the claims of a token."""
+    """A user with the claims of a token."""
 
     user_id: str
     groups: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class Person:
 
     @property
     def names(self) -> frozenset[str]:
-        """What an access list may call this person."""
+        """The principals in access lists that match this person."""
         organisation = {f"org:{self.org_id}"} if self.org_id else set()
         department = {self.department} if self.department else set()
         return frozenset({self.user_id, *self.groups, *department, *organisation, "*"})
@@ -47,7 +47,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Paper:
-    """A document. `mark` stands in its text and in its file name, and nowhere else."""
+    """A document. Only its text and its file name contain `mark`."""
 
     key: str
     mark: str
@@ -105,20 +105,22 @@ QUESTION = "What is the calibration interval of the Kestrel turbine?"
 
 
 def may_read(person: Person, paper: Paper) -> bool:
-    """The oracle: a name of the person stands in the list, letter by letter, or the person is the owner."""
+    """Return whether a principal of the person is in the list, compared exactly, or the
+    person is the owner.
+    """
     return any(name in paper.acl for name in person.names) or paper.owner_id == person.user_id
 
 
 def readable(person: Person) -> set[str]:
-    """Keys of the papers that the person may read."""
+    """Return the keys of the papers that the person may read."""
     return {key for key, paper in PAPERS.items() if may_read(person, paper)}
 
 
 def foreign(person: Person) -> list[Paper]:
-    """The papers that do not exist for the person."""
+    """Return the papers that must appear not to exist for the person."""
     return [paper for key, paper in PAPERS.items() if key not in readable(person)]
 
 
 def leaked(person: Person, text: str) -> list[str]:
-    """Keys of foreign papers whose mark stands in a text."""
+    """Return the keys of foreign papers whose mark a text contains."""
     return [paper.key for paper in foreign(person) if paper.mark in text.lower()]

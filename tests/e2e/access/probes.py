@@ -1,4 +1,6 @@
-"""What each route must do for each person: one probe per kind of route, expected results from the oracle."""
+"""Expected behaviour of each route for each person: one probe per kind of route, with results from the
+oracle.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -18,13 +20,13 @@ OWNERS = ("owner", "member", "public only")
 
 
 def told(answer: httpx.Response, asked_for: str) -> tuple[int, str, str]:
-    """What a caller can see of an answer, with the id that was asked for taken out."""
+    """Return the observable parts of a response, without the requested id."""
     text = answer.text.replace(asked_for, "ID").replace(asked_for[:64], "ID")
     return answer.status_code, answer.headers.get("content-type", ""), text
 
 
 def same_as_absent(answer: httpx.Response, asked_for: str, absent: httpx.Response, about: object) -> None:
-    """What is foreign is not there, in the same words as what never was."""
+    """Check that the response for a foreign resource equals the response for a missing one."""
     assert told(answer, asked_for) == told(absent, ABSENT), about
     assert answer.status_code == 404, about
 
@@ -35,7 +37,7 @@ def shows_no_foreign(person: Person, answer: httpx.Response) -> None:
 
 
 def of_document(method: str, suffix: str = "", figure: bool = False) -> Probe:
-    """A route that reads a document: for its readers, and for nobody else."""
+    """Return a probe of a route that reads a document, for its readers only."""
 
     def probe(world: AccessCorpus) -> None:
         for name, person in PEOPLE.items():
@@ -55,7 +57,7 @@ def of_document(method: str, suffix: str = "", figure: bool = False) -> Probe:
 
 
 def of_owner(method: str, suffix: str = "", body: Mapping[str, Any] | None = None) -> Probe:
-    """A route that changes a document: readers are refused, for others there is none.
+    """Return a probe of a route that changes a document: readers are refused, for others it doesn't exist.
 
     Those who may change it are left out: other tests let them do it.
     """
@@ -88,7 +90,7 @@ def of_one_person(
     own_status: int | tuple[int, ...],
     body: Mapping[str, Any] | None = None,
 ) -> Probe:
-    """A route of something that is one person's alone, whatever others may read."""
+    """Return a probe of a route for a resource that only its owner may use."""
 
     def probe(world: AccessCorpus) -> None:
         for owner in OWNERS:
@@ -106,7 +108,9 @@ def of_one_person(
 
 
 def for_administrators(method: str, path: str, expected: tuple[int, ...] = (200,)) -> Probe:
-    """A route of the application role `admin`; `expected`: what those who have it are answered."""
+    """Return a probe of a route for the application role `admin`; `expected` are the statuses for
+    administrators.
+    """
 
     def probe(world: AccessCorpus) -> None:
         for name, person in PEOPLE.items():
@@ -120,7 +124,7 @@ def for_administrators(method: str, path: str, expected: tuple[int, ...] = (200,
 
 
 def for_everybody(path: str) -> Probe:
-    """A route that needs no identity, and so tells nothing of anything."""
+    """Return a probe of a route without identity, which must reveal nothing."""
 
     def probe(world: AccessCorpus) -> None:
         with world.client({}) as nobody:
@@ -132,7 +136,7 @@ def for_everybody(path: str) -> Probe:
 
 
 def of_anyone_known(path: str) -> Probe:
-    """A route that tells everybody the same, and nothing to those who do not say who they are."""
+    """Return a probe of a route with the same response for all users, and none without an identity."""
 
     def probe(world: AccessCorpus) -> None:
         with world.client({}) as nobody:
@@ -146,7 +150,7 @@ def of_anyone_known(path: str) -> Probe:
 
 
 def for_channels_alone(world: AccessCorpus) -> None:
-    """People's own tokens are none of the Bot Service: nobody can write in somebody else's name."""
+    """Check that people's own tokens are not accepted in place of the Bot Service's."""
     activity = {
         "type": "message",
         "id": "1",
@@ -166,7 +170,7 @@ def run_of(world: AccessCorpus, name: str) -> str:
 
 
 def keeps_to_own_runs(world: AccessCorpus, name: str, run_ids: set[str]) -> None:
-    """Other tests let people ask, too: only the person who asked may read the run."""
+    """Check that only the person who asked may read each run."""
     others = [other for other in PEOPLE if other != name]
     theirs = {runs[other]["run_id"] for runs in (world.runs, world.scoped_runs) for other in others}
     assert run_ids.isdisjoint(theirs), name
@@ -201,7 +205,7 @@ def new_summary(world: AccessCorpus, name: str) -> str:
 
 
 def events_of(caller: httpx.Client, path: str, after: int | None = None) -> list[dict[str, Any]]:
-    """The data of every event of a stream, read to its end."""
+    """Return the data of every event of a stream, read to its end."""
     answer = caller.get(path, headers={} if after is None else {"Last-Event-ID": str(after)})
     assert answer.status_code == 200, answer.text
     return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]

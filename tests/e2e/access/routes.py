@@ -1,4 +1,4 @@
-"""Every route of the app with the probe that looks whether it keeps to the rights; none may be missing."""
+"""Every route of the app with the probe that checks its permissions; none may be missing."""
 
 import time
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ FORGETFUL = "organisation with a prefix"
 
 
 def routes_of_the_app() -> list[str]:
-    """`GET documents/{doc_id}`, for every HTTP function of the app."""
+    """Return every operation, such as `GET documents/{doc_id}`."""
     return sorted(f"{method} {route}" for method, route, _ in api_routes())
 
 
@@ -126,7 +126,7 @@ def own_files_listed(world: AccessCorpus) -> None:
 
 
 def ids_listed(caller: httpx.Client, path: str, name: str, key: str) -> set[str]:
-    """Of all pages of a list."""
+    """Return the ids on all pages of a list."""
     found: set[str] = set()
     cursor = ""
     while True:
@@ -156,7 +156,7 @@ def asked(world: AccessCorpus) -> None:
 
 
 def assisted(world: AccessCorpus) -> None:
-    """Through MCP each person finds, reads and learns what is theirs, and the rest is not there."""
+    """Check that each person finds and reads only readable documents through MCP."""
     for name, person in PEOPLE.items():
         found = tool_result(world, name, "search", query=QUESTION, top_k=50)
         assert keys_of(world, [one["id"].partition("/")[0] for one in found["results"]]) == readable(person)
@@ -188,7 +188,7 @@ def assisted(world: AccessCorpus) -> None:
 
 
 def may_calculate(world: AccessCorpus, name: str) -> bool:
-    """Whether SQL over the paper with a table runs; else the table is as one that there is not."""
+    """Return whether SQL over the paper with a table runs; otherwise the table must appear not to exist."""
     table_id, absent_id = f"{world.doc_id('table')}.1", f"{ABSENT}.1"
     result = tool_result(world, name, "run_sql", sql="SELECT 1 AS one", table_ids=[table_id])
     absent = tool_result(world, name, "run_sql", sql="SELECT 1 AS one", table_ids=[absent_id])
@@ -196,7 +196,7 @@ def may_calculate(world: AccessCorpus, name: str) -> bool:
 
 
 def tool_result(world: AccessCorpus, name: str, tool: str, **arguments: object) -> dict[str, Any]:
-    """What a tool of the MCP server answers, an error of the tool included."""
+    """Return the result of a tool of the MCP server, including errors of the tool."""
     call = {"name": tool, "arguments": arguments}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     answer = world.caller(name).post("/mcp", json=body)
@@ -216,7 +216,7 @@ def completed(world: AccessCorpus) -> None:
 
 
 def open_links_of(world: AccessCorpus, name: str) -> None:
-    """Links of an answer lead only to what the person who follows them may read."""
+    """Check that links of an answer lead only to documents that the person may read."""
     answer = world.runs[name]["answer"]
     links = [(cited["doc_id"], cited["url"]) for cited in answer["citations"]]
     links += [(figure["doc_id"], figure["path"]) for figure in answer["figures"]]
@@ -229,7 +229,9 @@ def open_links_of(world: AccessCorpus, name: str) -> None:
 
 
 def drawn(world: AccessCorpus) -> None:
-    """The picture of a page: for readers of a PDF; readers of another file learn that it has none."""
+    """Check the picture of a page: only readers of a PDF get it; readers of other files learn that there is
+    none.
+    """
     for name, person in PEOPLE.items():
         caller = world.caller(name)
         absent = caller.get(f"/documents/{ABSENT}/pages/1/image")
@@ -274,7 +276,7 @@ def remembered(world: AccessCorpus) -> None:
 
 
 def forgotten(world: AccessCorpus) -> None:
-    """Forgetting reaches what is one's own, and leaves everybody else's."""
+    """Check that deleting memories affects only the caller's."""
     before = eventually(lambda: world.caller("owner").get("/memory").json()["memories"])
     assert world.caller(FORGETFUL).delete("/memory").status_code == 200
     after = world.caller("owner").get("/memory").json()["memories"]
@@ -282,14 +284,14 @@ def forgotten(world: AccessCorpus) -> None:
 
 
 def switched(world: AccessCorpus) -> None:
-    """Switching off reaches one's own memory alone."""
+    """Check that disabling memory affects only the caller's."""
     assert world.caller(FORGETFUL).put("/memory", json={"is_on": False}).json() == {"is_on": False}
     assert world.caller("owner").get("/memory").json()["is_on"] is True
     assert world.caller(FORGETFUL).put("/memory", json={"is_on": True}).status_code == 200
 
 
 def watched(world: AccessCorpus) -> None:
-    """What changed in the last hour, which is everything: each person sees their own documents."""
+    """Check that each person sees changes of only their own documents."""
     hour_ago = int((time.time() - 3600) * 1_000_000)
     with ThreadPoolExecutor(len(PEOPLE)) as pool:
         told = pool.map(
@@ -301,7 +303,7 @@ def watched(world: AccessCorpus) -> None:
 
 
 def summarised(world: AccessCorpus) -> None:
-    """A summary of documents that are not the caller's holds nothing of them."""
+    """Check that a summary contains nothing of documents that the caller may not read."""
     for name in world.summaries:
         person = PEOPLE[name]
         caller, path = world.caller(name), f"/summaries/{summary_of(world, name)}"
@@ -314,7 +316,7 @@ def summarised(world: AccessCorpus) -> None:
 
 
 def uploaded(world: AccessCorpus) -> None:
-    """The same name, and a folder that leads into somebody else's, make a document of one's own."""
+    """Check that an equal name, or a folder of another person, creates a document of the caller's own."""
     owner_folder = digest("uploader", PEOPLE["owner"].user_id)[:16]
     whole = {}
     for name in ("owner", "public only"):
@@ -340,7 +342,7 @@ def uploaded(world: AccessCorpus) -> None:
 
 
 def ticket_made(world: AccessCorpus) -> None:
-    """An address to write to lies in the sender's own folder, whatever the sender calls the file."""
+    """Check that an upload URL is in the sender's own folder, whatever the file's name."""
     own = digest("uploader", PEOPLE["public only"].user_id)[:16]
     owner_folder = digest("uploader", PEOPLE["owner"].user_id)[:16]
     for filename in ("later.txt", f"../{owner_folder}/later.txt", f"..%2f{owner_folder}%2flater.txt"):
@@ -353,7 +355,7 @@ def ticket_made(world: AccessCorpus) -> None:
 
 
 def imported_nothing(world: AccessCorpus) -> None:
-    """Nobody has the app fetch anything where it is switched off, as by default."""
+    """Check that the app imports nothing while the feature is disabled, which is the default."""
     for name in PEOPLE:
         for url in ("http://127.0.0.1/", "https://example.org/"):
             made = world.caller(name).post("/documents/import", json={"url": url})
@@ -361,7 +363,7 @@ def imported_nothing(world: AccessCorpus) -> None:
 
 
 def known(world: AccessCorpus) -> None:
-    """Everybody is told who they are, and of nobody else."""
+    """Check that the caller learns their own identity and no other."""
     for name, person in PEOPLE.items():
         told = world.caller(name).get("/me").json()
         assert (told["user_id"], told["group_count"]) == (person.user_id, len(person.groups)), name
@@ -370,7 +372,7 @@ def known(world: AccessCorpus) -> None:
 
 
 def offered(world: AccessCorpus) -> None:
-    """Everybody may share with who they are, and learns of nobody else's groups."""
+    """Check that the caller's audiences contain no other person's groups."""
     for name, person in PEOPLE.items():
         told = world.caller(name).get("/me/audiences").json()["audiences"]
         expected = {person.user_id, *person.groups, "*"}

@@ -1,4 +1,4 @@
-"""Strings that would change a query, a path or a key, if they were taken for anything but text."""
+"""Strings that would change a query, a path or a key if they weren't treated as text."""
 
 from typing import Any
 

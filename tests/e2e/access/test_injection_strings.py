@@ -1,4 +1,4 @@
-"""Hostile strings in every id, filter, name and body: never an error of ours, never a row more."""
+"""Hostile strings in every id, filter, name and body never cause a server error or an additional row."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ EVERY = pytest.mark.parametrize(
 
 
 def send(caller: httpx.Client, method: str, path: str, body: Any) -> httpx.Response:
-    """As JSON with everything outside of ASCII escaped, so that halves of pairs can be sent as well."""
+    """Send JSON with all non-ASCII characters escaped, so that unpaired surrogates can be sent."""
     content = None if body is None else json.dumps(body).encode("ascii")
     return caller.request(method, path, content=content, headers={"Content-Type": "application/json"})
 
@@ -47,7 +47,7 @@ def in_a_path(text: str) -> str:
 
 
 def harmless(name: str, answer: httpx.Response, about: object) -> None:
-    """No failure of ours, nothing of others, and no header that the text has made."""
+    """Check for no server error, no foreign data, and no header created by the text."""
     assert answer.status_code < 500, (about, answer.text)
     assert leaked(PEOPLE[name], answer.text) == [], about
     assert "x-injected" not in answer.headers, about
@@ -143,7 +143,7 @@ def test_numbers_that_json_does_not_have(world: AccessCorpus) -> None:
 
 @EVERY
 def test_in_the_bodies_of_changes(world: AccessCorpus, text: str) -> None:
-    """Only what fails is sent to the end: nothing is asked of the model here."""
+    """Only requests that fail are sent, so that no model is called."""
     caller = world.caller("public only")
     foreign = f"/documents/{world.doc_id('owner')}"
     bodies: list[tuple[str, str, Any]] = [

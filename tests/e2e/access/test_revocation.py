@@ -1,4 +1,4 @@
-"""A list is closed, and the next request keeps to it: search, answers, links, pictures, summaries, tools.
+"""Access is withdrawn, and the next request obeys: search, answers, links, pictures, summaries, tools.
 
 One document, uploaded by its owner and opened to a reader, who asks everything there is to ask; then it is
 closed. What is looked for afterwards is looked for at once: nothing here waits.
@@ -30,7 +30,7 @@ QUESTION = "How fast does the spindle of the Harrier lathe turn?"
 
 @dataclass(frozen=True)
 class Before:
-    """What the reader has of the document at the moment it is closed."""
+    """The reader's references to the document at the moment when access is withdrawn."""
 
     doc_id: str
     run: dict[str, Any]
@@ -44,7 +44,7 @@ class Before:
 
 @pytest.fixture(scope="module")
 def opened(world: AccessCorpus, tmp_path_factory: pytest.TempPathFactory) -> Before:
-    """The document, open to its reader, and everything that the reader made of it."""
+    """Return references to the document while it is open to its reader."""
     doc_id = upload(world, lathe_pdf(tmp_path_factory.mktemp("lathe")))
     reader = world.caller(READER)
     run = world.ask(reader, question=QUESTION)
@@ -62,7 +62,7 @@ def opened(world: AccessCorpus, tmp_path_factory: pytest.TempPathFactory) -> Bef
 
 @pytest.fixture(scope="module")
 def before(world: AccessCorpus, opened: Before) -> Before:
-    """The same, after the owner has closed the document; nothing is waited for from here on."""
+    """Return the same references after the owner has withdrawn access, without any wait."""
     closed = world.caller("owner").put(f"/documents/{opened.doc_id}/access", json={"acl": []})
     assert closed.status_code == 200, closed.text
     return opened

@@ -1,4 +1,4 @@
-"""Every route of the app x every person x every document: what is not yours does not exist for you."""
+"""Every route of the app x every person x every document: foreign documents appear not to exist."""
 
 import base64
 import json

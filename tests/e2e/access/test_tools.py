@@ -1,4 +1,4 @@
-"""Every tool of the registry x every person: what a model is given is what the person may read."""
+"""Every tool of the registry x every person: models get only what the person may read."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every tool of the registry, called by each person for everything: what each may tell, and to whom."""
+"""Every tool of the registry, called by each person for everything, with the permitted results."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +17,7 @@ ToolProbe = Callable[[AccessCorpus, Services, str], Awaitable[None]]
 
 
 async def call(services: Services, person: Person, tool: str, **arguments: Any) -> ToolResult:
-    """A tool's result, in which nothing may be of foreign documents."""
+    """Return a tool's result after checking that it contains no foreign document."""
     result = await bound_tool(tool, services, person.context).execute(**arguments)
     assert leaked(person, str(result)) == [], (person, tool, arguments)
     return result
@@ -59,7 +59,7 @@ async def gets(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def reads(world: AccessCorpus, services: Services, name: str) -> None:
-    """Somebody else's document is answered as an absent one."""
+    """Check that a foreign document gets the same result as a missing one."""
     person = PEOPLE[name]
     absent = await call(services, person, "read_pages", doc_id=ABSENT, last=10)
     assert absent["type"] == "DocumentNotFoundError"
@@ -73,7 +73,7 @@ async def reads(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def views(world: AccessCorpus, services: Services, name: str) -> None:
-    """A picture of somebody else's is none, as one that there is not."""
+    """Check that a foreign picture gets the same result as a missing one."""
     person = PEOPLE[name]
     absent = await call(services, person, "view_figure", block_id="absent")
     for key, ids in world.block_ids.items():
@@ -94,7 +94,7 @@ async def looks_up(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def counts(world: AccessCorpus, services: Services, name: str) -> None:
-    """Numbers and values alike come from what the person may read."""
+    """Check that counts and values come only from documents that the person may read."""
     person = PEOPLE[name]
     listed = await call(services, person, "rag_list_documents", limit=100)
     counted = await call(services, person, "rag_facets", limit=100)
@@ -106,7 +106,7 @@ async def counts(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def judges(world: AccessCorpus, services: Services, name: str, tool: str) -> None:
-    """Ids of all blocks there are, as somebody else's search gave them."""
+    """Call the tool with the ids of all blocks, as another person's search returned them."""
     person = PEOPLE[name]
     every = world.block_ids
     theirs = [block_id for key, ids in every.items() if key in readable(person) for block_id in ids]
@@ -144,7 +144,7 @@ async def lists_tables(world: AccessCorpus, services: Services, name: str) -> No
 async def queries_a_table(
     world: AccessCorpus, services: Services, name: str, tool: str, **arguments: str
 ) -> None:
-    """Somebody else's table is none, as one that there is not."""
+    """Check that a foreign table gets the same result as a missing one."""
     person, table_id, absent_id = PEOPLE[name], f"{world.doc_id('table')}.1", f"{ABSENT}.1"
     result = await call(services, person, tool, table_ids=[table_id], **arguments)
     absent = await call(services, person, tool, table_ids=[absent_id], **arguments)
@@ -189,7 +189,7 @@ async def writes_files(world: AccessCorpus, services: Services, name: str) -> No
 
 
 async def reads_files(world: AccessCorpus, services: Services, name: str) -> None:
-    """A file of somebody else's is none."""
+    """Check that a foreign workspace file gets the same result as a missing one."""
     on, own = with_workspaces(services), f"only-{digest(name)[:8]}.md"
     await call(on, PEOPLE[name], "file_write", path=own, text="mine", mode="replace")
     for other in PEOPLE.keys() - {name}:

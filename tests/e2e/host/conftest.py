@@ -1,4 +1,4 @@
-"""Hosts of the tests' own, with an Azurite."""
+"""Separate hosts with an Azurite."""
 
 from tests.contract.host.conftest import new_host
 

@@ -1,4 +1,4 @@
-"""The host under kill -9, with a large blob, without its storage, and with a function that never ends."""
+"""The host under kill -9, with a large blob, without its storage, and with a function that never returns."""
 
 import functools
 import random

@@ -1,4 +1,5 @@
-"""Hotels that fit what Microsoft's live tests assert; their own fixtures are not in the source distribution.
+"""Hotels that satisfy the assertions of Microsoft's live tests, whose own fixtures the source distribution
+lacks.
 
 The tests ask for: ten hotels, `hotel` in seven and `motel` in two, `WiFi` in four Budget and one Luxury
 hotel, and the suggestions for `mot` to be the description of hotel 2 and the name of hotel 9.

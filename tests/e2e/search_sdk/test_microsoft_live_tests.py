@@ -1,4 +1,4 @@
-"""Somebody else's tests: Microsoft's live tests of azure-search-documents 12.0.0, unmodified.
+"""Microsoft's live tests of azure-search-documents 12.0.0, unmodified.
 
 They come out of the SDK's source distribution and run against the server. Left out is what the server does
 not have: knowledge bases, indexers with their skillsets and data sources, synonym maps.
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(500)]
 
 @pytest.fixture(scope="module")
 def sdk_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tests folder of the source distribution, with hotels in it."""
+    """Return the tests folder of the source distribution, with hotels in it."""
     folder = tmp_path_factory.mktemp("sdist")
     download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", f"--no-binary={SDK}"]
     subprocess.run([*download, "--dest", str(folder), f"{SDK}=={SDK_VERSION}"], check=True, timeout=300)
@@ -70,7 +70,7 @@ def test_the_live_tests_of_the_sdk_pass(sdk_tests: Path, search_server: SearchSe
 
 
 def _outcomes(report: Path) -> dict[str, Counter[str]]:
-    """How many tests of each name passed, failed, were skipped."""
+    """Return how many tests of each name passed, failed or were skipped."""
     outcomes: dict[str, Counter[str]] = {
         word: Counter() for word in ("passed", "failure", "error", "skipped")
     }

@@ -1,4 +1,4 @@
-"""A host whose model writes at a pace at which a run can be watched."""
+"""A host whose model writes slowly enough to watch a run."""
 
 from collections.abc import Iterator
 
@@ -18,6 +18,6 @@ PACED = {
 
 @pytest.fixture(scope="module")
 def paced(stack: LocalStack) -> Iterator[LocalStack]:
-    """The same stack, slower."""
+    """Yield the same stack with a slower model."""
     with configured(stack, **PACED) as running:
         yield running

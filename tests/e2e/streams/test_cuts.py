@@ -1,4 +1,4 @@
-"""Lines that break: what a reader puts together equals what one on a whole line received, byte for byte."""
+"""Broken connections: a reader who resumes gets the same bytes as one with an unbroken connection."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -32,7 +32,7 @@ def test_fifty_cuts_at_random_bytes_lose_nothing_and_repeat_nothing(paced: Local
 
 
 def comes_to_write(stack: LocalStack, run_id: str, restarts: int = 0) -> bool:
-    """Wait for the first word of the answer, or of one that restarted; False = the run has ended."""
+    """Wait for the first word of the answer, or of a restarted one. Return False if the run has ended."""
     received = b""
     for piece in pieces(stack, events_path(run_id)):
         received += piece

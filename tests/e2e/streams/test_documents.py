@@ -1,4 +1,4 @@
-"""The stream of documents: many readers at once, and one whose line is cut after each event."""
+"""The stream of documents: many concurrent readers, and one whose connection breaks after each event."""
 
 import json
 import time
@@ -19,7 +19,7 @@ READERS = 20
 
 
 def events(stack: LocalStack, after: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Number and document of each event as it comes, while there is time."""
+    """Yield number and document of each event as it arrives, until the time limit."""
     received = b""
     give_up = time.monotonic() + HANG_GUARD_S
     for piece in pieces(stack, PATH, after):
@@ -32,7 +32,9 @@ def events(stack: LocalStack, after: int) -> Iterator[tuple[int, dict[str, Any]]
 
 
 def until_ready(stack: LocalStack, name: str, after: int, *, cut: bool) -> list[int]:
-    """Numbers of the events until the document is ready; `cut`: each over a line of its own."""
+    """Return the numbers of the events until the document is ready. With `cut`, each
+    uses its own connection.
+    """
     numbers = [after]
     while True:
         for number, document in events(stack, numbers[-1]):

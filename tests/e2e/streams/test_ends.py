@@ -1,4 +1,4 @@
-"""Streams that end before their run does, on purpose or because it is cancelled; ids that nobody sent."""
+"""Streams that end before their run, on purpose or because it is cancelled, and ids that were never sent."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ QUESTION = "Summarise the Heron 400 installation guide."
 
 @pytest.fixture(scope="module")
 def short_streams(stack: LocalStack) -> Iterator[LocalStack]:
-    """A paced host whose streams end on purpose after a second."""
+    """Yield a paced host whose streams end on purpose after a second."""
     with configured(stack, **PACED, STREAM_SECONDS="1") as running:
         yield running
 
@@ -63,7 +63,7 @@ def test_whoever_has_seen_the_end_is_told_to_stop(short_streams: LocalStack, fin
 
 @pytest.fixture(scope="module")
 def finished(short_streams: LocalStack) -> str:
-    """A run that has ended: one that was cancelled at once, or was faster."""
+    """Return a run that has ended, because it was cancelled or was faster."""
     run_id = start(short_streams, FIRST_QUESTION.text)
     assert call(short_streams, "POST", f"/api/runs/{run_id}/cancel")[0] in (200, 409)
     return run_id

@@ -1,4 +1,4 @@
-"""The last event of a run comes when its answer can be read, and not before."""
+"""The last event of a run is sent once its answer can be read, and not before."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Many readers of one run, and readers who are slow: each gets the same, and nobody waits for another."""
+"""Many readers of one run, and slow readers: each gets the same events without delaying others."""
 
 import contextlib
 import http.client
@@ -42,7 +42,7 @@ def test_fifty_readers_of_one_run_all_see_the_same(paced: LocalStack) -> None:
 
 
 class IdleReader:
-    """Opens a stream and reads a little of it now and then, or nothing, until it is closed."""
+    """A reader that opens a stream and reads little or nothing until it is closed."""
 
     def __init__(self, stack: LocalStack, run_id: str, bytes_a_second: int) -> None:
         self._pace = bytes_a_second

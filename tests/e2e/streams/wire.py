@@ -1,4 +1,4 @@
-"""Streams as bytes: opened, read to any place, broken off there, taken up again."""
+"""Streams as bytes: opened, read up to any position, interrupted there, and resumed."""
 
 import contextlib
 import http.client
@@ -18,11 +18,11 @@ _RETRY_S = 0.1
 
 
 class BrokenOffError(Exception):
-    """The line was lost, by the other side."""
+    """The other side closed the connection."""
 
 
 def start(stack: LocalStack, question: str, user: SampleUser = ANNA) -> str:
-    """Ask without following; the run's id."""
+    """Ask without following the run, and return its id."""
     with _answered(
         stack, "POST", "/api/chat", user, {"question": question}, {"Prefer": "respond-async"}
     ) as told:
@@ -31,7 +31,7 @@ def start(stack: LocalStack, question: str, user: SampleUser = ANNA) -> str:
 
 
 def pieces(stack: LocalStack, path: str, after: object = None, user: SampleUser = ANNA) -> Iterator[bytes]:
-    """The bytes of a stream as they come, until its own end.
+    """Yield the bytes of a stream as they arrive, until its own end.
 
     Raises:
         BrokenOffError: the stream was not opened, or did not end as it should.
@@ -54,24 +54,24 @@ def events_path(run_id: str) -> str:
 
 
 def whole(stack: LocalStack, run_id: str) -> bytes:
-    """The events of a run on one line that nobody breaks, from the first to the last."""
+    """Return all events of a run from an unbroken connection."""
     return b"".join(frames_of(b"".join(pieces(stack, events_path(run_id)))))
 
 
 def status_of(stack: LocalStack, method: str, path: str, headers: dict[str, str]) -> int:
-    """What a call is answered with; its body is left alone."""
+    """Return the status of a call without reading its body."""
     with _answered(stack, method, path, ANNA, None, headers) as response:
         return response.status
 
 
 def call(stack: LocalStack, method: str, path: str) -> tuple[int, dict[str, Any]]:
-    """Status and JSON of a call without a body."""
+    """Return status and JSON of a call without a body."""
     with _answered(stack, method, path, ANNA, None, {}) as response:
         return response.status, json.loads(response.read())
 
 
 def frames_of(received: bytes) -> list[bytes]:
-    """Whole frames; comments, and a frame that is not whole, are dropped."""
+    """Return the complete frames; comments and incomplete frames are dropped."""
     found = received.split(b"\n\n")[:-1]
     return [frame + b"\n\n" for frame in found if not frame.startswith(b":")]
 
@@ -89,13 +89,13 @@ def is_last(frame: bytes) -> bool:
 
 
 class Cutter:
-    """Reads a run over lines that are cut at random bytes, as often as it is told to.
+    """Reads a run over connections that are cut at random bytes, up to a given number of times.
 
     `cuts`: how often a line was cut so far; `lost`: how often the other side was gone.
     """
 
     def __init__(self, stack: LocalStack, seed: int, limit: int, largest: int) -> None:
-        """`largest`: at most so many bytes until the next cut."""
+        """Create a reader. `largest` is the maximum number of bytes before the next cut."""
         self._stack = stack
         self._chance = random.Random(seed)
         self._limit = limit
@@ -104,7 +104,7 @@ class Cutter:
         self.lost = 0
 
     def read(self, run_id: str, give_up_s: float = PATIENCE_S) -> bytes:
-        """All frames to the run's end, put together from what each line had brought whole."""
+        """Return all frames up to the run's end, joined from the complete frames of each connection."""
         frames: list[bytes] = []
         give_up = time.monotonic() + give_up_s
         while not (frames and is_last(frames[-1])):
@@ -114,7 +114,7 @@ class Cutter:
         return b"".join(frames)
 
     def _line(self, run_id: str, after: int | None) -> bytes:
-        """What one line brings until it is cut, or ends."""
+        """Return the bytes of one connection until it is cut or ends."""
         until = self._chance.randint(1, self._largest) if self.cuts < self._limit else None
         received = b""
         try:

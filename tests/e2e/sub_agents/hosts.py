@@ -1,4 +1,4 @@
-"""The session's stack with other settings for a while, and what tests of sub-agents read around its API."""
+"""The session's stack with temporary settings, and data that tests of sub-agents read without the API."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ CONTROL_TABLE = "subagentcontrol"
 
 @contextmanager
 def configured(stack: LocalStack, **changes: str) -> Iterator[LocalStack]:
-    """The same stack, its host restarted with these settings, and afterwards without them."""
+    """Yield the same stack with its host restarted with these settings, and restore it afterwards."""
     before = dict(stack.app_settings)
     forget_control(stack)
     stack.kill_host()
@@ -42,26 +42,26 @@ def caller_of(stack: LocalStack, user: SampleUser = ANNA) -> Caller:
 
 
 def ask(stack: LocalStack, question: str) -> Followed:
-    """A run with all its events; it has come to an end."""
+    """Return a completed run with all its events."""
     followed = caller_of(stack).ask(question, GIVE_UP_S)
     assert followed.last is not None, f"no end within {GIVE_UP_S:.0f} s: {question}"
     return followed
 
 
 def decision_of(followed: Followed) -> dict[str, Any]:
-    """The run's one decision on a sub-agent, as its readers are told."""
+    """Return the run's only delegation decision, as its readers see it."""
     told = statuses(followed, "delegation")
     assert len(told) == 1, told
     return told[0]
 
 
 def statuses(followed: Followed, state: str) -> list[dict[str, Any]]:
-    """All progress of one kind."""
+    """Return all status events of one kind."""
     return [one.data for one in followed.events if one.name == "status" and one.data.get("state") == state]
 
 
 def answer_of(followed: Followed) -> dict[str, Any]:
-    """The answer as it was sent last; a run without one fails the test."""
+    """Return the answer as it was sent last. Fail if there is none."""
     assert followed.last is not None
     assert followed.last.name == "complete", followed.last.data
     answer: dict[str, Any] = followed.last.data["answer"]
@@ -69,7 +69,7 @@ def answer_of(followed: Followed) -> dict[str, Any]:
 
 
 def run_of(stack: LocalStack, followed: Followed) -> dict[str, Any]:
-    """The run as its owner reads it afterwards."""
+    """Return the run as its owner reads it afterwards."""
     status, told = caller_of(stack).call("GET", f"/api/runs/{followed.run_id}")
     assert status == 200
     run: dict[str, Any] = told
@@ -86,14 +86,14 @@ def tasks_of(stack: LocalStack, run_id: str) -> list[dict[str, Any]]:
 
 
 def forget_control(stack: LocalStack) -> None:
-    """Take away what is known of sub-agents at work: their slots and the circuit breaker."""
+    """Delete the state of running sub-agents: their slots and the circuit breaker."""
     with _control(stack) as table, suppress(ResourceNotFoundError):
         for row in list(table.list_entities()):
             table.delete_entity(row["PartitionKey"], row["RowKey"])
 
 
 def spoil_control(stack: LocalStack) -> None:
-    """Leave nothing readable of it, as a hand in the table would."""
+    """Make the state of running sub-agents unreadable, as a manual change of the table could."""
     with _control(stack) as table:
         rows = [dict(row) for row in table.list_entities()]
         assert rows, "no sub-agent has been at work yet"

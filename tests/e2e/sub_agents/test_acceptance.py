@@ -1,4 +1,4 @@
-"""The eight acceptance cases of delegation (contracts.md, section 4) through the whole stack.
+"""The eight acceptance cases of delegation (docs/internals/delegation.md) through the whole stack.
 
 Each with its event, and with what its reader sees.
 """
@@ -36,7 +36,7 @@ REPORTS = {"annual-report-2023.pdf", "annual-report-2024.pdf"}
 
 @pytest.fixture(scope="module")
 def usual(stack: LocalStack) -> Iterator[LocalStack]:
-    """The stack with the contract's own settings, but for its patience."""
+    """Yield the stack with the default settings, except for longer timeouts."""
     with configured(stack) as running:
         yield running
 
@@ -46,7 +46,7 @@ def files_of(answer: dict[str, Any]) -> set[str]:
 
 
 def assert_delegated(stack: LocalStack, followed: Followed, profile: str) -> dict[str, Any]:
-    """The event, the children and the views of a delegation that went well; the answer."""
+    """Check the event, the children and the views of a successful delegation, and return the answer."""
     told = decision_of(followed)
     assert (told["event"], told["request_id"]) == ("delegation_policy_decision", followed.run_id)
     assert (told["decision"], told["selected_profile"]) == ("delegate", profile)
@@ -63,7 +63,7 @@ def assert_delegated(stack: LocalStack, followed: Followed, profile: str) -> dic
 
 
 def children_of(stack: LocalStack, followed: Followed) -> Any:
-    """The run's child orchestrations, all of which have ended."""
+    """Return the run's child orchestrations, all of which must have ended."""
     instances = Instances(stack, SLACK_S)
     try:
         children = instances.settled(followed.run_id)
@@ -74,7 +74,7 @@ def children_of(stack: LocalStack, followed: Followed) -> Any:
 
 
 def assert_not_delegated(stack: LocalStack, followed: Followed, reason: str) -> dict[str, Any]:
-    """The event of a question that gets no sub-agent, for this reason; the answer, which does without."""
+    """Check the event of a question without a sub-agent for this reason, and return its answer."""
     told = decision_of(followed)
     assert told["decision"] == "no_delegate"
     assert reason in told["reason_codes"]

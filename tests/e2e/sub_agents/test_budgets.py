@@ -38,7 +38,7 @@ def test_runs_end_within_their_budget_whatever_the_model_does(stack: LocalStack)
 
 
 def keep_their_budget(stack: LocalStack, faults: Sequence[str]) -> Sequence[Seen]:
-    """Assert that runs with each fault keep time, tokens and cost. Return the runs."""
+    """Check that runs with each fault keep their time, tokens and cost, and return the runs."""
     batches = [
         Batch(knobs, knobs, tuple(DEEP[place::3][:AT_ONCE]), {**USUAL, **EAGER})
         for place, knobs in enumerate(faults)

@@ -1,4 +1,4 @@
-"""A run that is cancelled takes its sub-agents along; its thread takes along what they kept."""
+"""Cancelling a run ends its sub-agents, and deleting its thread deletes their data."""
 
 import time
 from typing import Any
@@ -18,7 +18,7 @@ PATIENCE_S = 240.0  # nothing waits so long unless it hangs
 
 
 class Impatient:
-    """Looks at the run as soon as a sub-agent is at work, and cancels it."""
+    """A reader that cancels the run as soon as a sub-agent is active."""
 
     def __init__(self, stack: LocalStack) -> None:
         self._caller = caller_of(stack)
@@ -76,7 +76,9 @@ def _blobs(stack: LocalStack, run_id: str) -> list[str]:
 
 
 def _wait_until_only_names_are_left(stack: LocalStack, run_id: str) -> None:
-    """The ids of the sub-agents stay until their histories are removed, a quarter of an hour later."""
+    """Wait until only the sub-agents' ids are left, which are kept until their histories are removed 15
+    minutes later.
+    """
     until = time.monotonic() + PATIENCE_S
     while (left := _blobs(stack, run_id)) != [f"runs/{run_id}/children.json"]:
         assert time.monotonic() < until, left

@@ -1,4 +1,4 @@
-"""Sub-agents that fail too often are paused, and answers go on without them."""
+"""Sub-agents that fail too often are paused, and answers continue without them."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ FAILURES = 10  # the circuit does not open on fewer outcomes
 
 
 def measured(stack: LocalStack) -> dict[str, Any]:
-    """What an administrator sees of the last hour."""
+    """Return an administrator's metrics of the last hour."""
     token = mint_token(ANNA, stack.secrets.token_secret, roles=("admin",))
     status, told = Caller(lambda: stack.ports.http, token).call("GET", "/api/metrics/subagents?hours=1")
     assert status == 200, told
@@ -27,7 +27,9 @@ def measured(stack: LocalStack) -> dict[str, Any]:
 
 
 def measured_at_last(stack: LocalStack, decisions: int) -> dict[str, Any]:
-    """The same with so many decisions: the last ones are noted beside the answers."""
+    """Return the metrics once they contain this many decisions, because the last ones are recorded with a
+    delay.
+    """
 
     def told() -> dict[str, Any] | None:
         metrics = measured(stack)

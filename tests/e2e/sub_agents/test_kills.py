@@ -1,4 +1,4 @@
-"""kill -9 of the host at random moments while sub-agents work: every run ends, once, with an answer."""
+"""kill -9 of the host at random moments while sub-agents work: every run ends once, with an answer."""
 
 import os
 import random
@@ -35,13 +35,13 @@ QUESTIONS = (
 
 @dataclass
 class Striker:
-    """Kills the host once a child is at work, a random while later, and restarts it."""
+    """Kills the host a random time after a child has become active, and restarts it."""
 
     stack: LocalStack
     chance: random.Random
 
     def strike(self, at_work: threading.Event) -> bool:
-        """False when no child came to work."""
+        """Kill the host. Return False if no child became active."""
         if not at_work.wait(GIVE_UP_S):
             return False
         time.sleep(self.chance.uniform(0.0, LONGEST_WAIT_S))
@@ -51,7 +51,7 @@ class Striker:
 
 
 def watched(caller: Caller, question: str, at_work: threading.Event) -> Followed:
-    """A run to its end; `at_work` is set when its first child begins."""
+    """Follow a run to its end; `at_work` is set when its first child begins."""
 
     def watch(event: StreamEvent) -> None:
         if event.data.get("state") == "delegation" and event.data["decision"] == "delegate":
@@ -61,7 +61,7 @@ def watched(caller: Caller, question: str, at_work: threading.Event) -> Followed
 
 
 def struck_runs(stack: LocalStack, kills: int) -> list[Followed]:
-    """AT_ONCE runs for each kill."""
+    """Return AT_ONCE runs for each kill."""
     chance = random.Random(SEED)
     caller, striker = caller_of(stack), Striker(stack, chance)
     runs: list[Followed] = []
@@ -90,7 +90,9 @@ def test_runs_whose_host_is_killed_while_children_work_all_end_once_with_an_answ
 
 
 def check(stack: LocalStack, instances: Instances, run: Followed) -> None:
-    """One run: it ended, once, with an answer; what readers saw is what the log holds; no child is left."""
+    """Check one run: it ended once with an answer, readers saw what the log contains,
+    and no child is left.
+    """
     assert run.last is not None, f"stuck: {run.run_id}"
     answer = answer_of(run)
     assert answer["text"].strip()

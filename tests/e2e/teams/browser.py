@@ -1,4 +1,4 @@
-"""A headless Chromium for tests, by way of `browser.cjs`: pages by name, elements by selectors."""
+"""A headless Chromium for tests, controlled through `browser.cjs`: pages by name, elements by selectors."""
 
 import json
 import os
@@ -17,11 +17,11 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class BrowserError(AssertionError):
-    """What the page did not show or do in time, in Playwright's words."""
+    """The page did not show or do something in time, in Playwright's words."""
 
 
 def find_chromium() -> str | None:
-    """The browser of this machine; None where there is none."""
+    """Return the path of this machine's browser, or None."""
     return next((found for name in _NAMES if (found := shutil.which(name))), None)
 
 
@@ -64,7 +64,7 @@ class Browser:
         self._process.stdout.close()
 
     def do(self, command: str, *, within_s: float = PATIENCE_S, **given: Any) -> Any:
-        """A command of browser.cjs and its answer.
+        """Run a command of browser.cjs and return its response.
 
         Raises:
             BrowserError: the page does not allow it, within the time.

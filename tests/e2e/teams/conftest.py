@@ -1,4 +1,4 @@
-"""One app, one browser and two people's Playgrounds for all tests of Teams here."""
+"""One app, one browser and the Playgrounds of two people for all Teams tests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ _USUAL = {"CHAT_MODEL": f"{MODEL}@tps=30,only=answer"}
 
 @dataclass
 class App:
-    """The session's stack as the Playground meets it, with settings that a test asks for."""
+    """The session's stack as the Playground uses it, with settings that a test requests."""
 
     stack: LocalStack
     base: Mapping[str, str]
     current: Mapping[str, str] = field(default_factory=dict)
 
     def use(self, **changes: str) -> "App":
-        """The app with these settings; restarted only if it has others."""
+        """Return the app with these settings, restarted only if it has others."""
         if changes != self.current or not self.current:
             self.stack.kill_host()
             self.stack.app_settings = {**self.base, **changes}
@@ -52,7 +52,7 @@ def browser(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[B
 
 @pytest.fixture(scope="package")
 def prepared(stack: LocalStack, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """The stack with papers of Anna's and Ben's, and a bot for this machine; as it was, afterwards."""
+    """Yield the stack with Anna's and Ben's papers and a local bot, and restore it afterwards."""
     bring_papers(stack, tmp_path_factory.mktemp("papers"))
     before = dict(stack.app_settings)
     agents = {"AGENTS_FOLDER": str(agents_of_anna(tmp_path_factory.mktemp("agents")))}
@@ -64,7 +64,7 @@ def prepared(stack: LocalStack, browser: Browser, tmp_path_factory: pytest.TempP
 
 @pytest.fixture
 def app(prepared: App) -> App:
-    """As usual. Tests name this, or another one like it, before the person."""
+    """Return the app with default settings. Tests name this fixture, or one like it, before the person."""
     return prepared.use(**_USUAL)
 
 

@@ -1,4 +1,4 @@
-"""What the people of these tests may read: the Playground's people have no groups, each has their own."""
+"""The documents of these tests. The Playground's people have no groups, so each has their own."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ PRESS_SAYS = {2023: "4120 litres", 2024: "5370 litres"}
 
 
 def bring_papers(stack: LocalStack, folder: Path) -> None:
-    """Drop them all, and wait until they can be asked about."""
+    """Upload all documents, and wait until they can be asked about."""
     papers = {"works.pdf": (ANNA, _works(folder)), "barrels.csv": (ANNA, BARRELS)}
     for owner in (ANNA, BEN):
         said = f"The night rota of the hall in Ludlow is kept by {ROTA_SAYS[owner.user_id]}."
@@ -33,7 +33,7 @@ def bring_papers(stack: LocalStack, folder: Path) -> None:
 
 
 def agents_of_anna(folder: Path) -> Path:
-    """The sample agents in a folder; the one of a department is hers."""
+    """Return a folder with the sample agents, of which the department's is Anna's."""
     for path in sorted(Path("samples/agents").glob("*.agent.md")):
         said = path.read_text(encoding="utf-8").replace("[engineering]", f"[{ANNA.user_id}]")
         (folder / path.name).write_text(said, encoding="utf-8")

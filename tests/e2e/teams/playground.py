@@ -1,4 +1,4 @@
-"""The Microsoft 365 Agents Playground as one person's Teams, and its page as they use it."""
+"""The Microsoft 365 Agents Playground as one person's Teams client, and its page."""
 
 import json
 import os
@@ -76,17 +76,17 @@ class Playground:
         self.outgoing.__exit__(kind, error, trace)
 
     def sent(self) -> list[dict[str, Any]]:
-        """Activities that it sent to the app, in order."""
+        """Return the activities that it sent to the app, in order."""
         return [exchange.body for exchange in self.incoming.exchanges]
 
     def answers(self) -> list[Exchange]:
-        """Activities that the app sent, and how each was taken."""
+        """Return the activities that the app sent, with the response to each."""
         return [one for one in self.outgoing.exchanges if one.method in ("POST", "PUT") and one.body]
 
 
 @dataclass
 class Chat:
-    """The page of a person. `page` is its name in the browser."""
+    """A person's page. `page` is its name in the browser."""
 
     browser: Browser
     playground: Playground
@@ -94,13 +94,13 @@ class Chat:
 
     @classmethod
     def open(cls, browser: Browser, playground: Playground) -> "Chat":
-        """A new page with an empty conversation."""
+        """Open a new page with an empty conversation."""
         chat = cls(browser, playground, playground.user.user_id)
         browser.do("open", page=chat.page, url=playground.url, ready=_TEXTBOX, within_s=60)
         return chat
 
     def say(self, text: str, *, mentioning: bool = False) -> None:
-        """Write and send."""
+        """Write and send a message."""
         if mentioning:
             self.browser.do("type", page=self.page, selector=_TEXTBOX, text=f"@{BOT[:4]}")
             self.browser.do("click", page=self.page, selector=f'[role=menuitem]:has-text("{BOT}")')
@@ -109,25 +109,25 @@ class Chat:
         self.browser.do("click", page=self.page, selector='[aria-label="Send Message"]')
 
     def begin_anew(self) -> None:
-        """What was asked before counts no more."""
+        """Forget the questions asked before."""
         self.say("/new")
         self.see("A new conversation begins.")
 
     def go_to(self, conversation: str) -> None:
-        """Another conversation of the list on the left."""
+        """Open another conversation of the list on the left."""
         self.browser.do("click", page=self.page, selector=f'text="{conversation}"')
 
     def press(self, title: str) -> None:
-        """A button of a card."""
+        """Press a button of a card."""
         self.browser.do("click", page=self.page, selector=f'.ac-actionSet button:has-text("{title}")')
 
     def see(self, text: str, within_s: float = ANSWER_TIMEOUT_S) -> None:
-        """Wait until a message of the bot holds a text, and has been written to its end."""
+        """Wait until a complete message of the bot contains a text."""
         bubble = f"{BUBBLE}:has-text({json.dumps(text)}):not(:has([role=progressbar]:visible))"
         self.browser.do("wait", page=self.page, selector=bubble, within_s=within_s)
 
     def rate(self, thumb: str, words: str) -> None:
-        """A thumb (`Like`, `Dislike`) under the last message, with words."""
+        """Rate the last message with `Like` or `Dislike` and a comment."""
         self.browser.do("click", page=self.page, selector=f'[aria-label="{thumb}"]')
         self.browser.do("type", page=self.page, selector="textarea", text=words)
         self.browser.do("click", page=self.page, selector='button:has-text("Submit")')
@@ -135,11 +135,11 @@ class Chat:
         self.browser.do("gone", page=self.page, selector=".fui-DialogSurface")
 
     def bubbles(self) -> list[str]:
-        """The texts of the bot's messages."""
+        """Return the texts of the bot's messages."""
         return [str(text) for text in self.browser.do("texts", page=self.page, selector=BUBBLE)]
 
     def picture(self, name: str) -> None:
-        """A screenshot into build/teams, for people to look at."""
+        """Save a screenshot in build/teams for manual inspection."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.browser.do("screenshot", page=self.page, path=str(PICTURES / f"{name}.png"))
 

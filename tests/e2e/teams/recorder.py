@@ -1,4 +1,4 @@
-"""Hands requests on to a server as they are, and keeps what was said on both sides."""
+"""A proxy that forwards requests unchanged and records both sides."""
 
 import json
 import threading
@@ -16,7 +16,7 @@ _TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request. `at`: time.monotonic() when it came; `body`, `answer`: JSON, or None."""
+    """One request. `at`: time.monotonic() of its arrival; `body`, `answer`: JSON, or None."""
 
     at: float
     method: str
@@ -27,7 +27,7 @@ class Exchange:
 
 
 class Recorder:
-    """Listens on a free port of loopback. A context manager. `target`: an address without a path."""
+    """A proxy on a free loopback port. A context manager. `target`: a URL without a path."""
 
     def __init__(self, target: str = "") -> None:
         self.target = target
@@ -51,7 +51,7 @@ class Recorder:
         self._server.server_close()
 
     def hand_on(self, method: str, path: str, headers: dict[str, str], body: bytes) -> httpx.Response:
-        """The target's answer, which is kept, too."""
+        """Return the target's response, which is recorded as well."""
         at = time.monotonic()
         given = {name: value for name, value in headers.items() if name.lower() in _HANDED_ON}
         answer = httpx.request(method, self.target + path, headers=given, content=body, timeout=_TIMEOUT_S)
@@ -92,6 +92,6 @@ def _handler_of(recorder: Recorder) -> type[BaseHTTPRequestHandler]:
             self._hand_on()
 
         def log_message(self, *_: object) -> None:
-            """Nothing: what is said is kept."""
+            """Suppress the access log."""
 
     return Handler

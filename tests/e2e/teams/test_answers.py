@@ -1,4 +1,4 @@
-"""What people see in Teams: answers that grow, sources, figures, tables, and only what they may read."""
+"""Answers in Teams: streamed text, sources, figures, tables, and only readable documents."""
 
 import itertools
 import re
@@ -25,14 +25,14 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240), pytest.mark.usefixtures
 
 @pytest.fixture(name="web")
 def make_web(app: App) -> Iterator[httpx.Client]:
-    """Anna in her browser."""
+    """Yield a client with Anna's session in a browser."""
     headers = {"Authorization": f"Bearer {app.stack.token(ANNA)}"}
     with httpx.Client(base_url=f"{app.stack.base_url}/api", headers=headers, timeout=120) as client:
         yield client
 
 
 def streamed(playground: Playground, kind: str, since: int) -> list[dict[str, Any]]:
-    """Activities of one kind of the stream, after the first ones."""
+    """Return the activities of one kind of the stream, after the first `since`."""
     return [
         one.body
         for one in playground.answers()[since:]
@@ -64,7 +64,7 @@ def test_an_answer_grows_and_shows_its_sources_and_its_figure(anna: Chat, web: h
 
 
 def check_sources(final: dict[str, Any], web: httpx.Client, anna: Chat) -> None:
-    """Each leads to our own page, which opens for its readers."""
+    """Check that each source leads to the app's own page, which opens for its readers."""
     (message,) = [one for one in final["entities"] if one["type"] == "https://schema.org/Message"]
     assert message["additionalType"] == ["AIGeneratedContent"]
     shown = [claim["appearance"] for claim in message["citation"]]

@@ -1,4 +1,4 @@
-"""`make teams-package` as somebody calls it, against Microsoft's own schema of the manifest."""
+"""`make teams-package` as a user calls it, checked against Microsoft's schema of the manifest."""
 
 import subprocess
 import sys

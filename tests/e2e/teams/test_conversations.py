@@ -1,4 +1,4 @@
-"""Turns of a conversation in Teams: questions back, redelivery, answers that take long, and errors."""
+"""Turns of a conversation in Teams: clarifications, redelivery, slow answers, and errors."""
 
 import httpx
 import pytest
@@ -15,14 +15,14 @@ ASKED = "press-report-2023.md"
 
 @pytest.fixture
 def slow(prepared: App) -> App:
-    """A model that is not done while a message may grow."""
+    """Return the app with a model that is slower than the time limit of a streamed message."""
     patient = {"BOT_STREAM_SECONDS": "2", "MAX_TOTAL_LATENCY_MS": "240000"}
     return prepared.use(CHAT_MODEL=f"{MODEL}@tps=10,only=answer", **patient)
 
 
 @pytest.fixture
 def broken(prepared: App) -> App:
-    """An index that lets the app in no more."""
+    """Return the app with an index that refuses its credentials."""
     return prepared.use(AZURE_SEARCH_API_KEY="not-the-key-of-the-index")
 
 

@@ -1,4 +1,6 @@
-"""Files dropped in a chat. The Playground has none: they come as Teams sends them, into its conversation."""
+"""Files dropped in a chat. The Playground has none, so the tests send activities like Teams' into its
+conversation.
+"""
 
 import threading
 import uuid
@@ -28,7 +30,7 @@ FILES = {
 
 @pytest.fixture(name="drive")
 def make_drive(tmp_path: Path) -> Iterator[str]:
-    """Where Teams keeps the files of its people; the address."""
+    """Yield the URL of a server that stands for Teams' file storage."""
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path)))
@@ -41,7 +43,7 @@ def make_drive(tmp_path: Path) -> Iterator[str]:
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Suppress the access log."""
 
 
 def drop_in_chat(chat: Chat, app: App, drive: str, name: str) -> None:

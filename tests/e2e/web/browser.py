@@ -1,4 +1,4 @@
-"""A page of the machine's own Chromium, signed in; whatever it complains about fails its test.
+"""A signed-in page in this machine's Chromium. Any fault that the page reports fails its test.
 
 The Content-Security-Policy stays on. Requests that leave loopback, errors and violations of the policy are
 collected in `faults`.
@@ -50,25 +50,25 @@ EXPECTED = re.compile(
 
 @dataclass
 class Watched:
-    """A page, and what is wrong with it."""
+    """A page and its faults."""
 
     page: Page
     faults: list[str] = field(default_factory=list)
 
     def check(self) -> None:
-        """Raises AssertionError with all faults."""
+        """Raise AssertionError with all faults."""
         violations = self.page.evaluate("window.violations ?? []")
         assert self.faults + [f"policy: {one}" for one in violations] == []
 
     def axe(self) -> list[str]:
-        """Faults of accessibility, by axe's rules for WCAG 2.2 AA."""
+        """Return accessibility faults by axe's rules for WCAG 2.2 AA."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found: list[str] = self.page.evaluate(RUN_AXE, RULES)
         return found
 
 
 def require_browser() -> str:
-    """Where Chromium is. Without it a test is skipped; in CI, which installs one, it fails."""
+    """Return the path of Chromium. Without it a test is skipped, or fails in CI, which installs one."""
     found = find_chromium()
     if found is None:
         if os.environ.get("CI"):
@@ -79,7 +79,7 @@ def require_browser() -> str:
 
 @contextmanager
 def launched() -> Iterator[Browser]:
-    """A browser, with the page built."""
+    """Yield a browser, with the page built."""
     executable = require_browser()
     build()
     with sync_playwright() as playwright:
@@ -101,7 +101,7 @@ def opened(
     locale: str = "en-GB",
     path: str = "/",
 ) -> Iterator[Watched]:
-    """The page, signed in as a sample user; its faults fail the test at the end."""
+    """Yield the page, signed in as a sample user. Its faults fail the test at the end."""
     context = browser.new_context(
         locale=locale, color_scheme=scheme, viewport={"width": width, "height": 900}, reduced_motion="reduce"
     )
@@ -153,7 +153,7 @@ def answered(page: Page, status: str = "completed") -> None:
 
 
 def answer_text(page: Page) -> str:
-    """The text of the last answer, as it is shown."""
+    """Return the displayed text of the last answer."""
     return page.inner_text(".turn:last-child .markdown")
 
 

@@ -1,4 +1,4 @@
-"""A browser for each file of tests of the web page, and the report that they fill."""
+"""A browser for each file of web page tests, and the report that they fill."""
 
 import os
 from collections.abc import Iterator
@@ -18,5 +18,5 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    """Where numbers are written: what `make web-check` names, else nowhere that stays."""
+    """Return the path of the report that `make web-check` names, otherwise a temporary one."""
     return Path(os.environ.get(REPORT) or tmp_path / "report.json")

@@ -26,7 +26,7 @@ COLOURS = 128  # keeps the file small; nothing of it is a photograph
 
 
 def take(browser: Browser, base_url: str) -> bytes:
-    """A PNG of an answer with its source open."""
+    """Return a PNG of an answer with its source open."""
     with opened(browser, base_url, width=1280) as watched:
         page = watched.page
         for question in QUESTIONS:

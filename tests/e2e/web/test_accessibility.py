@@ -1,4 +1,4 @@
-"""Accessibility by axe's rules (WCAG 2.2 AA), in each state, theme and width; and by the keyboard alone."""
+"""Accessibility by axe's rules (WCAG 2.2 AA) in each state, theme and width, and use by keyboard only."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Clarifying questions, and questions that are stopped, queued or asked again, in the web page."""
+"""Clarifications, and questions that are stopped, queued or repeated, in the web page."""
 
 import re
 from collections.abc import Iterator
@@ -97,7 +97,7 @@ def paced(stack: LocalStack) -> Iterator[LocalStack]:
 
 
 def _some_text(page: Page) -> str:
-    """The text of the answer, once some of it is there."""
+    """Return the text of the answer once some of it is displayed."""
     expect(page.locator(".turn:last-child .markdown")).to_contain_text(re.compile(r"(\w+\W+){20}"))
     return answer_text(page)
 

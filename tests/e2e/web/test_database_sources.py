@@ -1,4 +1,6 @@
-"""A number from a PostgreSQL view shows its rows and its SQL, and asks the server for no document."""
+"""A number from a PostgreSQL view shows its rows and its SQL, and no document is
+requested from the server.
+"""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def shop(stack: LocalStack) -> Iterator[LocalStack]:
-    """The stack with a database that Anna's department may ask; as it was, afterwards."""
+    """Yield the stack with a database for Anna's department, and restore it afterwards."""
     with postgres_shop((ANNA.department,)) as source:
         stack.stop_host()
         stack.start_host({"DATABASES": json.dumps([source.model_dump()])})

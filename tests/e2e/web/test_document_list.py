@@ -1,4 +1,4 @@
-"""The list of documents in the page: found, ordered, kept in the address, and changed several at a time."""
+"""The list of documents in the page: search, order, state in the URL, and bulk changes."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ SHOW = """async () => {
 
 @pytest.fixture
 def contracts(stack: LocalStack) -> Iterator[dict[str, str]]:
-    """Three documents of Anna's alone; id by name."""
+    """Yield three documents of Anna's only, as ids by name."""
     with client_of(stack, ANNA) as anna:
         ids = {name: send(anna, name, f"# {name}\n\nA contract.".encode())["doc_id"] for name in NAMES}
         assert {until_ended(anna, doc_id)["status"] for doc_id in ids.values()} == {"ready"}
@@ -109,7 +109,7 @@ def test_several_documents_are_shared_moved_and_deleted_at_once(
 
 
 def _rows() -> list[dict[str, Any]]:
-    """Rows of the index for 5,000 documents of Anna's."""
+    """Return index rows for 5,000 documents of Anna's."""
     moment = datetime.now(UTC)
     return [
         {
@@ -162,7 +162,7 @@ async def _remove(stack: LocalStack, rows: list[dict[str, Any]]) -> None:
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run it in a thread: this one has the browser's event loop."""
+    """Run a coroutine in a thread, because this thread runs the browser's event loop."""
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, work).result()
 

@@ -1,4 +1,4 @@
-"""What a first visit shows: where to begin, and what to do when the documents hold no answer."""
+"""A first visit: where to begin, and what to do if the documents contain no answer."""
 
 import httpx
 import pytest

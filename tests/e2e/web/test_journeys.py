@@ -1,4 +1,4 @@
-"""What people do in the web page, from signing in to deleting a document, against the whole stack."""
+"""Users' journeys in the web page, from sign-in to the deletion of a document, with the whole stack."""
 
 import re
 from pathlib import Path

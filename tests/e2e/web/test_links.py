@@ -1,4 +1,4 @@
-"""What leaves the page can be used elsewhere: the clipboard, and links that are opened without a session."""
+"""Content that leaves the page can be used elsewhere: the clipboard, and links opened without a session."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""How smoothly an answer of 400 tokens a second is drawn, also below 500 older turns. Only measured.
+"""Smoothness of an answer at 400 tokens a second, also below 500 older turns. Measured, not asserted.
 
 The stream is made inside the page, so that nothing but the page takes time.
 """
@@ -75,7 +75,7 @@ def test_how_smoothly_an_answer_is_drawn(stack: LocalStack, browser: Browser, re
 
 
 def _measured(browser: Browser, base_url: str, older: int) -> dict[str, list[float]]:
-    """Milliseconds: `latencies` from each token to its place in the page, `frames` between pictures."""
+    """Return milliseconds: `latencies` from each token to its display, `frames` between rendered frames."""
 
     def reply(route: Route) -> None:
         is_chat = route.request.url.endswith("/chat")
@@ -95,7 +95,7 @@ def _measured(browser: Browser, base_url: str, older: int) -> dict[str, list[flo
 
 
 def _messages(count: int) -> dict[str, Any]:
-    """A thread of so many turns, all on one page of the list."""
+    """Return a thread of this many turns, all on one page of the list."""
     return {"thread_id": "t", "messages": [_message(number) for number in range(count)], "cursor": None}
 
 

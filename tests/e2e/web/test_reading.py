@@ -1,4 +1,4 @@
-"""Pages are enlarged, figures lead to their page, and documents begin with a preview."""
+"""Reading: pages can be enlarged, figures lead to their page, and documents begin with a preview."""
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect

@@ -76,7 +76,7 @@ def _run_of(page: Page) -> str:
 
 
 def _wait_for(stack: LocalStack, run_id: str, number: int) -> bool:
-    """Wait until the run has told so many events; False = it has ended with that."""
+    """Wait until the run has sent this many events. Return False if it has ended."""
     for event in ApiClient(stack.base_url, stack.token(ANNA)).resume(run_id, 0):
         if event.name in LAST_EVENTS:
             return False
@@ -86,7 +86,7 @@ def _wait_for(stack: LocalStack, run_id: str, number: int) -> bool:
 
 
 def _faults(stack: LocalStack, page: Page, run_id: str) -> list[str]:
-    """What the page shows that is not the answer, live and when it is opened again."""
+    """Return displayed text that differs from the answer, live and after reopening."""
     answered(page)
     answer = ApiClient(stack.base_url, stack.token(ANNA)).get(f"/api/runs/{run_id}")["answer"]
     expected = _letters(SOURCE.sub("", answer["text"]))
@@ -100,5 +100,5 @@ def _faults(stack: LocalStack, page: Page, run_id: str) -> list[str]:
 
 
 def _letters(text: str) -> str:
-    """Letters and digits alone: Markdown and its picture differ in everything else."""
+    """Return only letters and digits, because Markdown and its rendering differ in everything else."""
     return re.sub(r"[\W_]+", "", text)

@@ -1,4 +1,4 @@
-"""Whatever a document, a model or a person writes stays text; no other site holds the page."""
+"""Text written by documents, models or users stays text, and no other site can embed the page."""
 
 import json
 import re
@@ -94,7 +94,7 @@ PLACES = (
 
 
 def _shown(page: Page) -> int:
-    """How often the word that every string has stands in the page as text, once no more of it comes."""
+    """Return how often the page displays the marker word as text, once the count is stable."""
     before, count = -1, 0
     while count == 0 or count != before:
         page.wait_for_timeout(500)
@@ -104,7 +104,7 @@ def _shown(page: Page) -> int:
 
 
 def _poisoned(route: Route) -> None:
-    """What a server could send at worst: every text field holds one of the strings."""
+    """Respond with one of the hostile strings in every text field."""
     path = route.request.url.partition("/api")[2].partition("?")[0]
     for pattern, made in ANSWERS:
         if re.fullmatch(pattern, path):

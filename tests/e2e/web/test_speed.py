@@ -1,4 +1,4 @@
-"""How large and how quick the page is. Sizes are asserted, times are measured for the report."""
+"""Size and speed of the page. Sizes are asserted, times are measured for the report."""
 
 import statistics
 from pathlib import Path
@@ -27,7 +27,7 @@ CLICK = """async () => {
 
 
 def test_it_is_small(report: Path) -> None:
-    """What readers load for the chat view, and for all views; of the languages the larger one."""
+    """Measure what readers load for the chat view and for all views, with the larger of the two languages."""
     assets = WEB / "dist/assets"
     kb = {path.name.partition(".")[0]: path.stat().st_size / 1000 for path in assets.glob("*.js.gz")}
     views = kb["documents"] + kb["account"] + kb["admin"]
@@ -61,6 +61,6 @@ def test_how_soon_it_is_there(stack: LocalStack, browser: Browser, report: Path)
 
 
 def _first_paint(page: Page) -> float:
-    """When the first words were painted, in milliseconds. That may be told later than they are there."""
+    """Return the time of the first painted words in milliseconds, which the browser may report later."""
     paint: float = page.evaluate(PAINT)
     return paint

@@ -1,4 +1,4 @@
-"""What people learn of the files that they add: each one's outcome, and what to do about it."""
+"""Feedback about uploaded files: the outcome of each, and what to do about it."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ PAGE = "/?view=documents"
 
 
 def _partly_damaged(path: Path) -> None:
-    """Write a PDF of two pages with text, and one whose page object is missing."""
+    """Write a PDF with two pages of text, and one whose page object is missing."""
     pdf = FPDF()
     pdf.set_font("Helvetica", size=12)
     for text in ("The theta press weighs 431 kg.", "The theta press is oiled in May.", "Lost."):

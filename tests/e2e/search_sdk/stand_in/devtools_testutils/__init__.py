@@ -1,4 +1,4 @@
-"""What Microsoft's live tests ask of their own test tools, with the local server as the live service.
+"""A replacement of Microsoft's test tools for their live tests, with the local server as the live service.
 
 Settings arrive as SEARCH_SERVICE_ENDPOINT and SEARCH_SERVICE_KEY. Nothing is recorded, nothing is sanitised.
 """
@@ -26,7 +26,7 @@ class AzureRecordedTestCase:
 
 
 class EnvironmentVariableLoader:
-    """A decorator that gives the test the settings it names, from the environment or the test itself."""
+    """A decorator that passes settings to the test, from the environment or the test itself."""
 
     def __init__(self, directory: str, **settings: str) -> None:
         self._settings = {name: os.environ.get(name.upper(), default) for name, default in settings.items()}
@@ -71,5 +71,5 @@ def remove_batch_sanitizers(names: list[str]) -> None:
 
 @pytest.fixture(scope="session")
 def test_proxy() -> None:
-    """Takes out the waits for the cloud's indexing lag, too: local writes are searchable at once."""
+    """Remove the waits for the cloud's indexing lag, because local writes are searchable at once."""
     time.sleep = lambda seconds: None
