@@ -152,7 +152,7 @@ class QuestionSearch:
             return Evidence(narrowed=True, unreadable=empty, warnings=self._warnings)
         ranked = [ranking for rankings in within for ranking in rankings]
         named = self._described(hits, ranked, narrowed=True).model_copy(update={"unreadable": empty})
-        if stored.is_choice or not _may_mean_others(stored.plan, hits):
+        if stored.is_choice or not _may_mean_others(stored, hits):
             return named
         elsewhere = await self._evidence(await self._anywhere(stored.plan), top_k)
         if not elsewhere.hits or _top(elsewhere.hits) < _top(hits) + CLEARLY_BETTER:
@@ -264,13 +264,15 @@ def _versions(found: Evidence) -> tuple[str, ...]:
     return same if len(same) > 1 else ()
 
 
-def _may_mean_others(plan: QuestionPlan, hits: Sequence[Hit]) -> bool:
+def _may_mean_others(stored: StoredPlan, hits: Sequence[Hit]) -> bool:
     """Return whether the question may be about other documents than those that it seems to name.
 
     A summary is always about the named documents, however different their wording is. A comparison may name
-    only the documents of one side.
+    the document of one side only; if it names several, it is about these.
     """
-    return not hits or (plan.query_type in ("CONTENT_SEARCH", "COMPARISON") and _top(hits) < WEAK_SCORE)
+    query_type = stored.plan.query_type
+    is_one_sided = query_type == "COMPARISON" and len(stored.doc_ids) == 1
+    return not hits or ((query_type == "CONTENT_SEARCH" or is_one_sided) and _top(hits) < WEAK_SCORE)
 
 
 def _merged(named: Evidence, elsewhere: Evidence) -> Evidence:

@@ -136,7 +136,7 @@ class AzureSearchIndex(SearchIndex):
         )
         if any(result.status_code == 400 for result in refused):
             raise ConfigurationError(detail, _SCHEMA_HINT)
-        raise DependencyError(detail, "Retry; writing a row twice is harmless.")
+        raise DependencyError(detail, "Try again; writing a row twice is harmless.")
 
     def _read_status(self, status: int, message: str, *, writes: bool = False) -> GroundworkError | None:
         if status == 400 and writes:

@@ -229,7 +229,7 @@ def timed_out(dependency: Dependency) -> CallTimeoutError:
     """Return the error for a call that exceeded its timeout."""
     return CallTimeoutError(
         f"No answer from {dependency.name} within the time limit.",
-        "Retry. If the problem persists, check the load of the service.",
+        "Try again. If the problem persists, check the load of the service.",
     )
 
 
