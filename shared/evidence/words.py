@@ -115,7 +115,7 @@ _L = rf"(?:[^\W_]++|[⁺⁻{_MARKS}]++)++"
 _BREAK = r"[-‐\x02\ufffe][ \t]*\r?\n[ \t]*(?=[^\W\d_])|[\x02\ufffe][ \t]*\n?[ \t]*(?=[^\W\d_])"
 _CONNECTED = "|".join(
     (
-        rf"(?P<broken>{_BREAK})",
+        _BREAK,
         r"(?<=\d)(?:[-‐‑‒–—−\x02\ufffe]\s?|\s[-‐‑‒–—−]\s)(?=\d)",  # a range with any spacing
         r"(?<=\d)[,:'’](?=\d)",
         r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))",
