@@ -5,7 +5,7 @@ resource is refused. A model call is recorded at its maximum while it runs, and 
 when it ends.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ Source: Microsoft Graph v1.0, "List a user's memberships (direct and transitive)
 `ConsistencyLevel: eventual`.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import asyncio

@@ -5,7 +5,7 @@ is missing. So a repeat completes what a crash interrupted, and concurrent reque
 Unlike limits, this fails when the store fails, because a caller who sends a key relies on it.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator

@@ -4,7 +4,7 @@ If the store fails or is slow, calls are admitted: the limits keep people from h
 no data (decision 18). Functions that only release slots never raise, because unreleased slots expire.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import math

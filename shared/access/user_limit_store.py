@@ -4,7 +4,7 @@ A process combines the changes of all waiting calls into one write, so a few wri
 calls of one person, and none is admitted merely because it waited too long.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import asyncio

@@ -1,6 +1,6 @@
 """A document's state: ingestion progress and permissions."""
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 from datetime import datetime

@@ -1,6 +1,6 @@
 """The step that downloads a file and parses it in the worker process."""
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import asyncio

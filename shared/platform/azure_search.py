@@ -159,7 +159,7 @@ _SCHEMA_HINT = (
 
 
 def batches(rows: Sequence[IndexRow]) -> Iterator[list[IndexRow]]:
-    """Split rows into batches within the service's limits. An oversized row gets a batch of its own."""
+    """Split rows into batches within the service's limits. An oversized row gets its own batch."""
     batch: list[IndexRow] = []
     batch_bytes = 0
     for row in rows:

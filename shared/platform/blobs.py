@@ -1,6 +1,6 @@
 """Blob storage: the port, and its adapter over azure-storage-blob. Memory stays bounded for any blob."""
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import asyncio

@@ -42,7 +42,7 @@ class Connection(Generic[SdkClient]):
     """A client that is created on first use."""
 
     def __init__(self, make: Callable[[], SdkClient], modules: Sequence[str] = ()) -> None:
-        """Store how to create the client. `modules` are those that `make` loads, which is slow."""
+        """Store how to create the client. `modules` are the modules that `make` imports, which is slow."""
         self._make = make
         self._modules = modules
         self._client: SdkClient | None = None

@@ -3,7 +3,7 @@
 The client is passed in, so no SDK is imported here. Its only exception type is `Exception`.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,16 +17,14 @@ _ENDED = frozenset({"Completed", "Failed", "Terminated", "Canceled"})
 
 
 class Instances:
-    """The instances that one durable client reaches. All methods except `is_alive` let
-    its exceptions pass.
-    """
+    """Orchestration instances of one task hub. Only `is_alive` suppresses the client's exceptions."""
 
     def __init__(self, client: Any) -> None:
         """Wrap a `DurableOrchestrationClient`, which the Functions host creates for each call."""
         self._client = client
 
     async def start(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> None:
-        """Start an instance unless one with this id exists, even if that one has ended."""
+        """Start an instance unless its id exists already, even if that instance has ended."""
         if await self.state(instance_id) is not None:
             return  # the service would restart an ended instance
         try:

@@ -44,10 +44,10 @@ def _without_collection() -> Iterator[None]:
 
 
 def load(module: str, name: str) -> Any:
-    """Return what a module defines under a name; imports the module as `load_module`."""
+    """Return an attribute of a module, which the first call in a process imports."""
     return getattr(load_module(module), name)
 
 
 async def load_async(module: str, name: str) -> Any:
-    """Return the same as `load`, without blocking the event loop while the module is imported."""
+    """Return an attribute of a module without blocking the event loop during the import."""
     return load(module, name) if module in _loaded else await asyncio.to_thread(load, module, name)

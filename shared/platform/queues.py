@@ -1,6 +1,6 @@
 """Queues that trigger functions of the app, and the poison queues of messages that failed every attempt."""
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import base64
@@ -45,7 +45,7 @@ class PoisonList(Model):
     """Response of GET /api/maintenance/poison: the oldest 32 messages of each queue."""
 
     messages: tuple[PoisonMessage, ...] = Field(description="Messages that failed every attempt.")
-    count: int = Field(description="How many.")
+    count: int = Field(description="Number of messages.")
 
 
 NEVER = -1  # as `time_to_live`: messages must survive any outage of the app

@@ -1,6 +1,6 @@
 """Queries to a search index, their results, and the ports of the search service. Pure."""
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ class FacetValue(Model):
     """The number of rows with one value of a field."""
 
     value: str = Field(description="The value.")
-    count: int = Field(description="How many.")
+    count: int = Field(description="Number of rows with it.")
 
 
 class SearchPage(Model):

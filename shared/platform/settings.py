@@ -1,7 +1,7 @@
-"""Settings: one typed object in groups, made from the environment once. Nothing else reads the environment.
+"""The app's settings, read from environment variables once. No other module reads the environment.
 
-`make docs` makes docs/settings.md from these fields; `make infra-check` compares them with the settings that
-infra/bicep deploys. Longer than usual because it is one table.
+`make docs` generates docs/settings.md from these fields, and `make infra-check` compares them with the app
+settings in infra/bicep. The file is long because it is a table.
 """
 
 import os
@@ -23,7 +23,7 @@ from shared.platform.listed_people import ListedPerson, listed_people
 AUTO = "auto"
 _CONSTANT, _MODEL_TIMEOUT, _PLATFORM = "constant", "model timeout", "platform"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
-_MIN_LETTERS = 10  # different ones; 32 random hexadecimal digits have 14 on average
+_MIN_LETTERS = 10  # distinct characters in a secret; 32 random hexadecimal digits have 14 on average
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _HEADER = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=[\x20-\x2b\x2d-\x7e]*")
@@ -32,7 +32,7 @@ _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The items of a comma-separated list."""
+    """Split a comma-separated list. Blanks and empty items are dropped."""
     return tuple(item for part in text.split(",") if (item := part.strip()))
 
 
@@ -59,20 +59,20 @@ def _people(text: str) -> str:
 
 
 def _is_http(address: str) -> bool:
-    """Whether it names a host, and neither a user nor a query."""
+    """Return whether the text is an HTTP URL with a host and without credentials, query and fragment."""
     parts = urlsplit(address)
     names_host = parts.scheme in ("http", "https") and bool(parts.hostname)
     return names_host and "@" not in parts.netloc and not parts.query and not parts.fragment
 
 
 def is_encrypted(address: str) -> bool:
-    """Whether it is https, or http on this machine."""
+    """Return whether the URL uses https or names this machine."""
     parts = urlsplit(address)
     return parts.scheme == "https" or parts.hostname in _LOOPBACK
 
 
 def _checked(is_right: Callable[[str], object], complaint: str) -> AfterValidator:
-    """Refuses a value; `complaint` is shown behind the variable's name."""
+    """Return a validator that rejects a value unless `is_right` holds; `complaint` completes the message."""
 
     def check(value: str) -> str:
         if not is_right(value):
@@ -114,32 +114,32 @@ _Insights = Annotated[
 
 
 def prefixed(prefix: str) -> Callable[[str], str]:
-    """Makes a variable's name from a field's."""
+    """Return a function that derives the variable's name from the field's."""
     return lambda field: f"{prefix}{field}".upper()
 
 
 def constant(value: object, *, alias: str | None = None, is_model_timeout: bool = False) -> Any:
-    """Return a value that no operator would change. Tests replace it as they do settings.
+    """Declare a value that no operator would change. Tests can replace it like a setting.
 
     Args:
-        is_model_timeout: whether MODEL_TIMEOUT_FACTOR multiplies it.
+        is_model_timeout: whether MODEL_TIMEOUT_FACTOR applies.
     """
     kind = _MODEL_TIMEOUT if is_model_timeout else _CONSTANT
     return Field(default=value, alias=alias, json_schema_extra={"kind": kind})
 
 
 def model_timeout(value: float) -> Any:
-    """Return the timeout of a model call, in seconds."""
+    """Declare the timeout of a model call, in seconds. MODEL_TIMEOUT_FACTOR multiplies it."""
     return constant(value, is_model_timeout=True)
 
 
 def of_the_platform(default: object) -> Any:
-    """Return a variable that the platform sets."""
+    """Declare a variable that the hosting platform sets."""
     return Field(default=default, json_schema_extra={"kind": _PLATFORM})
 
 
 class SettingsGroup(BaseModel):
-    """Settings that belong together. A variable is a field's name in upper case, or its alias."""
+    """Settings of one subject. A field's variable is its alias, by default its name in upper case."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -168,11 +168,11 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
     content_index: str = Field(default="content-blocks", description="Index of blocks.")
     documents_index: str = Field(default="documents-metadata", description="Index of documents.")
     memory_index: str = Field(default="conversation-memory", description="Index of remembered questions.")
-    # Unmeasured: a search takes some tenths of a second.
+    # A search usually takes a few tenths of a second.
     timeout_s: float = constant(30, alias="SEARCH_TIMEOUT_S")
     semantic_ranker: bool = Field(
         alias="SEMANTIC_RANKER",
-        default=False,  # not every tier and region has it, and each query is charged
+        default=False,  # not available in every tier and region, and billed per query
         description="Use the search service's semantic ranker, if it has one.",
     )
 
@@ -221,7 +221,7 @@ class StorageSettings(SettingsGroup):
 
     @property
     def tables_are_in_cosmos_db(self) -> bool:
-        """Whether table queries return rows in no order (decision 0010)."""
+        """Whether table queries return rows in arbitrary order (decision 0010)."""
         return ".table.cosmos." in (self.tables_endpoint or "")
 
     @model_validator(mode="after")
@@ -281,7 +281,7 @@ class ModelSettings(SettingsGroup):
         examples=["0.44"],
     )
     embedding_timeout_s: float = model_timeout(120)  # unmeasured
-    # Tokenizer.json for exact block sizes; `make run` sets it. None = 3.6 characters per token.
+    # Path of a tokenizer.json for exact block sizes, set by `make run`; None = 3.6 characters per token.
     embedding_tokenizer_path: str | None = constant(None)
     features: str = Field(
         alias="MODEL_FEATURES",
@@ -308,7 +308,7 @@ class ModelSettings(SettingsGroup):
         default="low",
         description="Reasoning effort in longer texts, such as reports and summaries.",
     )
-    reasoning_room_tokens: int = constant(3_000)  # 700 to 1,400 hidden ones were seen at medium effort
+    reasoning_room_tokens: int = constant(3_000)  # 700 to 1,400 were observed at medium effort
     timeout_factor: float = Field(
         alias="MODEL_TIMEOUT_FACTOR",
         default=1,
@@ -321,7 +321,7 @@ class ModelSettings(SettingsGroup):
     )
     input_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS",
-        default=0.75,  # list price of gpt-5.4-mini, the model that the deployment takes unless told otherwise
+        default=0.75,  # list price of gpt-5.4-mini, the default of the deployment
         ge=0,
         description="Price of a million input tokens of CHAT_MODEL in US dollars, used by budgets.",
     )
@@ -334,14 +334,14 @@ class ModelSettings(SettingsGroup):
     )
     output_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS",
-        default=4.50,  # as above
+        default=4.50,  # list price of the same model
         ge=0,
         description="Price of a million output tokens.",
     )
 
     @property
     def efforts(self) -> Efforts:
-        """By the kind of call."""
+        """Reasoning efforts by kind of call."""
         tools, short, writing = self.effort_with_tools, self.effort_of_short_calls, self.effort_of_writing
         return Efforts(
             tools=None if tools == "auto" else tools,
@@ -351,12 +351,12 @@ class ModelSettings(SettingsGroup):
 
     @property
     def in_azure(self) -> bool:
-        """Whether the Azure OpenAI resource answers, rather than OPENAI_BASE_URL."""
+        """Whether calls go to the Azure OpenAI resource rather than OPENAI_BASE_URL."""
         return not self.openai_base_url and self.azure_openai_endpoint is not None
 
     @property
     def known_features(self) -> frozenset[Feature] | None:
-        """What the endpoint supports; None = not known yet."""
+        """Features that MODEL_FEATURES lists; None = to be detected."""
         if self.features.strip().lower() == AUTO:
             return None
         return frozenset(cast("Feature", name.lower()) for name in listed(self.features))
@@ -392,10 +392,10 @@ class IngestionSettings(SettingsGroup):
         gt=0,
         description="Maximum size of any file, in bytes.",
     )
-    max_document_blocks: int = constant(20_000)  # some 5,000 dense pages, 4.6 million tokens to embed
-    # With its form below the 5,000,000 bytes that the host takes in a request.
+    max_document_blocks: int = constant(20_000)  # about 5,000 dense pages, 4.6 million tokens to embed
+    # The host accepts 5,000,000 bytes per request, including the other parts of the form.
     max_upload_bytes: int = constant(4_000_000)
-    # With a parser service or OCR within the host's 10 minutes; small files get less.
+    # An activity may take 10 minutes, including a parser service or OCR; small files get less.
     parse_timeout_s: float = constant(300)
     max_figures: int = Field(
         default=200,
@@ -480,19 +480,19 @@ class AnsweringSettings(SettingsGroup):
             "sees the first text that would be sent; `allow` and `deny` preset the answer."
         ),
     )
-    clarification_timeout_s: float = constant(3 * 86400)  # a weekend, and a day
-    max_retrieval_attempts: int = constant(2)  # the first, and one for what it left open
+    clarification_timeout_s: float = constant(3 * 86400)  # a weekend and one more day
+    max_retrieval_attempts: int = constant(2)  # the initial search, and one for gaps in its results
     max_agent_turns: int = constant(6)  # unmeasured
     answer_timeout_s: float = model_timeout(90)  # MAX_ANSWER_TOKENS at 50 a second
     repair_timeout_s: float = model_timeout(10)  # unmeasured
     judge_timeout_s: float = model_timeout(15)  # unmeasured
     max_answer_tokens: int = Field(
-        default=4000,  # an answer has some 600; the hidden reasoning of a reasoning model counts as well
+        default=4000,  # an answer has about 600, but hidden reasoning counts as well
         gt=0,
         description="Maximum length of an answer in tokens, including hidden reasoning.",
     )
     answer_blocks: int = constant(10)  # docs/performance.md
-    whole_documents_tokens: int = constant(10_000)  # together; a plain fact gets a quarter (decision 48)
+    whole_documents_tokens: int = constant(10_000)  # all documents together; a quarter for a fact lookup
     prompt_figures: int = Field(
         default=3,
         ge=0,
@@ -541,8 +541,8 @@ class AnsweringSettings(SettingsGroup):
 class ConversationSettings(SettingsGroup):
     """Threads and runs."""
 
-    turns: int = constant(6, alias="CONVERSATION_TURNS")  # older ones are summarised; unmeasured
-    turn_summary_timeout_s: float = model_timeout(60)  # unmeasured; nobody waits for it
+    turns: int = constant(6, alias="CONVERSATION_TURNS")  # older turns are summarised; unmeasured
+    turn_summary_timeout_s: float = model_timeout(60)  # runs in the background; unmeasured
     run_retention_days: int = Field(
         default=30,
         ge=1,
@@ -556,21 +556,21 @@ class ConversationSettings(SettingsGroup):
 class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
     """Summaries."""
 
-    timeout_s: float = constant(900)  # it then covers what has been read
-    call_timeout_s: float = model_timeout(60)  # 4,000 tokens at 70 a second
-    # Unmeasured: small enough for findings from everywhere, large enough to be few.
+    timeout_s: float = constant(900)  # afterwards, the summary covers the windows read so far
+    call_timeout_s: float = model_timeout(60)  # 4,000 tokens at 70 per second
+    # A trade-off between findings from every part and the number of calls; unmeasured.
     window_tokens: int = constant(3000)
-    max_windows: int = constant(120)  # of one document: 360,000 tokens, some 700 pages
+    max_windows: int = constant(120)  # per document: 360,000 tokens, about 700 pages
     max_tokens: int = Field(
-        default=2_000_000,  # pays for 235 windows: 20 documents of about 50 pages each
+        default=2_000_000,  # enough for 235 windows: 20 documents of about 50 pages each
         ge=20_000,
         description=(
             "Input and output tokens of one summary, divided equally among its documents; a document is "
             "summarised in part if its share is too small."
         ),
     )
-    documents_at_once: int = constant(4)  # unmeasured: one person's share of the model
-    # As for an answer: the hidden reasoning of a reasoning model counts as well.
+    documents_at_once: int = constant(4)  # one person's share of the model's capacity; unmeasured
+    # Includes hidden reasoning, as in MAX_ANSWER_TOKENS.
     output_tokens: int = constant(4000)
 
 
@@ -581,23 +581,23 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     max_per_request: int = Field(
         default=2, ge=0, le=10, description="Maximum number of sub-agents of one question."
     )
-    max_recursion_depth: int = constant(1)  # sub-agents start no others
+    max_recursion_depth: int = constant(1)  # a sub-agent can't start another
     child_timeout_ms: int = constant(30_000)  # unmeasured
     child_max_turns: int = constant(6)  # unmeasured
     child_max_tool_calls: int = constant(16)  # unmeasured
     child_retry_count: int = constant(1)  # unmeasured
     child_retry_backoff_ms: int = constant(750)  # unmeasured
-    child_min_latency_ms: int = constant(4_000)  # unmeasured: one search and one short turn of a model
-    # An answer of 600 tokens at 70 a second, its first token, and the commit.
+    child_min_latency_ms: int = constant(4_000)  # one search and one short model turn; unmeasured
+    # Time to the first token, 600 tokens at 70 per second, and the commit.
     reserve_latency_ms: int = constant(12_000)
-    # Documents given whole have 10,000, rules and findings 4,000, an answer 4,000.
+    # 10,000 for whole documents, 4,000 for rules and findings, 4,000 for the answer.
     reserve_tokens: int = constant(20_000)
     max_active: int = Field(
-        default=20,  # unmeasured: ten questions with two each
+        default=20,  # ten questions with two sub-agents each; unmeasured
         ge=0,
         description="Maximum number of concurrent sub-agents across all instances.",
     )
-    max_queue_depth: int = constant(20)  # unmeasured: as many as may be active
+    max_queue_depth: int = constant(20)  # equal to the default of `max_active`; unmeasured
     restricted_tools_only: bool = Field(
         default=False, description="Limit sub-agents to the tools in SUBAGENTS_RESTRICTED_TOOLS."
     )
@@ -675,12 +675,12 @@ class BudgetSettings(SettingsGroup):
             "Maximum time from question to answer, in milliseconds; it also limits the timeouts of steps."
         ),
     )
-    min_remaining_latency_to_delegate_ms: int = constant(20_000)  # the reserve, and the shortest useful work
-    min_remaining_tokens_to_delegate: int = constant(26_000)  # the reserve, and one turn over some passages
-    min_remaining_cost_to_delegate_usd: float = constant(0.005)  # unmeasured: one turn of a small model
+    min_remaining_latency_to_delegate_ms: int = constant(20_000)  # the reserve plus the shortest useful work
+    min_remaining_tokens_to_delegate: int = constant(26_000)  # the reserve plus one turn with passages
+    min_remaining_cost_to_delegate_usd: float = constant(0.005)  # one turn of a small model; unmeasured
 
 
-# What BUDGET_PRESET=tight means (contracts.md, section 4).
+# The values of BUDGET_PRESET=tight.
 TIGHT_BUDGETS: Mapping[str, float] = {
     "MAX_TOTAL_TOKENS_PER_REQUEST": 24_000,
     "MAX_CHILD_TOKENS": 8_000,
@@ -717,7 +717,7 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
 
 
 class WebPageSettings(SettingsGroup):
-    """Pages of the web."""
+    """Web pages."""
 
     web_fetch_hosts: _Hosts = Field(
         default="",
@@ -808,7 +808,7 @@ class LimitSettings(SettingsGroup):
 
 
 class TelemetrySettings(SettingsGroup):
-    """Traces and metrics. The names are those of OpenTelemetry and Azure."""
+    """Traces and metrics. The variables are defined by OpenTelemetry and Azure."""
 
     otlp_endpoint: _HttpUrl | None = Field(
         alias="OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -1018,12 +1018,12 @@ class IdentitySettings(SettingsGroup):
 
     @property
     def people(self) -> tuple[ListedPerson, ...]:
-        """LOCAL_DIRECTORY, parsed."""
+        """The people in LOCAL_DIRECTORY."""
         return listed_people(self.local_directory)
 
     @property
     def tenants(self) -> tuple[str, ...]:
-        """ALLOWED_TENANTS as a tuple, in lower case: one or none."""
+        """ALLOWED_TENANTS as a tuple in lower case; it has at most one item."""
         return tuple(name.casefold() for name in listed(self.allowed_tenants))
 
 
@@ -1054,7 +1054,7 @@ class HostSettings(SettingsGroup):
 
     @property
     def is_hosted(self) -> bool:
-        """Whether others than its developer may reach the app: nothing meant for development is allowed."""
+        """Whether others than the developer may reach the app. Development settings are then refused."""
         return bool(
             self.in_azure
             or self.website_auth_enabled
@@ -1064,19 +1064,19 @@ class HostSettings(SettingsGroup):
 
     @property
     def in_azure(self) -> bool:
-        """Whether App Service runs us. Guards refuse by it; no feature may depend on it."""
+        """Whether the app runs in App Service. Only safety checks may depend on this, never a feature."""
         return self.website_site_name is not None
 
     @property
     def public_address(self) -> str | None:
-        """The app's address in a browser, without a trailing slash; None = not known."""
+        """The app's public URL without a trailing slash; None = unknown."""
         if self.public_url:
             return self.public_url.rstrip("/")
         return f"https://{self.website_hostname}" if self.website_hostname else None
 
 
 class Settings(BaseModel):
-    """Everything that a deployment sets."""
+    """All settings of a deployment."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -1100,59 +1100,59 @@ class Settings(BaseModel):
     identity: IdentitySettings
     host: HostSettings
     variables: Mapping[str, object] = Field(default_factory=dict, repr=False)
-    """Other variables of the environment, in lower case: tools have settings of their own."""
+    """Other environment variables by lower-case name, from which tools read their own settings."""
 
     def group(self, kind: type[Group]) -> Group:
-        """Return settings that are no field, such as a tool's own.
+        """Return a group that is not a field of this class, such as a tool's own settings.
 
         Raises:
-            ConfigurationError: one line for each missing or wrong variable.
+            ConfigurationError: one line for each missing or invalid variable.
         """
         names = [field.alias or "" for field in kind.model_fields.values()]
-        given = {name: self.variables[name.lower()] for name in names if name.lower() in self.variables}
+        values = {name: self.variables[name.lower()] for name in names if name.lower() in self.variables}
         try:
-            return kind.model_validate(given)
+            return kind.model_validate(values)
         except ValidationError as invalid:
             raise _explained(invalid, _fields_of([kind])) from None
 
     @classmethod
-    def of(cls, values: Mapping[str, object] | None = None, /, **named: object) -> Self:
-        """Settings from environment variables by name, in any case.
+    def of(cls, values: Mapping[str, object] | None = None, /, **more_values: object) -> Self:
+        """Build settings from variables by name, ignoring case.
 
         Raises:
-            ValidationError: a value is missing or wrong.
-            KeyError: there is no such setting.
+            ValidationError: a value is missing or invalid.
+            KeyError: a variable is unknown.
         """
         places = {
             (field.alias or "").lower(): (group, field.alias or "")
             for group, kind in setting_groups().items()
             for field in kind.model_fields.values()
         }
-        given: dict[str, dict[str, object]] = {group: {} for group in setting_groups()}
+        by_group: dict[str, dict[str, object]] = {group: {} for group in setting_groups()}
         others = {name.lower() for name in _fields_of(SettingsGroup.__subclasses__())} - places.keys()
-        lowered = {name.lower(): value for name, value in {**(values or {}), **named}.items()}
+        lowered = {name.lower(): value for name, value in {**(values or {}), **more_values}.items()}
         if lowered.get("budget_preset") == "tight":
             lowered = {name.lower(): value for name, value in TIGHT_BUDGETS.items()} | lowered
         variables = {name: value for name, value in lowered.items() if name in others}
         for name, value in lowered.items():
             if name not in others:
                 group, variable = places[name]
-                given[group][variable] = value
-        settings = cls.model_validate({**given, "variables": variables})
+                by_group[group][variable] = value
+        settings = cls.model_validate({**by_group, "variables": variables})
         factor = settings.models.timeout_factor
         if factor == 1:
             return settings
-        return cls.model_validate({**_with_longer_timeouts(given, factor), "variables": variables})
+        return cls.model_validate({**_with_longer_timeouts(by_group, factor), "variables": variables})
 
-    def changed(self, **named: object) -> Self:
-        """These settings with others in place of some, by the variables' names, in any case."""
+    def changed(self, **new_values: object) -> Self:
+        """Return a copy with some variables replaced, by name, ignoring case."""
         values = {
             (info.alias or "").lower(): getattr(getattr(self, group), field)
             for group, kind in setting_groups().items()
             for field, info in kind.model_fields.items()
         }
-        made = self.of({**values, **{name.lower(): value for name, value in named.items()}})
-        return made.model_copy(update={"variables": {**self.variables, **made.variables}})
+        copy = self.of({**values, **{name.lower(): value for name, value in new_values.items()}})
+        return copy.model_copy(update={"variables": {**self.variables, **copy.variables}})
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
@@ -1177,7 +1177,7 @@ class Settings(BaseModel):
         return self
 
     def _addresses_with_keys(self) -> Iterator[tuple[str, str]]:
-        """Settings that hold an address to which a key is sent, and that address."""
+        """Yield the variable and value of each setting with an address that receives a key."""
         models, ingestion, storage = self.models, self.ingestion, self.storage
         for variable, address, key in (
             ("AZURE_SEARCH_ENDPOINT", self.search.endpoint, self.search.api_key),
@@ -1197,9 +1197,9 @@ class Settings(BaseModel):
 
 
 def _with_longer_timeouts(
-    given: Mapping[str, Mapping[str, object]], factor: float
+    by_group: Mapping[str, Mapping[str, object]], factor: float
 ) -> dict[str, dict[str, object]]:
-    """Return values with the timeouts of model calls that are not among them, multiplied."""
+    """Return the values of each group with every model timeout that is not among them, times `factor`."""
     longer = {
         group: {
             str(field.alias): field.default * factor
@@ -1208,17 +1208,17 @@ def _with_longer_timeouts(
         }
         for group, kind in setting_groups().items()
     }
-    return {group: {**longer[group], **values} for group, values in given.items()}
+    return {group: {**longer[group], **values} for group, values in by_group.items()}
 
 
 def _kind_of(field: FieldInfo) -> str | None:
-    """Return what kind of constant a field is; None for a setting."""
+    """Return the kind of a field that operators don't set; None for a setting."""
     extra = field.json_schema_extra
     return str(extra["kind"]) if isinstance(extra, dict) else None
 
 
 def setting_groups() -> dict[str, type[SettingsGroup]]:
-    """Return each group by its name in `Settings`; tools have more (`shared.tools.registry`)."""
+    """Return the groups by field name. Groups of tools are not included (`shared.tools.registry`)."""
     fields = {name: field.annotation for name, field in Settings.model_fields.items()}
     return {
         name: kind
@@ -1228,14 +1228,13 @@ def setting_groups() -> dict[str, type[SettingsGroup]]:
 
 
 def setting_fields() -> dict[str, FieldInfo]:
-    """Return each setting's field by its environment variable, without constants and
-    variables of the platform."""
+    """Return the fields that operators set, by environment variable."""
     groups = setting_groups().values()
     return {name: field for group in groups for name, field in settings_of(group).items()}
 
 
 def settings_of(kind: type[SettingsGroup]) -> dict[str, FieldInfo]:
-    """Return a group's fields that operators set, by their environment variables."""
+    """Return the fields of one group that operators set, by environment variable."""
     return {name: field for name, field in _fields_of([kind]).items() if _kind_of(field) is None}
 
 
@@ -1248,22 +1247,22 @@ def _fields_of(kinds: Iterable[type[SettingsGroup]]) -> dict[str, FieldInfo]:
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the environment.
+    """Read the settings from environment variables.
 
-    In development, where DEV_TOKEN_SECRET is set, variables replace constants, too: tests start the app in
-    other processes.
+    If DEV_TOKEN_SECRET is set, as in development, variables also replace constants. Tests that start the app
+    in another process rely on this.
 
     Raises:
-        ConfigurationError: one line for each missing or wrong variable: its name, purpose and an example.
+        ConfigurationError: one line for each missing or invalid variable, with its purpose and an example.
     """
     fields = setting_fields()
-    given = {name: value for name, value in environment.items() if value}
+    nonempty = {name: value for name, value in environment.items() if value}
     kinds = {None, _PLATFORM}
-    if "DEV_TOKEN_SECRET" in given:
+    if "DEV_TOKEN_SECRET" in nonempty:
         kinds |= {_CONSTANT, _MODEL_TIMEOUT}
     names = {variable.lower() for variable, field in _all_fields().items() if _kind_of(field) in kinds}
-    values = {name: value for name, value in given.items() if name.lower() in names}
-    others = {name.lower(): value for name, value in given.items() if name.lower() not in names}
+    values = {name: value for name, value in nonempty.items() if name.lower() in names}
+    others = {name.lower(): value for name, value in nonempty.items() if name.lower() not in names}
     try:
         return Settings.of(values).model_copy(update={"variables": others})
     except ValidationError as invalid:
@@ -1277,11 +1276,11 @@ def _explained(invalid: ValidationError, fields: Mapping[str, FieldInfo]) -> Con
 
 
 def _explain(location: tuple[int | str, ...], message: str, fields: Mapping[str, FieldInfo]) -> str:
-    """Say what is wrong with one variable: its name, its purpose, an example."""
+    """Return the line about one invalid variable, with its purpose and an example."""
     for variable, field in fields.items():
         if location and location[-1] == variable:
-            given = field.examples[0] if field.examples else field.default
-            example = str(given).lower() if isinstance(given, bool) else given
+            value = field.examples[0] if field.examples else field.default
+            example = str(value).lower() if isinstance(value, bool) else value
             suffix = f" Example: {variable}={example}" if isinstance(example, str | int | float) else ""
             return f"{variable}: {message}. {field.description}{suffix if example != '' else ''}"
     return message
@@ -1289,5 +1288,5 @@ def _explain(location: tuple[int | str, ...], message: str, fields: Mapping[str,
 
 @cache
 def get_settings() -> Settings:
-    """The process's settings, read once."""
+    """Return the settings of this process, which are read once."""
     return load_settings()

@@ -153,7 +153,7 @@ class CalmExporter(SpanExporter):
 
 
 def _receivers(settings: Settings) -> list[Receiver]:
-    """Return the receivers in the settings. One that can't be created is logged and skipped."""
+    """Return the receivers in the settings. A receiver that can't be created is logged and skipped."""
     candidates = (
         (_otlp, settings.telemetry.otlp_endpoint),
         (_insights, settings.telemetry.connection_string),

@@ -42,7 +42,7 @@ class TraceLink(Model):
 
     Attributes:
         parent: `traceparent` (W3C Trace Context) of the span that started the orchestration.
-        own: that of the orchestration's span, recorded when it ends.
+        own: `traceparent` of the orchestration's own span, recorded when it ends.
         started_at: with zone.
     """
 
@@ -256,7 +256,7 @@ def note_usage(input_tokens: int | None, output_tokens: int | None, ending: str 
 
 
 def outgoing() -> dict[str, str]:
-    """Return the trace headers for a call to a service of ours."""
+    """Return the trace headers for a call to another service of the app."""
     here = traceparent()
     return {"traceparent": here} if here else {}
 

@@ -5,7 +5,7 @@ can change their meaning a moment later and aiohttp doesn't resolve literals. Re
 each checked like the first URL. No cookies or credentials are sent.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import asyncio

@@ -8,7 +8,7 @@ people.
 Source: psycopg 3.3; PostgreSQL 15, DECLARE and statement_timeout.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import asyncio

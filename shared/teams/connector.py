@@ -34,7 +34,7 @@ from shared.platform.settings import Settings
 from shared.teams.models import BotConversation
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_service
 
-# For annotations alone: the start of the app imports neither.
+# Imported by type checkers only, which keeps the start of the app fast.
 if TYPE_CHECKING:
     from microsoft_agents.activity import ResourceResponse
     from microsoft_agents.hosting.core.connector.conversations_base import ConversationsBase

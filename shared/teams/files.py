@@ -5,7 +5,7 @@ only to the Bot Service host that delivered the activity. Bytes are counted whil
 MAX_DOCUMENT_BYTES. No URL appears in an error or log, because it grants access to the file.
 """
 
-# For annotations alone: the start of the app need not import aiohttp.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import asyncio

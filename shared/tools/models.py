@@ -1,6 +1,6 @@
 """A page found by a web search."""
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 from shared.platform.models import Model

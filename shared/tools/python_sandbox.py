@@ -7,7 +7,7 @@ Only values go in and out; output is untrusted, so its size, depth and types are
 Source: pydantic-monty 1.4, pinned because each minor version changes its API.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import asyncio

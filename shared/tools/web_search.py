@@ -7,7 +7,7 @@ Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 if `
 "Web Search API": POST with a JSON body; `web.results` with `description` and `page_age`.
 """
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 import asyncio

@@ -1,6 +1,6 @@
 """Prompts, messages and replies of language models, and the ports of chat models and embedders."""
 
-# For annotations alone: the start of the app need not build every model.
+# Annotations stay text, so that their types need not be imported at start.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
