@@ -31,22 +31,22 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
     ),
 )
 async def get_audit_trail(
-    req: Request, asked: Annotated[AuditQuery, Query()], administrator: Administrator, services: Ready
+    req: Request, query: Annotated[AuditQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
     """List audit entries of a period, newest first, optionally of one user, document or action."""
-    until = asked.until or datetime.now(UTC) + timedelta(seconds=1)
-    since = asked.since or until - timedelta(days=1)
+    until = query.until or datetime.now(UTC) + timedelta(seconds=1)
+    since = query.since or until - timedelta(days=1)
     if since >= until:
         raise CallerError("`since` must be before `until`.", "Send an earlier `since`.")
-    wanted = AuditFilter(since, until, asked.user_id, asked.doc_id, asked.action)
-    page = await services.audit.page(wanted, asked.limit, asked.cursor)
+    criteria = AuditFilter(since, until, query.user_id, query.doc_id, query.action)
+    page = await services.audit.page(criteria, query.limit, query.cursor)
     await note_act(
         req,
         administrator,
         services,
         "read_audit",
-        *filter(None, [asked.doc_id]),
-        subject=pseudonym(asked.user_id) if asked.user_id else "",
+        *filter(None, [query.doc_id]),
+        subject=pseudonym(query.user_id) if query.user_id else "",
         may_repeat=True,
     )
     return json_response(page.model_copy(update={"names": await _names(page, services)}))

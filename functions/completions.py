@@ -91,8 +91,8 @@ class _Completion:
 async def list_models(user: Caller, services: Ready) -> Response:
     """List Groundwork's models and the agents that the caller may ask."""
     about = {"object": "model", "created": 0, "owned_by": "groundwork"}
-    known = _models_for(user, services)
-    models = [{"id": name, **about, "description": said} for name, said in known.items()]
+    descriptions = _models_for(user, services)
+    models = [{"id": name, **about, "description": description} for name, description in descriptions.items()]
     return json_response({"object": "list", "data": models})
 
 
@@ -130,12 +130,12 @@ async def complete_chat(
     chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")
     place = open_stream(user, services)  # before the run starts, because its answer needs a connection
-    completion = await _begun(question, earlier, body.model)
+    completion = await _started(question, earlier, body.model)
     if body.stream:
         tells_usage = body.stream_options is not None and body.stream_options.include_usage
         return event_stream(_chunks(replace(completion, tells_usage=tells_usage)), place, completion.run_id)
     with closing(place):
-        return await _whole(completion)
+        return await _complete_response(completion)
 
 
 def _is_chore(text: str) -> bool:
@@ -153,7 +153,7 @@ def _models_for(user: UserContext, services: Services) -> dict[str, str]:
     return {**MODELS, **{agent.name: agent.description for agent in agents}}
 
 
-async def _begun(question: Question, earlier: list[str], model: str) -> _Completion:
+async def _started(question: Question, earlier: list[str], model: str) -> _Completion:
     """Start a run, or resume the run that waits for this message as its clarification."""
     user, services = question.user, question.services
     turn = await thread_with(earlier, user, services.threads) if earlier else None
@@ -161,14 +161,14 @@ async def _begun(question: Question, earlier: list[str], model: str) -> _Complet
     if record is not None and record.status == "waiting":
         words = ClarificationAnswer(text=question.chat.question[:MAX_ANSWER_CHARS])
         await deliver_answer(record, words, user, services, question.client)
-        run_id, begun, asked_step = record.run_id, None, record.ask_step
+        run_id, start, asked_step = record.run_id, None, record.ask_step
     else:
         if turn is not None:
             chat = question.chat.model_copy(update={"thread_id": turn.thread_id})
             question = replace(question, chat=chat)
-        run_id, begun = await begin_question(question)
+        run_id, start = await begin_question(question)
         asked_step = 0
-    events = _events(question.events(run_id, begun, _WITHIN_S), asked_step)
+    events = _events(question.events(run_id, start, _WITHIN_S), asked_step)
     return _Completion(run_id, question, events, model, address_of(question.request))
 
 
@@ -189,14 +189,14 @@ async def _events(
                 return
 
 
-async def _whole(completion: _Completion) -> Response:
-    asked = None
+async def _complete_response(completion: _Completion) -> Response:
+    clarification = None
     async for name, data in completion.events:
-        asked = data if name == "ASK_USER" else None
+        clarification = data if name == "ASK_USER" else None
     view = await view_of(completion.run_id, completion.question)
     headers = {"X-Run-Id": completion.run_id}
-    if asked is not None:
-        message: dict[str, Any] = {"role": "assistant", "content": _asked_text(asked)}
+    if clarification is not None:
+        message: dict[str, Any] = {"role": "assistant", "content": _clarification_text(clarification)}
     elif view.answer is not None:
         text = await _portable(view.answer.text, completion)
         message = {"role": "assistant", "content": text, **_sources(text, view.answer, completion)}
@@ -208,21 +208,23 @@ async def _whole(completion: _Completion) -> Response:
 
 async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
     yield completion.chunk({"role": "assistant", "content": ""})
-    sent = held = ""
+    text_so_far = pending = ""
     async with aclosing(completion.events) as events:
         async for name, data in events:
-            text = data["text"] if name == "TOKEN" else _asked_text(data) if name == "ASK_USER" else ""
-            ready, held = split_at_open_picture(held + text)
-            sent += ready
+            text = (
+                data["text"] if name == "TOKEN" else _clarification_text(data) if name == "ASK_USER" else ""
+            )
+            ready, pending = split_at_open_picture(pending + text)
+            text_so_far += ready
             content = await _portable(ready, completion)
             yield completion.chunk({"content": content}) if content else b": at work\n\n"
     view = await view_of(completion.run_id, completion.question)
-    if held and view.answer is None:
-        yield completion.chunk({"content": held})
+    if pending and view.answer is None:
+        yield completion.chunk({"content": pending})
     if view.answer is not None:
         # After a crash the answer may be different, but text already sent cannot be withdrawn.
-        is_whole = view.answer.text.startswith(sent)
-        rest = view.answer.text[len(sent) :] if is_whole else f"\n\n{view.answer.text}"
+        is_whole = view.answer.text.startswith(text_so_far)
+        rest = view.answer.text[len(text_so_far) :] if is_whole else f"\n\n{view.answer.text}"
         if rest:
             yield completion.chunk({"content": await _portable(rest, completion)})
         text = await _portable(view.answer.text, completion)
@@ -241,11 +243,13 @@ def _data(content: Mapping[str, Any]) -> bytes:
     return f"data: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
 
 
-def _asked_text(asked: Mapping[str, Any]) -> str:
+def _clarification_text(clarification: Mapping[str, Any]) -> str:
     """Render a clarification as a message, which the user's next message answers."""
-    options = [one if isinstance(one, str) else ClarificationOption(**one).name for one in asked["options"]]
+    options = [
+        one if isinstance(one, str) else ClarificationOption(**one).name for one in clarification["options"]
+    ]
     listed = "\n".join(f"{number}. {markdown_text(name)}" for number, name in enumerate(options, 1))
-    return f"{asked['question']}\n\n{listed}".strip()
+    return f"{clarification['question']}\n\n{listed}".strip()
 
 
 def _finish_of(view: RunView) -> str:
@@ -258,19 +262,19 @@ async def _portable(text: str, completion: _Completion) -> str:
 
 def _sources(text: str, answer: RunAnswer, completion: _Completion) -> dict[str, Any]:
     """Return the citations as annotations, each at the position of its mark in the text that was sent."""
-    marks = {int(found[1]): found.span() for found in _MARK.finditer(text)}
+    marks = {int(match[1]): match.span() for match in _MARK.finditer(text)}
     annotations = [
         {
             "type": "url_citation",
             "url_citation": {
-                "url": urljoin(completion.address, cited.url),
-                "title": cited.filename,
-                "start_index": marks[cited.n][0],
-                "end_index": marks[cited.n][1],
+                "url": urljoin(completion.address, citation.url),
+                "title": citation.filename,
+                "start_index": marks[citation.n][0],
+                "end_index": marks[citation.n][1],
             },
         }
-        for cited in answer.citations
-        if cited.n in marks
+        for citation in answer.citations
+        if citation.n in marks
     ]
     return {"annotations": annotations} if annotations else {}
 
@@ -279,16 +283,16 @@ def _usage(view: RunView) -> dict[str, int]:
     """Return the token usage of a run and its sub-agents. Tokens outside the answer's text count as prompt
     tokens.
     """
-    used = view.answer.tokens if view.answer is not None else 0
-    written = min(tokens_of(view.answer.text), used) if view.answer is not None else 0
-    return {"prompt_tokens": used - written, "completion_tokens": written, "total_tokens": used}
+    total = view.answer.tokens if view.answer is not None else 0
+    output_tokens = min(tokens_of(view.answer.text), total) if view.answer is not None else 0
+    return {"prompt_tokens": total - output_tokens, "completion_tokens": output_tokens, "total_tokens": total}
 
 
 def _own(view: RunView) -> dict[str, Any]:
     """Return the fields that OpenAI's protocol lacks."""
     own: dict[str, Any] = {"run_id": view.run_id, "thread_id": view.thread_id, "status": view.status}
     if view.answer is not None:
-        citations = [cited.model_dump(mode="json") for cited in view.answer.citations]
+        citations = [citation.model_dump(mode="json") for citation in view.answer.citations]
         own |= {"citations": citations, "abstained": view.answer.abstained}
     return own
 

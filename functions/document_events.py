@@ -72,8 +72,8 @@ async def frames(feed: DocumentFeed, stream_seconds: float) -> AsyncIterator[byt
 
 
 def _frame(event: FeedEvent) -> bytes:
-    shown = {"doc_id": event.doc_id} if event.view is None else event.view.model_dump(mode="json")
-    body = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    content = {"doc_id": event.doc_id} if event.view is None else event.view.model_dump(mode="json")
+    body = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return f"id: {_number(event.moment)}\nevent: {event.name}\ndata: {body}\n\n".encode()
 
 

@@ -66,8 +66,8 @@ async def get_readiness(req: Request) -> Response:
     failed = await (_checked() if is_known else _failed())
     # A failing tool is reported, but the app works without it.
     tools = await _checked_tools() if is_known else {}
-    shown = failed | tools if is_known else {}
-    view = ReadinessView(status="unavailable" if failed else "ok", failed=shown)
+    details = failed | tools if is_known else {}
+    view = ReadinessView(status="unavailable" if failed else "ok", failed=details)
     return json_response(view, 503 if failed else 200)
 
 

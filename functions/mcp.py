@@ -167,14 +167,14 @@ async def _streamed(
     message: Message, tool: type[McpTool], call: McpCall, arguments: dict[str, Any]
 ) -> AsyncIterator[bytes]:
     """Stream progress notifications, then the answer. The run continues if the client disconnects."""
-    told: asyncio.Queue[str | None] = asyncio.Queue()
-    working = asyncio.create_task(tool(replace(call, progress=told.put)).execute(**arguments))
-    working.add_done_callback(lambda _: told.put_nowait(None))
+    messages: asyncio.Queue[str | None] = asyncio.Queue()
+    working = asyncio.create_task(tool(replace(call, progress=messages.put)).execute(**arguments))
+    working.add_done_callback(lambda _: messages.put_nowait(None))
     number = 0
     try:
-        while (said := await told.get()) is not None:
+        while (message_text := await messages.get()) is not None:
             number += 1
-            about = {"progressToken": message.progress_token, "progress": number, "message": said}
+            about = {"progressToken": message.progress_token, "progress": number, "message": message_text}
             yield _event({"jsonrpc": "2.0", "method": "notifications/progress", "params": about})
         yield _event(message.result(_tool_result(await working)))
     finally:

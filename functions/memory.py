@@ -26,11 +26,11 @@ router = APIRouter(tags=["Memory"], route_class=ApiRoute)
 )
 async def get_memory(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
     """List the caller's memories, newest first."""
-    found, is_on = await run_together(
+    memories, is_on = await run_together(
         list_memories(user, services, page.limit, page.cursor or None),
         services.threads.is_memory_on(user.user_id),
     )
-    return json_response(found.model_copy(update={"is_on": is_on}))
+    return json_response(memories.model_copy(update={"is_on": is_on}))
 
 
 @router.put(

@@ -25,7 +25,7 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
     ),
 )
 async def get_subagent_metrics(
-    asked: Annotated[MetricsQuery, Query()], administrator: Administrator, services: Ready
+    query: Annotated[MetricsQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
     """Return counts, success, latency and cost per profile, and the state of the circuit breaker."""
     return json_response(
@@ -34,7 +34,7 @@ async def get_subagent_metrics(
             services.subagent_control,
             services.subagent_metrics,
             datetime.now(UTC),
-            asked.hours,
+            query.hours,
         )
     )
 
@@ -47,9 +47,9 @@ async def get_subagent_metrics(
     ),
 )
 async def get_quality_metrics(
-    asked: Annotated[QualityQuery, Query()], administrator: Administrator, services: Ready
+    query: Annotated[QualityQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
     """Return the measured quality of answers in use, each measure with its target."""
     return json_response(
-        await quality_metrics(services.quality, datetime.now(UTC), asked.hours, asked.project_id or None)
+        await quality_metrics(services.quality, datetime.now(UTC), query.hours, query.project_id or None)
     )

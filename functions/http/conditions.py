@@ -24,8 +24,8 @@ def preferred(accept: str | None, offered: Sequence[str]) -> str:
 
     def quality_of(kind: str) -> float:
         names = ("*/*", "*", kind, f"{kind.split('/')[0]}/*")
-        fitting = [(len(named), quality) for named, quality in ranges if named in names]
-        return max(fitting)[1] if fitting else 0.0  # the most specific range applies
+        matches = [(len(name), quality) for name, quality in ranges if name in names]
+        return max(matches)[1] if matches else 0.0  # the most specific range applies
 
     return max(offered, key=quality_of)
 
@@ -40,9 +40,10 @@ def acceptable_coding(accept_encoding: str | None, offered: Sequence[str]) -> st
 
 
 def _range(part: str) -> tuple[str, float]:
-    named, *parameters = (one.strip() for one in part.split(";"))
-    qualities = [float(found[1]) for one in parameters if (found := _QUALITY.match(one))]
-    return named.lower(), qualities[0] if qualities else 1.0
+    """Split an entry of an Accept header into its lower-case name and its weight, by default 1."""
+    name, *parameters = (item.strip() for item in part.split(";"))
+    weights = [float(match[1]) for parameter in parameters if (match := _QUALITY.match(parameter))]
+    return name.lower(), weights[0] if weights else 1.0
 
 
 _ONE_SPAN = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
@@ -58,8 +59,8 @@ def holds(if_range: str | None, etag: str) -> bool:
 
 def is_known(if_none_match: str | None, etag: str) -> bool:
     """Return whether If-None-Match holds the current version. Source: RFC 9110, section 13.1.2."""
-    known = [mark.strip().removeprefix("W/") for mark in (if_none_match or "").split(",")]
-    return f'"{etag}"' in known
+    tags = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
+    return f'"{etag}"' in tags
 
 
 def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
@@ -88,7 +89,7 @@ def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
 _STRONG = re.compile(r'(?<![/\w])"([\x21\x23-\x7e]*)"')
 _TAG_CHARS = 32
 PASSING = frozenset({"history"})
-"""Of a document: the seconds of the current phase. Each phase that ends changes the status, too."""
+"""Fields of a document that change while its status stays the same: the duration of the current phase."""
 
 
 def etag_of(view: BaseModel, leaving_out: Collection[str] = ()) -> str:

@@ -31,8 +31,8 @@ async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, s
 
     try:
         status = await client.get_status(run_id, show_input=True)
-        given = status.input_ if status else None
-        link = (json.loads(given) if isinstance(given, str) else given or {}).get("trace")
+        payload = status.input_ if status else None
+        link = (json.loads(payload) if isinstance(payload, str) else payload or {}).get("trace")
         if link is not None:
             await record_end(run_id, TraceLink.from_payload(link), services, services.runs)
     except Exception:  # noqa: BLE001  # the client raises no specific error; a missing trace is tolerable
@@ -94,21 +94,21 @@ async def _slices(
     log: RunLog, run_id: str, begun: LogSlice | None, tail: LogTail, close_if_dead: CloseIfDead
 ) -> AsyncGenerator[LogSlice, None]:
     """Yield the journal piece by piece; during silence, empty pieces."""
-    written = begun or await _next(log, run_id, 0, tail, 0.0)
+    piece = begun or await _next(log, run_id, 0, tail, 0.0)
     empty, heard = 0, time.monotonic()
     while True:
-        yield written
-        empty = 0 if written.lines else empty + 1
-        if written.lines:
+        yield piece
+        empty = 0 if piece.lines else empty + 1
+        if piece.lines:
             heard = time.monotonic()
         elif time.monotonic() - heard >= _CHECK_AFTER_S:
             await close_if_dead()
             heard = time.monotonic()
         first, slowest = _POLLS_BESIDE_WRITER_S if tail.writer_is_here else _POLLS_S
-        if begun is not None and written.next_offset == begun.next_offset:
+        if begun is not None and piece.next_offset == begun.next_offset:
             first = _FIRST_POLL_BEGUN_S
         pause = min(first * 1.5 ** min(empty, 9), slowest)
-        written = await _next(log, run_id, written.next_offset, tail, pause)
+        piece = await _next(log, run_id, piece.next_offset, tail, pause)
 
 
 async def _next(log: RunLog, run_id: str, offset: int, tail: LogTail, pause_s: float) -> LogSlice:
@@ -124,8 +124,8 @@ async def _frames(
 ) -> AsyncGenerator[NamedFrame, None]:
     number = 0
     started = spoke = time.monotonic()
-    async for written in slices:
-        for line in written.public:
+    async for piece in slices:
+        for line in piece.public:
             number += 1
             name, frame = _frame(number, line)
             if number > after:
@@ -157,13 +157,13 @@ def last_event_id(header: str | None) -> int:
     return int(header)
 
 
-def is_at_the_end(written: LogSlice, after: int) -> bool:
+def is_at_the_end(journal: LogSlice, after: int) -> bool:
     """Return whether a complete journal holds no event after number `after`.
 
     Raises:
         CallerError: the journal has no event with this number yet.
     """
-    lines = written.public
+    lines = journal.public
     if after > len(lines):
         raise CallerError(
             f"This run has no event {after} yet.", "Send the id of the last event received of this run."
