@@ -123,7 +123,7 @@ class ThreadList(Model):
     """Response of GET /api/threads."""
 
     threads: tuple[ThreadView, ...] = Field(description="The threads of this page.")
-    count: int = Field(description="How many.")
+    count: int = Field(description="Number of threads on this page.")
     cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 
@@ -143,7 +143,7 @@ class RunList(Model):
     """Response of GET /api/runs, newest first."""
 
     runs: tuple[RunItem, ...] = Field(description="The runs of this page.")
-    count: int = Field(description="How many.")
+    count: int = Field(description="Number of runs on this page.")
     cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 
@@ -185,7 +185,7 @@ class MessageList(Model):
 
     thread_id: str = Field(description="The thread.")
     messages: tuple[ThreadMessage, ...] = Field(description="The turns of this page, oldest first.")
-    count: int = Field(description="How many.")
+    count: int = Field(description="Number of turns on this page.")
     cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 
@@ -249,7 +249,7 @@ class MemoryList(Model):
     """
 
     memories: tuple[Memory, ...] = Field(description="The remembered questions of this page.")
-    count: int = Field(description="How many.")
+    count: int = Field(description="Number of memories on this page.")
     cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
     is_on: bool = True
 

@@ -22,7 +22,7 @@ class FailedDocument(Model):
     failed_at: datetime = Field(description="Time of the failure.")
     failure: FileFailure | None = Field(description="Stable error code of the failure.")
     status_reason: str | None = Field(description="Explanation of the failure.")
-    hint: str | None = Field(description="What the owner can do about it.")
+    hint: str | None = Field(description="How the owner can resolve the problem.")
 
 
 class FailedDocumentList(Model):

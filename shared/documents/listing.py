@@ -57,7 +57,7 @@ class DocumentView(Model):
         default=None, description="Version number, incremented with each version of the file."
     )
     status_reason: str | None = Field(default=None, description="Explanation of a failed ingestion.")
-    hint: str | None = Field(default=None, description="What the owner can do about it.")
+    hint: str | None = Field(default=None, description="How the owner can resolve the problem.")
     failure: FileFailure | None = Field(
         default=None, description="Stable error code of a failed ingestion; null otherwise."
     )
@@ -77,7 +77,7 @@ class DocumentList(Model):
     """Response of GET /api/documents. `cursor` leads to the next page; null at the end."""
 
     documents: tuple[DocumentView, ...] = Field(description="Documents of this page.")
-    count: int = Field(description="How many.")
+    count: int = Field(description="Number of documents on this page.")
     cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 

@@ -127,7 +127,7 @@ class ViewedElement(Model):
         figure: the picture of a figure; None without one.
     """
 
-    kind: ElementKind = Field(description="What it is.")
+    kind: ElementKind = Field(description="Kind of element.")
     text: str
     page_number: int | None = Field(
         default=None, description="Page, slide or sheet, counted from 1; null if the document has none."

@@ -49,7 +49,7 @@ class WorkspaceList(Model):
     """The caller's files, by name."""
 
     files: tuple[WorkspaceFile, ...] = Field(description="Files in the storage.")
-    count: int = Field(description="How many.")
+    count: int = Field(description="Number of files.")
 
 
 class Workspace:
