@@ -268,10 +268,10 @@ def _may_mean_others(stored: StoredPlan, hits: Sequence[Hit]) -> bool:
     """Return whether the question may be about other documents than those that it seems to name.
 
     A summary is always about the named documents, however different their wording is. A comparison may name
-    the document of one side only; if it names several, it is about these.
+    the documents of one side only; if it names both sides, it is about these.
     """
     query_type = stored.plan.query_type
-    is_one_sided = query_type == "COMPARISON" and len(stored.doc_ids) == 1
+    is_one_sided = query_type == "COMPARISON" and len(stored.plan.document_references) == 1
     return not hits or ((query_type == "CONTENT_SEARCH" or is_one_sided) and _top(hits) < WEAK_SCORE)
 
 
