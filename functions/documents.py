@@ -50,7 +50,7 @@ from shared.documents.requests import AccessChange, MetadataCorrection
 from shared.documents.state import DocumentState
 from shared.ingestion import changes
 from shared.ingestion.changes import changeable, correct, corrections_of, delete, try_again
-from shared.platform.errors import ConflictError, InvalidQueryError, PreconditionFailedError, RangeError
+from shared.platform.errors import ConflictError, InvalidQueryError, RangeError
 from shared.platform.names import DOCUMENTS, WORK
 from shared.wiring import Services
 
@@ -171,7 +171,6 @@ async def get_document_figure(
     **contract(
         "Correct a document's metadata",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
-        errors=(ConflictError,),
         headers=http.IfMatchHeaders,
     ),
 )
@@ -184,14 +183,10 @@ async def correct_document(
     services: Ready,
     client: Durable,
 ) -> Response:
-    """Correct metadata. Corrected fields survive another ingestion of the file."""
+    """Correct metadata, also during an ingestion. Corrected fields survive another ingestion of the file."""
     corrections = corrections_of(body)
     await _require_match(req, state, user, services)
-    try:
-        again = await correct(state, corrections, services, only_unchanged=is_conditional(req.headers))
-    except PreconditionFailedError:
-        await _start(client, state.blob_name)  # an event may have been missed while the document was locked
-        raise
+    again = await correct(state, corrections, services, only_unchanged=is_conditional(req.headers))
     await note_act(req, user, services, "correct", state.doc_id)
     if again:
         await _start(client, state.blob_name)

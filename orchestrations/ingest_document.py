@@ -190,8 +190,7 @@ def _call_all(
         for position in failed:
             tries[position] += 1
         asked_s = max(reply.retry_after_s or 0.0 for reply in retryable.values())
-        held_s = [reply.held_s for reply in retryable.values() if reply.held_s is not None]
-        pause = timedelta(seconds=min(max(pause_s, asked_s), MAX_PAUSE_S, *held_s))
+        pause = timedelta(seconds=min(max(pause_s, asked_s), MAX_PAUSE_S))
         yield context.create_timer(context.current_utc_datetime + pause)
         retried = [_attempt(payloads[position], tries[position]) for position in retryable]
         answers = yield from _call_once(context, activity, retried)

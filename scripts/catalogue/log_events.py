@@ -51,6 +51,9 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
         "warning",
         "measuring documents timed out; page counts are used instead",
     ),
+    "document.copies_failed": LogEvent(
+        "warning", "a change holds, and the indexes refused its copies; an ingestion writes them"
+    ),
     "document.reconcile_failed": LogEvent(
         "warning", "a document could not be reconciled; the next run retries it"
     ),

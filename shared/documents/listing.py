@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import AwareDatetime, Field, ValidationError
 
 from shared.access.models import UserContext
+from shared.documents.corrections import with_corrections
 from shared.documents.ids import upload_folder
 from shared.documents.rights import is_admin, may_change, may_see
 from shared.documents.services import DocumentServices
@@ -330,9 +331,11 @@ async def get_document(doc_id: str, user: UserContext, services: DocumentService
     if state is not None and state.status != "ready" and may_see(user, state):
         return _detail(view_of_state(state), state, user)
     record = await _search(user, services).get(doc_id)
-    view = _view_of_record(record)
     if state is None:
-        return DocumentDetail(**dict(view))
+        return DocumentDetail(**dict(_view_of_record(record)))
+    if state.has_unshown_corrections:
+        record = with_corrections(record, state.corrections)
+    view = _view_of_record(record)
     detail = _detail(view.model_copy(update={"warnings": state.warnings}), state, user)
     return detail.model_copy(update=record.model_dump(include={"summary_standard", "edited_fields"}))
 
@@ -408,14 +411,16 @@ class _Access:
 async def _listed(
     records: Sequence[DocumentRecord], user: UserContext, rows: RowsReadOnce
 ) -> list[DocumentView]:
-    """Return the views of complete documents, with access lists from their rows.
+    """Return the views of complete documents, with access lists and corrections from their rows.
 
-    The index's copies of access lists may lag, so the rows that the search has read are used.
+    The index's copies may lag, so the rows that the search has read are used.
     """
     views: list[DocumentView] = []
     for record in records:
         row = await rows.row(record.doc_id)
         acl = row.access_lists[-1] if row else ()  # the list being applied, if there are two
+        if row and row.corrections:
+            record = with_corrections(record, row.corrections)  # noqa: PLW2901
         views.append(_with_access(_view_of_record(record), _Access(record.owner_id, acl), user))
     return views
 

@@ -26,6 +26,7 @@ def readers_row(state: DocumentState) -> DocumentRow | None:
         version=state.version,
         content_hash=state.content_hash,
         upload_date=state.upload_date.astimezone(UTC).isoformat() if state.upload_date else "",
+        corrections=state.corrections if state.has_unshown_corrections else {},
     )
 
 

@@ -56,11 +56,12 @@ class DocumentState(Model):
         holder, held_until: the instance that works on the document, and until when it is believed alive.
         pending: an event came while the document was held; the holder looks again before it ends.
         phases: statuses of the last ingestion in order.
-        rows_outdated: the indexes' copies of its rights or metadata lag behind this row.
+        rows_outdated: the indexes' copies of its rights lag behind this row.
         sidecar_etag: of the file with rights that was read last; empty when there was none.
         hints_etag: of the file with hints about its tables, likewise.
         upload_date: when the bytes of the version that is shown were first published; None before.
         corrections: metadata as people corrected them; they win over whatever is extracted.
+        shown_corrections: those that the indexes hold; None = unknown, because changes overlapped.
         failed_tries: ingestions of the same bytes that failed, one after the other.
         begun_parses: of the same bytes, since one came back; a file that kills its host never does.
         tried_hash, tried_reason, tried_failure: of the bytes that were read last, and why they failed before.
@@ -98,6 +99,7 @@ class DocumentState(Model):
     sidecar_etag: str = ""
     hints_etag: str = ""
     corrections: Corrections = Field(default_factory=dict)
+    shown_corrections: Corrections | None = Field(default_factory=dict)
     failed_tries: int = 0
     begun_parses: int = 0
     tried_hash: str = ""
@@ -105,6 +107,11 @@ class DocumentState(Model):
     tried_failure: FileFailure | None = None
     is_deleted: bool = False
     updated_at: datetime
+
+    @property
+    def has_unshown_corrections(self) -> bool:
+        """Whether the indexes hold a version without some of the corrections."""
+        return self.content_hash != "" and self.shown_corrections != self.corrections
 
     @property
     def folder(self) -> str:

@@ -11,17 +11,16 @@ from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import document_id, document_of_blob, hints_of, is_sidecar, is_upload
 from shared.documents.state import DocumentState, Rights
 from shared.ingestion.claims import (
-    CHANGE,
     IngestTask,
     is_held,
     is_quarantined,
     mark_deleted,
-    now,
     revived,
     with_status,
 )
-from shared.ingestion.models import Accepted, Closed, IngestFailure
-from shared.ingestion.rights import are_of_shown, note_newest, read_rights
+from shared.ingestion.models import Accepted, Closed
+from shared.ingestion.rights import apply_newest, are_of_shown, read_rights
+from shared.ingestion.row_changes import apply_corrections
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import ConflictError
@@ -30,7 +29,6 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
 RULES_VERSION = "7"  # of parsing, chunking and naming; raising it reingests every document
-_CLOCKS_DIFFER_S = 2.0  # among instances
 MAX_SMALL_BYTES = 32 * 1024  # about 9,000 tokens: one embedding request, and done within seconds
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
@@ -55,7 +53,7 @@ async def accept(task: IngestTask) -> Accepted:
     state = await task.take()
     if state is None:
         # Now rather than after the holder: a narrower list must not wait for a long ingestion.
-        await note_newest(blob_name, services)
+        await apply_newest(blob_name, services)
         return Accepted(outcome="noted")
     # Read under the claim, so that later events leave a note.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
@@ -100,8 +98,10 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
         state = await task.update(
             lambda current: queued(begun(current)) if content_changed else begun(current)
         )
+    if state.has_unshown_corrections and not content_changed:  # else the ingestion writes them
+        await apply_corrections(task)
     if state.pending:
-        await note_newest(blob_name, services)  # the values read above may be older than the note
+        await apply_newest(blob_name, services)  # the values read above may be older than the note
     return Accepted(
         outcome="changed" if is_changed else "current",
         content_changed=content_changed,
@@ -135,6 +135,7 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
         and state.holder is None
         and not state.pending
         and not state.rows_outdated
+        and not state.has_unshown_corrections
         and not state.is_deleted
         and state.rights == state.wanted_rights
         and state.pipeline == pipeline(services.settings)
@@ -147,27 +148,16 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
     return known_etag == written.etag and (is_settled or is_held(state) or is_announced)
 
 
-async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed | IngestFailure:
-    """Release the document if its holder is dead; `again` = it is free, and our event is still pending.
-
-    A failure means that a user's change is in progress, which ends soon or loses its lease.
-    """
+async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed:
+    """Release the document if its holder is dead; `again` = it is free, and our event is still pending."""
     while True:
         state = await task.documents.get(task.doc_id)
         if state is None or not state.pending:
             return Closed(again=False)  # the blob was read after our note was left
         if state.holder is None or state.holder == task.step.instance_id:
             return Closed(again=True)
-        if state.held_until and is_held(state):
-            if state.holder.startswith(CHANGE):
-                return IngestFailure(
-                    reason="The document is being changed right now.",
-                    hint="The file will be checked again.",
-                    retryable=True,
-                    held_s=(state.held_until - now()).total_seconds() + _CLOCKS_DIFFER_S,
-                )
-            if not await has_ended(state.holder):
-                return Closed(again=False)
+        if is_held(state) and not await has_ended(state.holder):
+            return Closed(again=False)
         try:
             await task.documents.replace(state.model_copy(update={"holder": None, "held_until": None}))
         except ConflictError:

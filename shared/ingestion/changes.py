@@ -1,10 +1,9 @@
 """Changes to a document by users: access list, metadata and deletion.
 
-Each claims the document like an ingestion, so that neither overwrites the other. None parses or calls a
-model. If a function returns True, an event arrived meanwhile and its caller must start an ingestion.
+None waits for an ingestion, parses or calls a model. If a function returns True, its caller must start an
+ingestion, which writes what the indexes still lack.
 """
 
-import asyncio
 import datetime
 import json
 from contextlib import suppress
@@ -17,10 +16,10 @@ from shared.documents.requests import AccessChange, MetadataCorrection
 from shared.documents.rights import may_change, may_see
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
-from shared.ingestion.acceptance import pipeline
-from shared.ingestion.claims import ClaimLostError, IngestTask, change_task, mark_deleted
-from shared.ingestion.metadata import forget_description, with_corrections
-from shared.ingestion.rights import apply_rights, note_newest, read_rights
+from shared.ingestion.claims import is_held, mark_deleted
+from shared.ingestion.metadata import forget_description
+from shared.ingestion.rights import apply_newest
+from shared.ingestion.row_changes import change_row, copy_corrections, corrected, write_copies
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import (
@@ -32,9 +31,6 @@ from shared.platform.errors import (
     PreconditionFailedError,
 )
 from shared.platform.names import DOCUMENTS
-
-_WAIT_S = 0.5
-_WAITS = 10  # a status change takes milliseconds; long ingestions aren't waited for
 
 
 async def changeable(doc_id: str, user: UserContext, documents: DocumentStore) -> DocumentState:
@@ -108,9 +104,7 @@ def _refuse_synchronised(state: DocumentState) -> None:
 async def change_access(
     state: DocumentState, change: AccessChange, services: IngestionServices, *, only_unchanged: bool = False
 ) -> bool:
-    """Apply an access list to all later queries. True = start an ingestion.
-
-    During an ingestion, existing rows get the list at once, and the holder writes it to all others.
+    """Apply an access list to all later queries, also during an ingestion. True = start an ingestion.
 
     Args:
         only_unchanged: fail if the permissions changed since `state` was read.
@@ -125,19 +119,9 @@ async def change_access(
     rights = state.wanted_rights.model_copy(update=changed)
     only_over = state.sidecar_etag if only_unchanged else None
     await write_rights(state.blob_name, rights, services.blobs, only_over=only_over)
-    properties = await services.blobs.properties(DOCUMENTS, state.blob_name)
-    if properties is None:
+    if await services.blobs.properties(DOCUMENTS, state.blob_name) is None:
         raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It has just been deleted.")
-    rights, sidecar_etag = await read_rights(properties, services)
-    task = change_task(state.blob_name, services)
-    held = await task.take()
-    if held is None:
-        await note_newest(state.blob_name, services)
-        return False
-    await _update(task, wanted_rights=rights, sidecar_etag=sidecar_etag)
-    if held.content_hash:
-        await apply_rights(task)
-    return await task.release()
+    return await apply_newest(state.blob_name, services)
 
 
 async def correct(
@@ -147,24 +131,35 @@ async def correct(
     *,
     only_unchanged: bool = False,
 ) -> bool:
-    """Apply corrections to the state and the indexes. True = start an ingestion.
+    """Apply corrections at once, also during an ingestion. True = start an ingestion.
 
     Args:
         only_unchanged: fail if the document changed since `state` was read.
 
     Raises:
-        ConflictError: an ingestion is in progress.
-        PreconditionFailedError: the document changed; start an ingestion.
+        PreconditionFailedError: the document changed.
+        DocumentNotFoundError: it was deleted.
     """
-    task, held = await _taken(state, services)
+    documents = services.documents
     editable = {"corrections", "wanted_rights", "content_hash"}
-    if only_unchanged and held.model_dump(include=editable) != state.model_dump(include=editable):
-        await task.release()
-        raise PreconditionFailedError("The document has just been changed.", "Read it again.")
-    held = await _update(task, corrections={**held.corrections, **corrections})
-    if held.content_hash != "" and held.pipeline == pipeline(services.settings):
-        await _correct_rows(task, held)
-    return await task.release()
+
+    async def changed(current: DocumentState) -> DocumentState | None:
+        if current.is_deleted:
+            return None
+        if only_unchanged and current.model_dump(include=editable) != state.model_dump(include=editable):
+            raise PreconditionFailedError("The document has just been changed.", "Read it again.")
+        return corrected(current, corrections)
+
+    change = await change_row(state.doc_id, documents, changed)
+    if change is None:
+        raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It has just been deleted.")
+    if is_held(change.after):
+        return True  # what it publishes has them, or it looks again
+
+    async def copy() -> DocumentState:
+        return await copy_corrections(change.after, services, change.before.copied_hash)
+
+    return await write_copies(change, documents, copy, {"shown_corrections": None})
 
 
 async def try_again(state: DocumentState, services: IngestionServices) -> None:
@@ -173,11 +168,13 @@ async def try_again(state: DocumentState, services: IngestionServices) -> None:
     Raises:
         ConflictError: an ingestion is in progress.
     """
-    task, held = await _taken(state, services)
-    # Use the claimed state: an ingestion may have published another version.
-    await forget_description(services.blobs, held)
-    await _update(task, failed_tries=0, pipeline="")
-    await task.release()
+
+    async def as_new(current: DocumentState) -> DocumentState:
+        _refuse_held(current)
+        await forget_description(services.blobs, current)
+        return current.model_copy(update={"failed_tries": 0, "pipeline": ""})
+
+    await change_row(state.doc_id, services.documents, as_new)
 
 
 async def repair(state: DocumentState, services: IngestionServices) -> None:
@@ -189,14 +186,29 @@ async def repair(state: DocumentState, services: IngestionServices) -> None:
     Raises:
         ConflictError: an ingestion is in progress.
     """
-    task, held = await _taken(state, services)
-    if held.status == "failed" and held.content_hash:
-        await index_rows.merge_rights(
-            services.content_index, services.documents_index, held.doc_id, held.rights
-        )
-    else:
-        await _update(task, failed_tries=0, pipeline="", copied_hash="")
-    await task.release()
+
+    async def as_incomplete(current: DocumentState) -> DocumentState:
+        _refuse_held(current)
+        if current.status == "failed" and current.content_hash:
+            return current.model_copy(update={"rows_outdated": True})
+        return current.model_copy(update={"failed_tries": 0, "pipeline": "", "copied_hash": ""})
+
+    change = await change_row(state.doc_id, services.documents, as_incomplete)
+    if change is None or not change.after.rows_outdated:
+        return
+    rights = change.after.rights
+
+    async def copy() -> DocumentState:
+        content_index, documents_index = services.content_index, services.documents_index
+        await index_rows.merge_rights(content_index, documents_index, state.doc_id, rights)
+        return change.after.model_copy(update={"rows_outdated": change.before.rows_outdated})
+
+    await write_copies(change, services.documents, copy, {"rows_outdated": True})
+
+
+def _refuse_held(state: DocumentState) -> None:
+    if is_held(state):
+        raise ConflictError("The document is being ingested.", "Try again when it is ready.")
 
 
 async def delete(state: DocumentState, services: IngestionServices) -> None:
@@ -213,36 +225,3 @@ async def delete(state: DocumentState, services: IngestionServices) -> None:
     if state.hints_etag:
         await services.blobs.delete(DOCUMENTS, state.blob_name + HINTS_SUFFIX)
     await services.documents_index.delete([state.doc_id])
-
-
-async def _correct_rows(task: IngestTask, state: DocumentState) -> None:
-    content_index, documents_index = task.services.content_index, task.services.documents_index
-    record = await index_rows.document_record(documents_index, state.doc_id)
-    if record is None:
-        return
-    corrected = with_corrections(record, state.corrections)
-    copied = index_rows.copied_hash(corrected)
-    if copied != state.copied_hash:
-        keys = await index_rows.block_hashes(content_index, state.doc_id)
-        fields = index_rows.copied_fields(corrected)
-        await content_index.merge([{"block_id": key, **fields} for key in keys])
-    # Last, as in an ingestion, so that blocks can be filtered by the listed values.
-    await documents_index.merge([corrected.model_dump(mode="json")])
-    await _update(task, copied_hash=copied)
-
-
-async def _taken(state: DocumentState, services: IngestionServices) -> tuple[IngestTask, DocumentState]:
-    task = change_task(state.blob_name, services)
-    for _ in range(_WAITS):
-        held = await task.take()
-        if held is not None:
-            return task, held
-        await asyncio.sleep(_WAIT_S)
-    raise ConflictError("The document is being ingested.", "Try again when it is ready.")
-
-
-async def _update(task: IngestTask, **change: object) -> DocumentState:
-    try:
-        return await task.update(**change)
-    except ClaimLostError:
-        raise ConflictError("An ingestion of the document has started.", "Try again.") from None

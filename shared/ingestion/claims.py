@@ -1,12 +1,11 @@
-"""Claims: one instance at a time works on a document, and only it changes the document's state.
+"""Claims: one ingestion at a time works on a document.
 
 An instance that finds the document claimed leaves a note (`pending`) and ends; the holder checks for notes
-before it ends. A holder whose orchestration ended (`acceptance.check_holder`), or that was silent for 15
-minutes, loses its claim, and its later steps do nothing. All writes compare revisions, so neither notes nor
-changes are lost.
+before it ends. Changes by users claim nothing (`row_changes`). A holder whose orchestration ended
+(`acceptance.check_holder`), or that was silent for 15 minutes, loses its claim, and its later steps do
+nothing. All writes compare revisions, so neither notes nor changes are lost.
 """
 
-import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -30,10 +29,8 @@ from shared.platform.errors import (
 from shared.retrieval.models import DocumentStatus
 
 LEASE = timedelta(minutes=15)  # longer than any activity (functionTimeout, 10 minutes)
-CHANGE_LEASE = timedelta(minutes=4)  # longer than any HTTP request (230 s in Azure)
 MAX_TRIES = 3  # failed ingestions of the same bytes before quarantine
 MAX_WRITE_ATTEMPTS = 8  # of a conditional write; at most two writers meet on one document
-CHANGE = "change-"  # prefix of instance ids of users' changes
 
 
 class ClaimLostError(Exception):
@@ -41,7 +38,7 @@ class ClaimLostError(Exception):
 
 
 class IngestTask:
-    """One activity of an ingestion, or a change: its claim and the services.
+    """One activity of an ingestion: its claim and the services.
 
     It caches the last state read or written. A stale state is harmless: writing it conflicts, and it is read
     again.
@@ -137,14 +134,6 @@ class IngestTask:
             return self.known
         raise contended()
 
-    async def release(self) -> bool:
-        """Release the claim of a change; True if an event arrived meanwhile, so that an ingestion must start.
-
-        Raises:
-            ClaimLostError: this instance no longer holds the document.
-        """
-        return (await self.update(holder=None)).pending
-
     async def close(self, request: CloseRequest) -> Closed:
         """Record how the ingestion ended, and release the claim unless an event arrived meanwhile.
 
@@ -235,12 +224,6 @@ async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
     raise contended()
 
 
-def change_task(blob_name: str, services: IngestionServices) -> IngestTask:
-    """Return a task for a user's change, without a claim."""
-    step = IngestStep(blob_name=blob_name, instance_id=f"{CHANGE}{uuid.uuid4().hex}")
-    return IngestTask(step, services)
-
-
 def now() -> datetime:
     """Return the current time, with zone."""
     return datetime.now(UTC)
@@ -305,8 +288,7 @@ def revived(state: DocumentState) -> DocumentState:
 def touched(state: DocumentState) -> DocumentState:
     """Return the state with new timestamps, which renews a claim."""
     at = now()
-    lease = CHANGE_LEASE if (state.holder or "").startswith(CHANGE) else LEASE
-    held_until = None if state.holder is None else at + lease
+    held_until = None if state.holder is None else at + LEASE
     return state.model_copy(update={"updated_at": at, "held_until": held_until})
 
 

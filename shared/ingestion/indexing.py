@@ -14,16 +14,25 @@ from pathlib import PurePosixPath
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store, index_rows, versions
+from shared.documents.corrections import first_instant, with_corrections
 from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import block_id, figure_block_id
-from shared.documents.models import Block, Caption, Chunk, DescribedFile, Figure, Manifest, Original
+from shared.documents.models import (
+    Block,
+    Caption,
+    Chunk,
+    Corrections,
+    DescribedFile,
+    Figure,
+    Manifest,
+    Original,
+)
 from shared.documents.state import DocumentState, Rights
 from shared.ingestion import copies, rights
 from shared.ingestion.acceptance import number_of, pipeline
 from shared.ingestion.chunking import embedded_text, figure_text
 from shared.ingestion.claims import ClaimLostError, IngestTask, now, with_status
 from shared.ingestion.fair_turns import EmbeddingPace, FairTurns
-from shared.ingestion.metadata import first_instant, with_corrections
 from shared.ingestion.models import BlockChanges, ParsedFile
 from shared.ingestion.step_files import StepFiles
 from shared.platform.hashing import digest
@@ -142,8 +151,8 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
     if version.parsed.figures or task.version_key == state.version_key:
         await _settle_manifest(task, version)
     positions: Sequence[int] = changes.moved
-    if state.rows_outdated:
-        # Blocks written before the change have the permissions pending then.
+    if state.rows_outdated or state.shown_corrections != state.corrections:
+        # Blocks written before a change have the permissions and metadata of that time.
         positions = range(len(version.blocks))
     elif index_rows.copied_hash(record) != state.copied_hash:
         positions = changes.moved + changes.kept
@@ -154,7 +163,9 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
     naming = index_rows.naming_fields(record, passages)
     await services.documents_index.upload([{**record.model_dump(mode="json"), **naming}])
     written = state.wanted_rights
-    indexed = partial(_indexed, task=task, version=version, record=record, written=written)
+    indexed = partial(
+        _indexed, task=task, version=version, record=record, written=written, corrections=state.corrections
+    )
     state = await _updated_or_taken_back(task, indexed)
     if state.wanted_rights != state.rights:
         await rights.apply_rights(task)
@@ -362,9 +373,15 @@ def _warnings(version: Version) -> tuple[str, ...]:
 
 
 def _indexed(
-    state: DocumentState, task: IngestTask, version: Version, record: DocumentRecord, written: Rights
+    state: DocumentState,
+    *,
+    task: IngestTask,
+    version: Version,
+    record: DocumentRecord,
+    written: Rights,
+    corrections: Corrections,
 ) -> DocumentState:
-    """Return the state once the version is indexed, with the permissions in `written`."""
+    """Return the state once the version is indexed, with the given permissions and corrections."""
     # The warning about its permissions stays until they change; all others are of this version.
     warnings = [warning for warning in state.warnings if warning == state.rights.warning]
     indexed = {
@@ -373,6 +390,7 @@ def _indexed(
         "pipeline": pipeline(task.services.settings),
         "version_key": task.version_key,
         "copied_hash": index_rows.copied_hash(record),
+        "shown_corrections": corrections,
         "version": record.version,
         "upload_date": record.upload_date,
         "page_count": record.page_count,

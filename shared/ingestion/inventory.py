@@ -209,6 +209,8 @@ def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) ->
         is_indexed and (state.rights != state.wanted_rights or state.rows_outdated)
     ):
         return seen.difference("rights_differ", "Its access list changed and was not applied.")
+    if state.has_unshown_corrections:
+        return seen.difference("outdated", "Its metadata was corrected, and the indexes lack that.")
     return None
 
 

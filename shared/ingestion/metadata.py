@@ -1,19 +1,17 @@
-"""A document's metadata, by the chat model or by rule; users' corrections override both.
+"""A document's metadata, by the chat model or by rule.
 
-The model's description of a version is stored in its manifest, and reused by copies and repairs. The index of
-documents has the corrected metadata.
+The model's description of a version is stored in its manifest, and reused by copies and repairs. Users'
+corrections override it (`shared.documents.corrections`).
 """
 
 import re
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from textwrap import shorten
 from typing import Literal
 
 from shared.access.security_filter import PUBLIC
-from shared.documents.models import Corrections, DescribedFile, Original
-from shared.documents.requests import MetadataCorrection
+from shared.documents.models import DescribedFile, Original
 from shared.documents.state import DocumentState
 from shared.documents.versions import read_manifest, write_manifest
 from shared.evidence.reader_text import readable
@@ -27,7 +25,7 @@ from shared.platform.odata import all_of, quote, search_in
 from shared.platform.prompts import element, load
 from shared.platform.search import SearchRequest
 from shared.platform.telemetry import get_logger
-from shared.retrieval.models import DocumentMetadata, DocumentRecord
+from shared.retrieval.models import DocumentMetadata
 
 _OUTPUT_TOKENS = 2000
 _MIN_SMALL_WORDS, _MIN_SMALL_SHARE = 3, 0.03  # different ones; of all words: a text has 20 to 40 %
@@ -41,7 +39,6 @@ _STOP_WORDS = {
 }
 _WORD = re.compile(r"[^\W\d_]+")
 _LANGUAGE = re.compile(r"([a-z]{2}|und)(?:[-_][a-z0-9]+)*")  # "en", "en-us"
-_PRINTED_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _SAMPLE_WORDS = 600
 _BRIEF_SENTENCES = 2
 _STANDARD_SENTENCES = 8
@@ -261,27 +258,6 @@ def under_another_name(described: DescribedFile, filename: str, opening: str) ->
     if is_own or title not in (_stem(old).casefold(), _in_words(old).casefold()):
         return renamed
     return renamed.model_copy(update={"title": _stem(filename)[:_TITLE_CHARS]})
-
-
-def with_corrections(record: DocumentRecord, corrections: Corrections) -> DocumentRecord:
-    """Return the record with the user's corrections applied."""
-    kept = {field: value for field, value in corrections.items() if field in MetadataCorrection.model_fields}
-    changed: dict[str, object] = {**kept, "edited_fields": tuple(sorted(kept))}
-    if isinstance(date := kept.get("document_date"), str):
-        changed["document_date"] = first_instant(date)
-    return record.model_copy(update=changed)
-
-
-def first_instant(text: str | None) -> datetime | None:
-    """Return the first instant (UTC) of an ISO 8601 day, month or year; None for anything else."""
-    match = _PRINTED_DATE.fullmatch((text or "").strip())
-    if match is None:
-        return None
-    year, month, day = (int(part or 1) for part in match.groups())
-    try:
-        return datetime(year, month, day, tzinfo=UTC)
-    except ValueError:  # "2024-13"
-        return None
 
 
 def _stem(filename: str) -> str:

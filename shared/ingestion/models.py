@@ -132,8 +132,7 @@ class Superseded(Model):
 class IngestFailure(Model):
     """A step failed; users see `reason` and `hint`, or their client's text for `failure`.
 
-    `retryable`: it may succeed later. `waits`: others have their turn first. `held_s`: the longest time until
-    the obstacle has ended.
+    `retryable`: it may succeed later. `waits`: others have their turn first.
     """
 
     kind: Literal["failed"] = "failed"
@@ -143,7 +142,6 @@ class IngestFailure(Model):
     retryable: bool = False
     retry_after_s: float | None = None
     waits: bool = False
-    held_s: float | None = None
 
 
 IngestReply = Annotated[

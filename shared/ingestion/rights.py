@@ -15,11 +15,12 @@ from shared.documents.index_rows import merge_rights, rights_fields
 from shared.documents.requests import MAX_PRINCIPALS
 from shared.documents.state import DocumentState, Rights
 from shared.evidence.document_prompt import web_address
-from shared.ingestion.claims import MAX_WRITE_ATTEMPTS, ClaimLostError, IngestTask, contended
+from shared.ingestion.claims import ClaimLostError, IngestTask
 from shared.ingestion.models import Done
+from shared.ingestion.row_changes import change_row, write_copies
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties
-from shared.platform.errors import ConflictError, NotFoundError
+from shared.platform.errors import NotFoundError
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow
 
@@ -139,42 +140,49 @@ def _in_row(state: DocumentState) -> DocumentState:
     return with_rights(state, state.wanted_rights).model_copy(update={"rows_outdated": True})
 
 
-async def note_newest(blob_name: str, services: IngestionServices) -> None:
-    """Apply a document's current permissions while another instance works on it.
+async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
+    """Apply a document's current permissions at once, also while an ingestion holds the document.
 
     They are written to its row, then to the existing index rows; the holder writes them to all others.
     Permissions of an unpublished version only narrow.
+
+    Returns:
+        Whether an ingestion must look at the document.
 
     Raises:
         DependencyError: a service failed, or there were too many concurrent changes.
     """
     documents = services.documents
-    for _ in range(MAX_WRITE_ATTEMPTS):
-        # In this order: rights that were replaced meanwhile are never written under an unchanged revision.
-        state = await documents.get(document_id(blob_name))
+    is_shown = False
+
+    async def newest(state: DocumentState) -> DocumentState | None:
+        nonlocal is_shown
+        # After the row: permissions that were replaced meanwhile are never written under its etag.
         properties = await services.blobs.properties(DOCUMENTS, blob_name)
-        if state is None or properties is None:
-            return
+        if properties is None:
+            return None
         rights, sidecar_etag = await read_rights(properties, services)
-        if rights == state.wanted_rights == state.rights and not state.rows_outdated:
-            return
-        if rights != state.wanted_rights or state.rows_outdated:
-            noted = {
-                "wanted_rights": rights,
-                "sidecar_etag": sidecar_etag,
-                "rows_outdated": True,
-                "pending": True,
-            }
-            if are_of_shown(properties, sidecar_etag, state):
-                noted["rights"] = rights
-            try:
-                await documents.replace(state.model_copy(update=noted))
-            except ConflictError:
-                continue
+        is_shown = are_of_shown(properties, sidecar_etag, state)
+        is_applied = rights == state.wanted_rights and not state.rows_outdated
+        if is_applied and (rights == state.rights or not is_shown):
+            return None
+        read: dict[str, object] = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
+        if is_shown:
+            read["rights"] = rights
+        return state.model_copy(update={**read, "rows_outdated": True})
+
+    change = await change_row(document_id(blob_name), documents, newest)
+    if change is None:
+        return False
+    state = change.after
+
+    async def copy() -> DocumentState | None:
         # The holder may write them much later, while added users wait.
-        await merge_rights(services.content_index, services.documents_index, state.doc_id, rights)
-        return
-    raise contended()
+        content_index, documents_index = services.content_index, services.documents_index
+        await merge_rights(content_index, documents_index, state.doc_id, state.wanted_rights)
+        return with_rights(state, state.wanted_rights) if is_shown else None
+
+    return await write_copies(change, documents, copy, {"rows_outdated": True})
 
 
 async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Rights) -> None:

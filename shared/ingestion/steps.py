@@ -29,7 +29,8 @@ from shared.ingestion.models import (
 )
 from shared.ingestion.parse_document import parse
 from shared.ingestion.rights import apply_rights
-from shared.platform.errors import ConflictError, DependencyError, GroundworkError
+from shared.ingestion.row_changes import apply_corrections
+from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 
 _MAX_REASON_CHARS = 500
@@ -153,6 +154,8 @@ async def end_unchanged(task: IngestTask) -> None:
     state = await task.look()
     if state.wanted_rights != state.rights or state.rows_outdated:
         await apply_rights(task)
+    if state.has_unshown_corrections:
+        await apply_corrections(task)
 
 
 def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
@@ -192,24 +195,12 @@ async def remove(task: IngestTask) -> Closed:
 
 
 async def _hand_over(task: IngestTask, state: DocumentState) -> None:
-    """Move the corrections of a deleted document to its new name, if there is one.
-
-    Raises:
-        DependencyError: another instance works on that document. On the last attempt the corrections are
-            lost.
-    """
+    """Move the corrections of a deleted document to its new name, if there is one."""
     moment, index = now(), task.services.documents_index
     async for other in same_bytes(state, state.content_hash, index, task.documents):
         if not is_new_name(state, other, moment):
             continue
-        try:
-            # A note left meanwhile is handled, because its event finds the holder ended (`check_holder`).
-            await correct(other, state.corrections, task.services)
-        except ConflictError:
-            if not task.step.last_attempt:
-                raise DependencyError(
-                    "A copy of the document is being processed.", "It will be retried."
-                ) from None
+        await correct(other, state.corrections, task.services)
         return
 
 

@@ -5,7 +5,8 @@ once per document and HTTP request, tool call or activity, and is never kept lon
 holds for every read that starts after the row was written. A document without a row is hidden.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from shared.access.models import UserContext
@@ -23,12 +24,14 @@ class DocumentRow(NamedTuple):
             version and the list of its replacement.
         version: blocks of older versions are stale.
         upload_date: ISO 8601 in UTC, which sorts.
+        corrections: users' corrections that the documents index lacks.
     """
 
     access_lists: tuple[tuple[str, ...], ...]
     version: int = 0
     content_hash: str = ""
     upload_date: str = ""
+    corrections: Mapping[str, object] = MappingProxyType({})
 
     def admits(self, user: UserContext) -> bool:
         """Return whether the user may read the document."""

@@ -238,15 +238,6 @@ def test_an_outage_ends_as_a_failure_and_the_last_attempt_knows_that_it_is_the_l
     assert run.output["outcome"] == "failed"
 
 
-def test_a_document_that_somebody_changes_is_looked_at_again_when_their_claim_ends() -> None:
-    change = IngestFailure(reason="It is being changed.", retryable=True)
-    held = [change.model_copy(update={"held_s": 240 - passed_s}) for passed_s in (0, 2, 10, 40, 160)]
-    replies: Iterator[IngestReply] = iter([*held, Closed(again=True)])
-    run = ingest(accept_document=Accepted(outcome="noted"), check_holder=lambda _: next(replies))
-    assert run.continued_with == {"blob_name": "a.pdf"}
-    assert run.returned_after_s == pytest.approx(240)
-
-
 def test_waiting_for_others_is_no_failure_and_costs_no_try() -> None:
     run = ingest(parse_document=failing(20, WAITS, Parsed(version_key="abc")))
     marks = [given["last_attempt"] for name, given in run.calls if name == "parse_document"]

@@ -7,8 +7,8 @@ import pytest
 
 from shared.documents.listing import view_of_state
 from shared.ingestion import claims
-from shared.ingestion.acceptance import accept, check_holder
-from shared.ingestion.claims import IngestTask, change_task
+from shared.ingestion.acceptance import accept
+from shared.ingestion.claims import IngestTask
 from shared.ingestion.large_files import plan
 from shared.ingestion.models import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
 from shared.ingestion.parser_process import parsers
@@ -182,31 +182,6 @@ async def test_a_holder_that_was_terminated_loses_the_document_at_once(services:
     assert (await ingest(services, name, "other")).outcome == "noted"
     assert (await ingest(services, name, "successor", Instances("dead"))).outcome == "ready"
     assert isinstance(await perform(plan, dead, services), Superseded)
-
-
-async def never(_: str) -> bool:
-    return False
-
-
-async def test_a_change_whose_host_died_holds_the_document_no_longer_than_its_lease(
-    services: Services,
-) -> None:
-    name = unique(".txt")
-    await drop(services, name)
-    held = await change_task(name, services).take()
-    assert held is not None
-    assert held.held_until is not None
-    assert held.held_until - held.updated_at == claims.CHANGE_LEASE
-    refused = await ingest(services, name, "too early")
-    assert (refused.outcome, refused.reason) == ("failed", "The document is being changed right now.")
-    early = IngestTask(IngestStep(blob_name=name, instance_id="too early"), services)
-    told = await check_holder(early, has_ended=never)
-    assert isinstance(told, IngestFailure)
-    assert told.held_s is not None
-    assert 0 < told.held_s - (held.held_until - claims.now()).total_seconds() < 10
-    state = await state_of(services, name)
-    await services.documents.replace(state.model_copy(update={"held_until": claims.now()}))
-    assert (await ingest(services, name, "later")).outcome == "ready"
 
 
 async def test_what_a_dead_instance_wrote_goes_when_the_next_version_is_found(services: Services) -> None:

@@ -12,7 +12,6 @@ from shared.documents.requests import AccessChange
 from shared.ingestion import acceptance
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import change_access, correct, delete
-from shared.ingestion.claims import CHANGE, now
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.reconciliation import reconcile
 from shared.platform.names import DOCUMENTS
@@ -128,11 +127,8 @@ async def prepare(services: Services, act: Act) -> None:
 
 
 async def recover(services: Services) -> None:
-    """The app starts again: each event comes once more, and the timer runs after a change's lease."""
+    """The app starts again: each event comes once more, and the timer runs."""
     ended = Instances("killed")
-    async for state in services.documents.all():
-        if (state.holder or "").startswith(CHANGE):
-            await services.documents.replace(state.model_copy(update={"held_until": now()}))
     await driving.ingest(services, NAME, unique_name("again"), ended)
 
     async def start(blob_name: str, occasion: str) -> None:

@@ -4,15 +4,14 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from shared.documents.corrections import first_instant, with_corrections
 from shared.documents.models import DescribedFile
 from shared.documents.requests import MetadataCorrection
 from shared.ingestion.changes import corrections_of
 from shared.ingestion.metadata import (
     describe_by_rule,
-    first_instant,
     guess_language,
     under_another_name,
-    with_corrections,
     with_language_code,
 )
 from shared.retrieval.models import DocumentRecord

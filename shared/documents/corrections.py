@@ -1,0 +1,31 @@
+"""Metadata corrected by users, which override what was extracted. Pure."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from shared.documents.requests import MetadataCorrection
+from shared.retrieval.models import DocumentRecord
+
+_PRINTED_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+
+
+def with_corrections(record: DocumentRecord, corrections: Mapping[str, object]) -> DocumentRecord:
+    """Return the record with the user's corrections applied."""
+    kept = {field: value for field, value in corrections.items() if field in MetadataCorrection.model_fields}
+    changed: dict[str, object] = {**kept, "edited_fields": tuple(sorted(kept))}
+    if isinstance(date := kept.get("document_date"), str):
+        changed["document_date"] = first_instant(date)
+    return record.model_copy(update=changed)
+
+
+def first_instant(text: str | None) -> datetime | None:
+    """Return the first instant (UTC) of an ISO 8601 day, month or year; None for anything else."""
+    match = _PRINTED_DATE.fullmatch((text or "").strip())
+    if match is None:
+        return None
+    year, month, day = (int(part or 1) for part in match.groups())
+    try:
+        return datetime(year, month, day, tzinfo=UTC)
+    except ValueError:  # "2024-13"
+        return None
