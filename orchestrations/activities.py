@@ -13,8 +13,7 @@ from shared import wiring
 from shared.access.models import UserContext
 from shared.answering.effects import perform_metered
 from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed, StepFailed, StepInput, StepResult
-from shared.answering.subagent_models import CRASHED, TurnInput
-from shared.answering.subagent_turn import take_turn
+from shared.answering.subagent_models import ReadTask, TakeSubagentTurn
 from shared.answering.trace import record_end
 from shared.ingestion import fair_turns
 from shared.platform import tracing
@@ -66,12 +65,12 @@ async def _perform_summary_step(name: StepName, payload: Payload) -> dict[str, A
 
 
 async def perform_step(payload: Payload) -> dict[str, Any]:
-    """Perform one step of a run. Input: StepInput. Output: StepResult."""
+    """Perform one step of a run or of its sub-agent. Input: StepInput. Output: StepResult."""
     given, link = split(payload)
     step_input = StepInput.from_payload(given)
     name = f"perform_step {step_input.action.kind}"
     try:
-        async with at_work(name, link, run_id=step_input.run_id, step=str(step_input.action.step)):
+        async with at_work(name, link, run_id=step_input.run_id, **_log_fields(step_input)):
             with fair_turns.SHARES.answering():
                 result = await perform_metered(step_input, wiring.get_services())
     except Exception:  # noqa: BLE001  # a defect: readers get an end all the same, and at once
@@ -87,19 +86,15 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     return result.model_dump(mode="json")
 
 
-async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
-    """Run one turn of a sub-agent. Input: TurnInput. Output: TurnResult."""
-    given, link = split(payload)
-    turn = TurnInput.from_payload(given)
-    known = {"profile": turn.profile, "child": str(turn.index), "turn": str(turn.turn)}
-    try:
-        async with at_work("take_sub_agent_turn", link, run_id=turn.run_id, **known):
-            with fair_turns.SHARES.answering():
-                result = await take_turn(turn, wiring.get_services())
-    except Exception:  # noqa: BLE001  # a defect ends a turn, not the question
-        report_defect("take_sub_agent_turn", turn.run_id)
-        result = CRASHED
-    return result.model_dump(mode="json")
+def _log_fields(step_input: StepInput) -> dict[str, str]:
+    """Return the log fields that tell which step this is."""
+    action = step_input.action
+    if isinstance(action, TakeSubagentTurn):
+        fields = {"profile": action.profile, "turn": str(action.turn)}
+        return {"child": str(step_input.place.index), **fields}
+    if isinstance(action, ReadTask):
+        return {"child": str(step_input.place.index)}
+    return {"step": str(action.step)}
 
 
 async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:

@@ -28,7 +28,6 @@ ACTIVITIES = {
     "reduce_summary_document": "orchestrations.activities",
     "reduce_summary": "orchestrations.activities",
     "perform_step": "orchestrations.activities",
-    "take_sub_agent_turn": "orchestrations.activities",
     "record_span": "orchestrations.activities",
     "advance_library": "orchestrations.library_activities",
 }

@@ -22,68 +22,57 @@ from shared.answering.steps import (
     SubagentsEnded,
 )
 from shared.answering.sub_agent import SubAgent
-from shared.answering.subagent_models import SubagentEnd, SubagentStart, TurnInput, TurnResult
+from shared.answering.subagent_models import SubagentEnd, SubagentPlace
 
 Tasks = Generator[Any, Any, Any]
 
 
 def answer_question(context: df.DurableOrchestrationContext) -> Tasks:
     """Run a question to its end. Input: {"run_id"}. Output: {"outcome", "abstained"}."""
-    run_id = str(input_of(context)["run_id"])
     agent = MainAgent()
+    end: RunEnd = yield from _drive(context, agent, str(input_of(context)["run_id"]))
+    context.set_custom_status(_status(agent))
+    return {"outcome": end.outcome, "abstained": end.abstained}
+
+
+def run_sub_agent(context: df.DurableOrchestrationContext) -> Tasks:
+    """Run a sub-agent to its end. Input: SubagentPlace. Output: SubagentEnd."""
+    place = SubagentPlace.from_payload(input_of(context))
+    end: SubagentEnd = yield from _drive(context, SubAgent(place), place.run_id, place.path)
+    return end.model_dump(mode="json")
+
+
+def _drive(
+    context: df.DurableOrchestrationContext, agent: MainAgent | SubAgent, run_id: str, path: str = ""
+) -> Tasks:
+    """Carry out the commands of an agent's script until it ends, and return its end."""
     script = run_agent(agent)
     result: StepResult | None = None
     while True:
         try:
             command = script.send(result)
         except StopIteration as ended:
-            end: RunEnd = ended.value
-            context.set_custom_status(_status(agent))
-            return {"outcome": end.outcome, "abstained": end.abstained}
+            return ended.value
         context.set_custom_status(_status(agent, command))
-        result = yield from _result_of(context, run_id, command, agent)
+        match command:
+            case Step():
+                result = yield from _perform(context, run_id, path, command)
+            case Reply():
+                result = StepResult(observation=(yield from _await_answer(context, command)))
+            case Children():
+                result = StepResult(observation=(yield from _run_children(context, command, agent)))
 
 
-def run_sub_agent(context: df.DurableOrchestrationContext) -> Tasks:
-    """Run a sub-agent to its end. Input: SubagentStart. Output: SubagentEnd."""
-    script = run_agent(SubAgent(SubagentStart.from_payload(input_of(context))))
-    result: TurnResult | None = None
-    while True:
-        try:
-            command = script.send(result)
-        except StopIteration as ended:
-            end: SubagentEnd = ended.value
-            return end.model_dump(mode="json")
-        assert isinstance(command, Step)  # noqa: S101  # a sub-agent has no other commands
-        outcome = yield from _perform(context, "", command)
-        result = None if outcome is None else TurnResult.from_payload(outcome)
-
-
-def _result_of(
-    context: df.DurableOrchestrationContext, run_id: str, command: Command, agent: MainAgent
-) -> Tasks:
-    match command:
-        case Step():
-            return StepResult.from_payload((yield from _perform(context, run_id, command)))
-        case Reply():
-            return StepResult(observation=(yield from _await_answer(context, command)))
-        case Children():
-            return StepResult(observation=(yield from _run_children(context, command, agent)))
-
-
-def _perform(context: df.DurableOrchestrationContext, run_id: str, step: Step) -> Tasks:
-    """Wait for the step's pause, call its activity and return the output; None if it would start too late."""
+def _perform(context: df.DurableOrchestrationContext, run_id: str, path: str, step: Step) -> Tasks:
+    """Wait for the step's pause, and return its result; None if it would start too late."""
     due = context.current_utc_datetime + timedelta(seconds=step.delay_s)
     if step.before is not None and due >= step.before:
         return None
     if step.delay_s:
         yield context.create_timer(due)
-    if isinstance(step.action, TurnInput):
-        name, payload = "take_sub_agent_turn", step.action.model_dump(mode="json")
-    else:
-        step_input = StepInput(run_id=run_id, action=step.action, tokens=step.tokens)
-        name, payload = "perform_step", step_input.model_dump(mode="json")
-    return as_object((yield call_activity(context, name, payload)))
+    step_input = StepInput(run_id=run_id, path=path, action=step.action, tokens=step.tokens)
+    performed = yield call_activity(context, "perform_step", step_input.model_dump(mode="json"))
+    return StepResult.from_payload(as_object(performed))
 
 
 def _await_answer(context: df.DurableOrchestrationContext, reply: Reply) -> Tasks:
@@ -98,11 +87,13 @@ def _await_answer(context: df.DurableOrchestrationContext, reply: Reply) -> Task
     return AnswerArrived()
 
 
-def _run_children(context: df.DurableOrchestrationContext, command: Children, agent: MainAgent) -> Tasks:
+def _run_children(
+    context: df.DurableOrchestrationContext, command: Children, agent: MainAgent | SubAgent
+) -> Tasks:
     children = [
         Child(
             "run_sub_agent",
-            traced_child(context, start.model_dump(mode="json"), start.child_id),
+            traced_child(context, {"run_id": start.run_id, "path": start.path}, start.child_id),
             start.child_id,
         )
         for start in command.starts
@@ -127,13 +118,16 @@ def _end_of(end: ChildEnd) -> SubagentEnd:
 
 
 def _status(
-    agent: MainAgent, command: Command | None = None, statuses: dict[str, str] | None = None
+    agent: MainAgent | SubAgent, command: Command | None = None, statuses: dict[str, str] | None = None
 ) -> dict[str, Any]:
     """Return the custom status while a command is executed.
 
     Args:
         statuses: final statuses by child id; children without one are running.
     """
+    if isinstance(agent, SubAgent):
+        deadline = agent.task.deadline.isoformat() if agent.task else None
+        return {"turn": agent.step, "deadline": deadline}
     phase = {Reply: "await", Children: "delegate"}.get(type(command), agent.phase)
     status: dict[str, Any] = {
         "phase": phase,
@@ -148,7 +142,7 @@ def _status(
         status["children"] = [
             {
                 "child_id": start.child_id,
-                "profile": start.profiles[0] if start.profiles else "",
+                "profile": start.profile,
                 "status": (statuses or {}).get(start.child_id, "running"),
             }
             for start in command.starts

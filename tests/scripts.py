@@ -1,8 +1,7 @@
 """The script of a question, step by step: for tests that perform the steps themselves."""
 
 from shared.answering.script import Children, Reply, Results, RunEnd, Step, next_command
-from shared.answering.steps import Observation, StepAction, StepResult
-from shared.answering.subagent_models import TurnInput
+from shared.answering.steps import Observation, StepAction, StepResult, SubagentAction
 
 
 def start() -> Results:
@@ -20,7 +19,7 @@ def next_action(results: Results) -> StepAction | Reply | Children | RunEnd:
     command = next_command(results)
     if not isinstance(command, Step):
         return command
-    assert not isinstance(command.action, TurnInput)
+    assert not isinstance(command.action, SubagentAction)
     return command.action
 
 

@@ -71,7 +71,7 @@ class Instances:
         return [one for one in instances if one["name"] == "run_sub_agent"]
 
     def _child(self, instance: dict[str, Any]) -> Child:
-        deadline = _moment(_plain(instance["input"])["deadline"])
+        deadline = _deadline(instance)
         ended = None
         if instance["runtimeStatus"] not in _OPEN:
             ended = self._ended_at(instance) - deadline
@@ -85,8 +85,14 @@ class Instances:
         return max(moments, default=_moment(instance["lastUpdatedTime"]))
 
 
+def _deadline(instance: dict[str, Any]) -> float:
+    """Return the deadline in the child's status; its start if it ended before it had read its task."""
+    status = _plain(instance.get("customStatus") or {})
+    return _moment(status.get("deadline") or instance["createdTime"])
+
+
 def _plain(value: Any) -> dict[str, Any]:
-    """Decode an input as the SDKs store it: nested JSON or a list of one."""
+    """Decode a value as the SDKs store it: nested JSON or a list of one."""
     while isinstance(value, str):
         value = json.loads(value)
     result: dict[str, Any] = value[0] if isinstance(value, list) else value

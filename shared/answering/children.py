@@ -14,9 +14,10 @@ from pydantic import ValidationError
 from shared.answering.subagent_models import (
     Delegation,
     ReportedFindings,
+    SubagentPlace,
     SubagentState,
     SubagentTask,
-    TurnInput,
+    TakeSubagentTurn,
     TurnResult,
 )
 from shared.platform.blobs import BlobStore
@@ -43,6 +44,18 @@ class Child:
 async def find_delegation(journal: Journal, step: int) -> Delegation | None:
     """Return the delegation of a step, or None."""
     return await journal.find(step, Delegation, DELEGATION)
+
+
+async def delegation_with(journal: Journal, place: SubagentPlace) -> tuple[Delegation, SubagentTask]:
+    """Return a sub-agent's task, and the delegation that contains it.
+
+    Raises:
+        NotFoundError: the run has no such task.
+    """
+    delegation = await find_delegation(journal, place.step)
+    if delegation is not None and place.index < len(delegation.tasks):
+        return delegation, delegation.tasks[place.index]
+    raise NotFoundError("The run has no task for this sub-agent.")
 
 
 async def delegations_of(journal: Journal) -> tuple[Delegation, ...]:
@@ -94,12 +107,12 @@ def turn_results(journal: Journal, step: int, index: int) -> list[tuple[DoneLine
     return [(line, TurnResult.from_payload(line.result)) for line in lines if isinstance(line, DoneLine)]
 
 
-def completed_turn(journal: Journal, turn: TurnInput) -> TurnResult | None:
+def completed_turn(journal: Journal, place: SubagentPlace, turn: TakeSubagentTurn) -> TurnResult | None:
     """Return the result of a turn if it is complete.
 
     A failed attempt completes itself and earlier attempts only; any other result completes all attempts.
     """
-    for line, result in turn_results(journal, turn.step, turn.index):
+    for line, result in turn_results(journal, place.step, place.index):
         is_known = result.status != "failed" or (line.tries or 0) >= turn.attempt
         if line.turn == turn.turn and is_known:
             return result

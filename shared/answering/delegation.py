@@ -32,7 +32,7 @@ from shared.answering.policy_models import (
     DelegationPolicyOutput,
     SubagentFacts,
 )
-from shared.answering.profiles import PROFILES, with_smaller
+from shared.answering.profiles import PROFILES, installed_profiles
 from shared.answering.services import SubagentServices
 from shared.answering.subagent_models import Delegation, SubagentStart, SubagentTask
 from shared.platform.concurrency import run_in_background
@@ -107,15 +107,10 @@ async def decide_delegation(
     return DelegationOutcome(
         event,
         delegation,
-        starts_of(delegation.tasks, _installed(services), settings),
+        starts_of(delegation.tasks),
         # Sub-agents stop at their deadline, which is extended if their worker crashed.
         max(task.deadline for task in delegation.tasks) + CRASH_GRACE,
     )
-
-
-def _installed(services: SubagentServices) -> tuple[ProfileName, ...]:
-    """Return the available profiles: all, except `web_verifier` if no web search is configured."""
-    return tuple(name for name in PROFILES if name != "web_verifier" or services.web_search is not None)
 
 
 def _advice(decision: DelegationPolicyOutput) -> str:
@@ -162,7 +157,7 @@ class _Decision:
         """
         control, limits = self.services.subagent_control, self.services.settings.subagents
         own = _ids(self.asked)
-        installed = _installed(self.services)
+        installed = installed_profiles(has_web_search=self.services.web_search is not None)
         facts = SubagentFacts(
             installed_profiles=installed,
             # The search tools have just worked. The web search isn't probed: if it fails, the sub-agent falls
@@ -267,25 +262,14 @@ def tasks_of(
     )
 
 
-def starts_of(
-    tasks: Sequence[SubagentTask], installed: Sequence[ProfileName], settings: Settings
-) -> tuple[SubagentStart, ...]:
-    """Return the start parameters of the children."""
+def starts_of(tasks: Sequence[SubagentTask]) -> tuple[SubagentStart, ...]:
+    """Return what the script knows of each task's sub-agent."""
     return tuple(
         SubagentStart(
-            **task.place,
-            deadline=task.deadline,
-            max_turns=task.budget.max_child_turns,
+            run_id=task.run_id,
+            path=task.place.path,
+            profile=task.profile,
             max_tokens=task.budget.max_child_tokens,
-            retry_count=settings.subagents.child_retry_count,
-            retry_backoff_ms=settings.subagents.child_retry_backoff_ms,
-            # The task's profile, then smaller profiles whose required tools the task has.
-            profiles=tuple(
-                profile.name
-                for profile in with_smaller(task.profile)
-                if profile.name == task.profile
-                or (profile.name in installed and set(profile.required_tools) <= set(task.tools))
-            ),
         )
         for task in tasks
     )

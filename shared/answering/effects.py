@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import assert_never
 
-from shared.answering import prepare, turn_step
+from shared.answering import prepare, subagent_turn, turn_step
 from shared.answering.run_end import commit_step, project_run, report_step
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import StepContext
@@ -21,6 +21,7 @@ from shared.answering.steps import (
     TakeTurn,
     step_failed,
 )
+from shared.answering.subagent_models import ReadTask, TakeSubagentTurn
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import RunClosedError, StaleAttemptError
@@ -38,6 +39,12 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
     Tokens reserved for a call that was lost with its worker count as used. Expected failures are returned as
     `StepFailed`; defects are raised.
     """
+    match step_input.action:
+        case ReadTask():
+            return StepResult(observation=await subagent_turn.read_task(step_input.place, services))
+        case TakeSubagentTurn() as turn:
+            taken = await subagent_turn.take_turn(step_input.place, turn, services)
+            return StepResult(observation=taken)
     charge: Charge | None = None
     # If the request is missing, the step itself reports it.
     with suppress(GroundworkError):

@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from shared.answering.effects import perform_metered
 from shared.answering.script import Children, Reply, Results, RunEnd, Step, next_command, run_agent
-from shared.answering.services import AnsweringServices, SubagentServices
-from shared.answering.steps import StepInput, StepResult, SubagentsEnded
+from shared.answering.services import AnsweringServices
+from shared.answering.steps import StepFailed, StepInput, StepResult, SubagentsEnded
 from shared.answering.sub_agent import SubAgent
-from shared.answering.subagent_models import CRASHED, SubagentEnd, SubagentStart, TurnInput, TurnResult
-from shared.answering.subagent_turn import take_turn
+from shared.answering.subagent_models import SubagentEnd, SubagentPlace, SubagentStart
 from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import span
 
@@ -54,7 +53,6 @@ def waits(results: Results) -> bool:
 
 
 async def _perform(run_id: str, services: AnsweringServices, step: Step) -> StepResult:
-    assert not isinstance(step.action, TurnInput)  # noqa: S101  # a step of the main agent
     await asyncio.sleep(step.delay_s)
     with log_scope(run_id=run_id), span(f"perform_step {step.action.kind}", {"run_id": run_id}):
         step_input = StepInput(run_id=run_id, action=step.action, tokens=step.tokens)
@@ -62,7 +60,7 @@ async def _perform(run_id: str, services: AnsweringServices, step: Step) -> Step
 
 
 async def run_children(
-    starts: Sequence[SubagentStart], until: datetime, services: SubagentServices
+    starts: Sequence[SubagentStart], until: datetime, services: AnsweringServices
 ) -> tuple[SubagentEnd, ...]:
     """Run sub-agents concurrently until they end or `until` passes; return their ends in the same order.
 
@@ -80,12 +78,11 @@ async def run_children(
     return tuple(_end_of(start, task) for start, task in zip(starts, tasks, strict=True))
 
 
-async def run_child(start: SubagentStart, services: SubagentServices) -> SubagentEnd:
+async def run_child(start: SubagentStart, services: AnsweringServices) -> SubagentEnd:
     """Run a sub-agent to its end."""
     script = run_agent(SubAgent(start))
-    result: TurnResult | None = None
-    profile = start.profiles[0] if start.profiles else ""
-    with span(f"run_sub_agent {profile}", {"run_id": start.run_id, "child": start.index}):
+    result: StepResult | None = None
+    with span(f"run_sub_agent {start.profile}", {"run_id": start.run_id, "child": start.index}):
         while True:
             try:
                 command = script.send(result)
@@ -93,21 +90,23 @@ async def run_child(start: SubagentStart, services: SubagentServices) -> Subagen
                 end: SubagentEnd = ended.value
                 return end
             assert isinstance(command, Step)  # noqa: S101  # a sub-agent has no other commands
-            result = await _take_turn(command, services)
+            result = await _perform_of_child(start, command, services)
 
 
-async def _take_turn(step: Step, services: SubagentServices) -> TurnResult | None:
-    turn = step.action
-    assert isinstance(turn, TurnInput)  # noqa: S101  # a step of a sub-agent
+async def _perform_of_child(
+    place: SubagentPlace, step: Step, services: AnsweringServices
+) -> StepResult | None:
     if step.before and datetime.now(UTC) + timedelta(seconds=step.delay_s) >= step.before:
         return None
     await asyncio.sleep(step.delay_s)
+    step_input = StepInput(run_id=place.run_id, path=place.path, action=step.action)
     try:
-        with span("take_sub_agent_turn", {"run_id": turn.run_id, "child": turn.index, "turn": turn.turn}):
-            return await take_turn(turn, services)
+        with span(f"perform_step {step.action.kind}", {"run_id": place.run_id, "child": place.index}):
+            return await perform_metered(step_input, services)
     except Exception as defect:  # noqa: BLE001  # as in the durable host, a defect ends a turn but not the run
-        get_logger().error("sub_agent.defect", run_id=turn.run_id, error_type=type(defect).__name__)
-        return CRASHED
+        get_logger().error("sub_agent.defect", run_id=place.run_id, error_type=type(defect).__name__)
+        failed = StepFailed(error_type="InternalError", message="", retryable=False)
+        return StepResult(observation=failed)
 
 
 def _end_of(start: SubagentStart, task: "asyncio.Task[SubagentEnd]") -> SubagentEnd:

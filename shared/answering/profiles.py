@@ -1,6 +1,6 @@
 """The four sub-agent profiles (docs/internals/delegation.md) and the schemas of their reports. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -165,6 +165,23 @@ PROFILES: dict[ProfileName, Profile] = {
         report=WebReport,
     ),
 }
+
+
+def installed_profiles(*, has_web_search: bool) -> tuple[ProfileName, ...]:
+    """Return the available profiles: all, except `web_verifier` if no web search is configured."""
+    return tuple(name for name in PROFILES if name != "web_verifier" or has_web_search)
+
+
+def profiles_for(
+    name: ProfileName, tools: Collection[SubagentTool], *, has_web_search: bool
+) -> tuple[ProfileName, ...]:
+    """Return a task's profile, then the available smaller ones whose required tools the task has."""
+    installed = installed_profiles(has_web_search=has_web_search)
+    return tuple(
+        profile.name
+        for profile in with_smaller(name)
+        if profile.name == name or (profile.name in installed and set(profile.required_tools) <= set(tools))
+    )
 
 
 def with_smaller(name: ProfileName | None) -> Iterator[Profile]:

@@ -24,13 +24,14 @@ from shared.answering.steps import (
     StepAction,
     StepFailed,
     StepResult,
+    SubagentAction,
     SubagentsChosen,
     SubagentsEnded,
     TakeAnswer,
     TakeTurn,
     UserAsked,
 )
-from shared.answering.subagent_models import SubagentEnd, SubagentStart, TurnInput
+from shared.answering.subagent_models import SubagentEnd, SubagentStart
 from shared.runs.plan import QueryType, TodoItem, closed, evidence_found, started, tried_again
 
 Phase = Literal["prepare", "await", "take", "turn", "delegate", "commit", "fail", "end"]
@@ -57,7 +58,7 @@ class Step:
         before: latest time at which the step may begin; after it the result is None.
     """
 
-    action: StepAction | TurnInput
+    action: StepAction | SubagentAction
     tokens: int = 0
     delay_s: float = 0.0
     before: datetime | None = None

@@ -11,7 +11,14 @@ from typing import TypeVar
 from shared.answering.services import AnsweringServices
 from shared.answering.shown_answer import correction
 from shared.answering.shown_documents import ShownDocuments
-from shared.answering.steps import CommitAnswer, Observation, StepAction, StepInput, StepResult
+from shared.answering.steps import (
+    CommitAnswer,
+    Observation,
+    StepAction,
+    StepInput,
+    StepResult,
+    SubagentAction,
+)
 from shared.platform.errors import GroundworkError
 from shared.platform.meters import counter
 from shared.platform.models import Stored
@@ -50,6 +57,7 @@ class StepContext:
         self.journal = Journal(services.run_log, services.blobs, step_input.run_id)
         self.searches = StepSearches(services)
         self.run_id = step_input.run_id
+        assert not isinstance(step_input.action, SubagentAction)  # noqa: S101  # performed by subagent_turn
         self.action: StepAction = step_input.action
         self.tokens = step_input.tokens
         self.meter = meter or TokenMeter()

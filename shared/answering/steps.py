@@ -9,7 +9,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from shared.answering.subagent_models import SubagentEnd, SubagentStart
+from shared.answering.subagent_models import (
+    ReadTask,
+    SubagentEnd,
+    SubagentPlace,
+    SubagentStart,
+    TakeSubagentTurn,
+    TaskRead,
+    TurnResult,
+)
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.models import Model
 from shared.runs.plan import QueryIntent, QueryType, TodoItem
@@ -85,7 +93,10 @@ class ReportFailure(StepFields):
 StepAction = Annotated[
     Prepare | TakeAnswer | TakeTurn | CommitAnswer | ReportFailure, Field(discriminator="kind")
 ]
-"""Any action that the activity can perform."""
+"""An action of the agent that answers the question."""
+
+SubagentAction = ReadTask | TakeSubagentTurn
+"""An action of a sub-agent."""
 
 
 class StepObservation(Model):
@@ -232,23 +243,37 @@ Observation = Annotated[
     | SubagentsEnded
     | AnswerWritten
     | RunClosed
-    | StepFailed,
+    | StepFailed
+    | TaskRead
+    | TurnResult,
     Field(discriminator="kind"),
 ]
 
 
 class StepInput(Model):
-    """Input of the activity that performs steps. `tokens` were used by the run before this step."""
+    """Input of the activity that performs steps.
+
+    Attributes:
+        path: the sub-agent that takes the step, as in `SubagentPlace`; empty = the run itself.
+        tokens: used by the run before this step.
+    """
 
     run_id: str
-    action: StepAction
+    path: str = ""
+    action: StepAction | SubagentAction = Field(discriminator="kind")
     tokens: int = 0
+
+    @property
+    def place(self) -> SubagentPlace:
+        """The sub-agent that takes the step."""
+        return SubagentPlace(run_id=self.run_id, path=self.path)
 
 
 class StepResult(Model):
     """Output of the activity that performs steps: an observation, also for expected errors.
 
-    `tokens` were used by this step.
+    Attributes:
+        tokens: used by this step; 0 for a sub-agent's, whose observations have its total.
     """
 
     observation: Observation

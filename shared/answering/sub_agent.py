@@ -2,9 +2,17 @@
 
 from datetime import timedelta
 
-from shared.answering.script import Script, Step
-from shared.answering.steps import Observation
-from shared.answering.subagent_models import SubagentEnd, SubagentStart, TurnInput, TurnResult
+from shared.answering.script import Script, Step, retry_delay_s
+from shared.answering.steps import Observation, StepFailed, StepResult
+from shared.answering.subagent_models import (
+    CRASHED,
+    ReadTask,
+    SubagentEnd,
+    SubagentPlace,
+    TakeSubagentTurn,
+    TaskRead,
+    TurnResult,
+)
 from shared.runs.models import ChildStatus
 
 
@@ -13,23 +21,37 @@ class SubAgent:
 
     A failed turn is retried after a delay, then a smaller profile reports from the existing evidence. No turn
     begins after the deadline.
+
+    Attributes:
+        step: the number of its turn, counted from 1; 0 before the first.
+        task: the limits of its task; None until they have been read.
     """
 
-    def __init__(self, start: SubagentStart) -> None:
-        self.step = 1  # number of the turn
-        self._start = start
+    def __init__(self, place: SubagentPlace) -> None:
+        self.step = 0
+        self.task: TaskRead | None = None
+        self._child_id = place.child_id
         self._result = TurnResult(status="go_on")
 
-    def first_step(self) -> Script[TurnResult | SubagentEnd]:
-        """Take the first turn."""
-        if not self._start.profiles or self._start.max_turns < 1:
-            return self._end("failed")
-        return (yield from self._turn())
+    def first_step(self) -> Script[TurnResult | TaskRead | SubagentEnd]:
+        """Read the task and its limits from the journal."""
+        tries, delay_s = 0, 0.0
+        while True:
+            result: StepResult = yield Step(ReadTask(), delay_s=delay_s)
+            seen = result.observation
+            if isinstance(seen, TaskRead) and seen.profiles and seen.max_turns:
+                self.task = seen
+                return seen
+            retry_s = retry_delay_s("prepare", tries, seen) if isinstance(seen, StepFailed) else None
+            if retry_s is None:
+                return self._end("failed")
+            tries, delay_s = tries + 1, retry_s
 
-    def next_step(self, seen: TurnResult) -> Script[TurnResult | SubagentEnd]:
+    def next_step(self, seen: TurnResult | TaskRead) -> Script[TurnResult | TaskRead | SubagentEnd]:
         """Take the next turn."""
+        assert self.task is not None  # noqa: S101  # otherwise the first step ended the sub-agent
         self.step += 1
-        return (yield from self._turn())
+        return (yield from self._turn(self.task))
 
     def note(self, observation: Observation) -> None:
         """Do nothing: a sub-agent neither asks the user nor has sub-agents."""
@@ -39,37 +61,34 @@ class SubAgent:
         yield from ()
         return seen
 
-    def _turn(self) -> Script[TurnResult | SubagentEnd]:
+    def _turn(self, task: TaskRead) -> Script[TurnResult | SubagentEnd]:
         """Take a turn, with retries and a smaller profile if it fails."""
-        start, place, attempt = self._start, 0, 0
-        closing = self.step >= start.max_turns
+        place, attempt = 0, 0
+        closing = self.step >= task.max_turns
         while True:
-            turn = TurnInput(
-                **start.place,
-                turn=self.step,
-                attempt=attempt,
-                profile=start.profiles[place],
-                closing=closing,
+            turn = TakeSubagentTurn(
+                turn=self.step, attempt=attempt, profile=task.profiles[place], closing=closing
             )
-            delay_s = start.retry_backoff_ms / 1000 if 0 < attempt <= start.retry_count else 0.0
-            before = start.deadline + timedelta(seconds=self._result.lost_s)
-            result: TurnResult | None = yield Step(turn, delay_s=delay_s, before=before)
-            if result is None:
+            delay_s = task.retry_backoff_ms / 1000 if 0 < attempt <= task.retry_count else 0.0
+            before = task.deadline + timedelta(seconds=self._result.lost_s)
+            performed: StepResult | None = yield Step(turn, delay_s=delay_s, before=before)
+            if performed is None:
                 return self._end(self._status_of_findings())
+            result = performed.observation if isinstance(performed.observation, TurnResult) else CRASHED
             self._result = _added(self._result, result)
             if result.status == "go_on" and not closing:
                 return self._result
             if result.status != "failed":
                 return self._end("done" if result.status == "done" else self._status_of_findings())
-            if result.retryable and attempt < start.retry_count:
+            if result.retryable and attempt < task.retry_count:
                 attempt += 1
                 continue
-            if place + 1 < len(start.profiles):
+            if place + 1 < len(task.profiles):
                 place += 1
             elif not result.retryable or closing:
                 return self._end(self._status_of_findings())
             # From now on, attempts no longer search, but report from the existing evidence.
-            attempt, closing = max(attempt, start.retry_count) + 1, True
+            attempt, closing = max(attempt, task.retry_count) + 1, True
 
     def _status_of_findings(self) -> ChildStatus:
         return "partial" if self._result.findings else "failed"
@@ -77,9 +96,9 @@ class SubAgent:
     def _end(self, status: ChildStatus) -> SubagentEnd:
         is_unfinished = self._result.status in ("go_on", "failed")
         return SubagentEnd(
-            child_id=self._start.child_id,
+            child_id=self._child_id,
             status=status,
-            turns=self.step - 1 if is_unfinished else self.step,
+            turns=max(self.step - 1, 0) if is_unfinished else self.step,
             tokens=self._result.tokens,
             cost_usd=self._result.cost_usd,
         )

@@ -17,9 +17,10 @@ from shared.answering.profiles import PROFILES, SCOPES, Profile
 from shared.answering.services import SubagentServices
 from shared.answering.subagent_models import (
     ReportedFindings,
+    SubagentPlace,
     SubagentState,
     SubagentTask,
-    TurnInput,
+    TakeSubagentTurn,
     TurnResult,
     WarningCode,
 )
@@ -64,7 +65,8 @@ class TurnContext:
     """
 
     services: SubagentServices
-    turn: TurnInput
+    place: SubagentPlace
+    turn: TakeSubagentTurn
     task: SubagentTask
     request: RunRequest
     journal: Journal
@@ -191,22 +193,21 @@ class TurnContext:
             RunClosedError: the run has ended or continued, or was erased.
             StaleAttemptError: another attempt has begun.
         """
-        turn = self.turn
-        place = (turn.step, turn.index, turn.profile)
+        place = (self.place.step, self.place.index, self.turn.profile)
         journal_lines = (self.journal.events, self.journal.offset)
         first = [self._phase(phase) for phase in phases]
         with _unless_erased():
             self._event_log = await open_child_log(
-                self.services.run_log, turn.run_id, place, first, journal_lines
+                self.services.run_log, self.place.run_id, place, first, journal_lines
             )
 
     def note_losses(self) -> None:
         """Postpone the deadline by the time lost with a worker."""
-        turn = self.turn
+        step, index = self.place.step, self.place.index
         begins = self._phase("turn").model_copy(
-            update={"step": turn.step, "child": turn.index, "at": datetime.now(UTC)}
+            update={"step": step, "child": index, "at": datetime.now(UTC)}
         )
-        lost = child_losses((*self.journal.events, begins)).get((turn.step, turn.index), timedelta())
+        lost = child_losses((*self.journal.events, begins)).get((step, index), timedelta())
         self.lost_s = min(lost, CRASH_GRACE).total_seconds()
 
     async def keep(self) -> None:
@@ -243,7 +244,7 @@ class TurnContext:
     async def _write(self, value: Model, part: str, *events: RunEvent) -> None:
         if self._event_log is None:
             raise AssertionError("a turn stored a value before it was opened")
-        line = await self.journal.value_line(self.turn.step, value, part)
+        line = await self.journal.value_line(self.place.step, value, part)
         with _unless_erased():
             await self._event_log.write(line, *events)
 
@@ -297,7 +298,7 @@ class TurnContext:
         except (RunClosedError, StaleAttemptError):
             raise
         except GroundworkError as failed:
-            get_logger().warning("sub_agent.event_lost", run_id=self.turn.run_id, error_type=failed.code)
+            get_logger().warning("sub_agent.event_lost", run_id=self.place.run_id, error_type=failed.code)
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from shared.access.models import UserContext
 from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.platform.language_models.models import Message
@@ -30,28 +32,37 @@ TurnStatus = Literal["go_on", "done", "partial", "failed"]
 
 
 class SubagentPlace(Model):
-    """Identity of a sub-agent within its run.
+    """A sub-agent of a run: the input of the orchestration `run_sub_agent`.
+
+    Attributes:
+        path: the step that delegated and the sub-agent's position among that step's tasks, such as "s007c0".
+    """
+
+    run_id: str
+    path: str = Field(pattern=r"^s\d+c\d+$")
+
+    @property
+    def child_id(self) -> str:
+        """The id of its orchestration, such as "RUN:s007c0"."""
+        return f"{self.run_id}:{self.path}"
+
+    @property
+    def step(self) -> int:
+        """The step that delegated."""
+        return int(self.path[1:].partition("c")[0])
+
+    @property
+    def index(self) -> int:
+        """Its position among the tasks of its step."""
+        return int(self.path.partition("c")[2])
+
+
+class SubagentTask(Model):
+    """Task of one sub-agent, with all that it knows about the conversation. Stored with its delegation.
 
     Attributes:
         child_id: its orchestration's id, such as "RUN:s007c0", derived from run, step and index.
         step, index: the step that decided to start it, and its position among that step's sub-agents.
-    """
-
-    child_id: str
-    run_id: str
-    step: Count
-    index: Count
-
-    @property
-    def place(self) -> dict[str, str | int]:
-        """These fields, for another model of the same sub-agent."""
-        return {name: getattr(self, name) for name in SubagentPlace.model_fields}
-
-
-class SubagentTask(SubagentPlace):
-    """Task of one sub-agent, with all that it knows about the conversation. Stored with its delegation.
-
-    Attributes:
         question: the task in words.
         phrasings: additional search queries.
         known_blocks: ids of passages already found, best first; read again with the user's permissions.
@@ -60,6 +71,10 @@ class SubagentTask(SubagentPlace):
         deadline: time with zone after which no call continues.
     """
 
+    child_id: str
+    run_id: str
+    step: Count
+    index: Count
     profile: ProfileName
     question: str
     phrasings: tuple[str, ...] = ()
@@ -69,6 +84,11 @@ class SubagentTask(SubagentPlace):
     tools: tuple[SubagentTool, ...]
     budget: BudgetAllocation
     deadline: datetime
+
+    @property
+    def place(self) -> SubagentPlace:
+        """The sub-agent that has this task."""
+        return SubagentPlace(run_id=self.run_id, path=f"s{self.step:03d}c{self.index}")
 
 
 class Delegation(Model):
@@ -88,23 +108,37 @@ class Delegation(Model):
 
 
 class SubagentStart(SubagentPlace):
-    """Input of the child orchestration `run_sub_agent`, whose instance id is `child_id`.
+    """A sub-agent that a run starts, as its parent knows it."""
+
+    profile: ProfileName
+    max_tokens: Count = 0
+
+
+class ReadTask(Model):
+    """Read a sub-agent's task from the journal, and return what its script decides by."""
+
+    kind: Literal["read_task"] = "read_task"
+
+
+class TaskRead(Model):
+    """The limits of a sub-agent.
 
     Attributes:
         retry_count, retry_backoff_ms: retries of a failed turn before a smaller profile takes over.
         profiles: the profile to begin with, then its successive replacements.
     """
 
+    is_last: ClassVar[bool] = False
+    kind: Literal["task_read"] = "task_read"
     deadline: datetime
     max_turns: Count
-    max_tokens: Count = 0
     retry_count: Count
     retry_backoff_ms: Count
     profiles: tuple[ProfileName, ...]
 
 
-class TurnInput(SubagentPlace):
-    """Input of the activity `take_sub_agent_turn`.
+class TakeSubagentTurn(Model):
+    """Take a turn of a sub-agent: make the previous turn's calls, then call tools or report.
 
     Attributes:
         turn: counted from 1; a completed turn is not taken again.
@@ -112,6 +146,7 @@ class TurnInput(SubagentPlace):
         closing: whether the report is due, because no further turn follows.
     """
 
+    kind: Literal["sub_agent_turn"] = "sub_agent_turn"
     turn: Count
     attempt: Count
     profile: ProfileName
@@ -119,7 +154,7 @@ class TurnInput(SubagentPlace):
 
 
 class TurnResult(Model):
-    """Output of the activity `take_sub_agent_turn`.
+    """The observation of a sub-agent's turn.
 
     Attributes:
         status: `go_on` = another turn follows; `done`, `partial` = the report is stored; `failed` = this turn
@@ -132,6 +167,7 @@ class TurnResult(Model):
     """
 
     is_last: ClassVar[bool] = False  # only `SubagentEnd` ends a sub-agent
+    kind: Literal["turn_result"] = "turn_result"
     status: TurnStatus
     retryable: bool = False
     warnings: tuple[WarningCode, ...] = ()
@@ -142,7 +178,7 @@ class TurnResult(Model):
 
 
 CRASHED = TurnResult(status="failed", retryable=True, warnings=("CRASHED",))
-"""The result of a turn that raised: a defect."""
+"""What the script assumes of a turn that raised: a defect, which another attempt may not meet."""
 
 
 class SubagentEnd(Model):

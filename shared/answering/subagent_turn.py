@@ -20,13 +20,23 @@ from shared.answering.budget import (
     tool_limit_s,
     work_limit_s,
 )
-from shared.answering.children import completed_turn, find_delegation, find_state, turn_results
+from shared.answering.children import completed_turn, delegation_with, find_state, turn_results
 from shared.answering.opening import open_task
 from shared.answering.passages import fitting_pages, web_results
+from shared.answering.profiles import profiles_for
 from shared.answering.report_stream import write_report
 from shared.answering.services import SubagentServices
+from shared.answering.steps import StepFailed, step_failed
 from shared.answering.subagent_context import TurnContext
-from shared.answering.subagent_models import SubagentState, TurnInput, TurnResult, TurnStatus, WarningCode
+from shared.answering.subagent_models import (
+    SubagentPlace,
+    SubagentState,
+    TakeSubagentTurn,
+    TaskRead,
+    TurnResult,
+    TurnStatus,
+    WarningCode,
+)
 from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     CallTimeoutError,
@@ -41,7 +51,7 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.events import RunEvent
-from shared.runs.journal import Journal
+from shared.runs.journal import Journal, read_journal
 from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import ToolUse
 from shared.tools.base import Found
@@ -216,22 +226,40 @@ def _result_room(context: TurnContext) -> int:
     return result_tokens(context.task.budget, context.spent, report_tokens)
 
 
-async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
+async def read_task(place: SubagentPlace, services: SubagentServices) -> TaskRead | StepFailed:
+    """Return the limits of a sub-agent's task, and the profiles that may work on it."""
+    try:
+        journal = await read_journal(services.run_log, services.blobs, place.run_id)
+        _, task = await delegation_with(journal, place)
+    except GroundworkError as failed:
+        get_logger().warning("sub_agent.start_failed", run_id=place.run_id, error_type=failed.code)
+        return step_failed(failed, None)
+    settings = services.settings.subagents
+    return TaskRead(
+        deadline=task.deadline,
+        max_turns=task.budget.max_child_turns,
+        retry_count=settings.child_retry_count,
+        retry_backoff_ms=settings.child_retry_backoff_ms,
+        profiles=profiles_for(task.profile, task.tools, has_web_search=services.web_search is not None),
+    )
+
+
+async def take_turn(place: SubagentPlace, turn: TakeSubagentTurn, services: SubagentServices) -> TurnResult:
     """Take a turn, or return the result of a completed one."""
-    journal = Journal(services.run_log, services.blobs, turn.run_id)
+    journal = Journal(services.run_log, services.blobs, place.run_id)
     try:
         await journal.read()
-        earlier_result = completed_turn(journal, turn)
+        earlier_result = completed_turn(journal, place, turn)
         if earlier_result is not None:
             return earlier_result
-        context = await _turn_context(turn, services, journal)
+        context = await _turn_context(place, turn, services, journal)
     except (RunClosedError, NotFoundError):
         return _STOPPED
     except GroundworkError as failed:
-        return _not_begun(turn, failed)
+        return _not_begun(place, failed)
     is_first = context.state.started_at is None
     beginning = (
-        asyncio.create_task(control.begin(services.subagent_control, turn.child_id)) if is_first else None
+        asyncio.create_task(control.begin(services.subagent_control, place.child_id)) if is_first else None
     )
     try:
         return await _taken(context, is_first=is_first)
@@ -245,32 +273,30 @@ async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
             beginning.cancel()
 
 
-def _not_begun(turn: TurnInput, failed: GroundworkError) -> TurnResult:
-    get_logger().warning("sub_agent.start_failed", run_id=turn.run_id, error_type=failed.code)
+def _not_begun(place: SubagentPlace, failed: GroundworkError) -> TurnResult:
+    get_logger().warning("sub_agent.start_failed", run_id=place.run_id, error_type=failed.code)
     return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",), tokens=0)
 
 
-async def _turn_context(turn: TurnInput, services: SubagentServices, journal: Journal) -> TurnContext:
+async def _turn_context(
+    place: SubagentPlace, turn: TakeSubagentTurn, services: SubagentServices, journal: Journal
+) -> TurnContext:
     """Return the context of a turn.
 
     Raises:
         NotFoundError: the run was erased, or has no such task.
     """
-    delegation = await find_delegation(journal, turn.step)
-    tasks = delegation.tasks if delegation else ()
-    task = next((task for task in tasks if task.child_id == turn.child_id), None)
-    if delegation is None or task is None:
-        raise NotFoundError("The delegation contains no task with this id.")
+    delegation, task = await delegation_with(journal, place)
     request = (await journal.files.request()).with_rights_of(delegation.asker)
-    state = await find_state(journal, turn.step, turn.index)
-    state = state or SubagentState(child_id=turn.child_id, profile=turn.profile)
+    state = await find_state(journal, place.step, place.index)
+    state = state or SubagentState(child_id=place.child_id, profile=turn.profile)
     if request.agent is not None and request.agent.model:
         services = services.using(chat_model=services.chat_model_named(request.agent.model))
     # The task's own budget limits the calls; the meter only charges them to the user.
     charge = charge_to(request.user.user_id, services.user_limits)
     metered = MeteredChatModel(services.chat_model, TokenMeter(), charge=charge)
     services = services.using(chat_model=metered)
-    context = TurnContext(services, turn, task, request, journal, state)
+    context = TurnContext(services, place, turn, task, request, journal, state)
     context.note_losses()
     return context
 
@@ -283,7 +309,7 @@ async def _taken(context: TurnContext, *, is_first: bool) -> TurnResult:
     except (RunClosedError, StaleAttemptError):
         raise
     except GroundworkError as failed:
-        return _not_begun(context.turn, failed)
+        return _not_begun(context.place, failed)
     status: TurnStatus = "failed"
     error: GroundworkError | None = None
     try:
@@ -315,7 +341,7 @@ def _note_attempt(context: TurnContext) -> tuple[WarningCode, ...]:
     """Record the attempt in the state; return the warnings of earlier attempts."""
     turn, state = context.turn, context.state
     warned = state.warnings
-    results = turn_results(context.journal, turn.step, turn.index)
+    results = turn_results(context.journal, context.place.step, context.place.index)
     before = results[-1][1] if results else None
     if turn.attempt and (before is None or before.status != "failed"):
         context.warn("CRASHED")
@@ -358,7 +384,7 @@ async def _stored(context: TurnContext, result: TurnResult, error: GroundworkErr
         turns_ended=context.state.turns_ended if result.status == "failed" else turn.turn,
         ended_at=datetime.now(UTC) if is_over else None,
     )
-    _log(turn, result)
+    _log(context, result)
     events: tuple[RunEvent, ...] = ()
     if result.status == "failed":
         events = (context.end("failed", error_type=error.code if error else None),)
@@ -387,7 +413,7 @@ async def _result_of_other(context: TurnContext) -> TurnResult:
             return _STOPPED  # erased run
         except GroundworkError:
             continue
-        result = completed_turn(journal, context.turn)
+        result = completed_turn(journal, context.place, context.turn)
         if result is not None:
             return result
         if journal.is_closed:
@@ -395,11 +421,12 @@ async def _result_of_other(context: TurnContext) -> TurnResult:
     return _STOPPED
 
 
-def _log(turn: TurnInput, result: TurnResult) -> None:
+def _log(context: TurnContext, result: TurnResult) -> None:
+    turn = context.turn
     get_logger().info(
         "sub_agent.turn",
-        run_id=turn.run_id,
-        child=turn.index,
+        run_id=context.place.run_id,
+        child=context.place.index,
         profile=turn.profile,
         turn=turn.turn,
         attempt=turn.attempt,

@@ -97,9 +97,9 @@ def test_sub_agents_are_in_the_trace_with_their_turns_tools_and_calls(traced: Tr
     child = traced.one("run_sub_agent ")
     assert traced.ancestors(child) == ["answer_question", "POST /api/chat"]
     assert child.attributes["gen_ai.operation.name"] == "invoke_agent"
-    turn = next(span for span in traced.spans if span.name == "take_sub_agent_turn")
+    turn = next(span for span in traced.spans if span.name == "perform_step sub_agent_turn")
     assert traced.ancestors(turn)[0].startswith("run_sub_agent ")
-    below = {span.name for span in traced.spans if "take_sub_agent_turn" in traced.ancestors(span)}
+    below = {span.name for span in traced.spans if turn.name in traced.ancestors(span)}
     assert any(name.startswith("chat ") for name in below)
     assert any(name.startswith("search ") for name in below)
 

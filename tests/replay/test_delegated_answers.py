@@ -1,11 +1,10 @@
 """`answer_question` with sub-agents on a virtual clock: raced as child orchestrations, ended when late."""
 
-from datetime import datetime, timedelta
 from typing import Any
 
 from orchestrations.run_agent import answer_question
 from shared.answering.steps import AnswerWritten, DelegationDeferred, Observation, StepResult, SubagentsChosen
-from shared.answering.subagent_models import SubagentEnd, SubagentStart
+from shared.answering.subagent_models import SubagentEnd, SubagentPlace, SubagentStart
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.history import moment
 from tests.replay.test_answer_question import GOOD, kinds
@@ -14,28 +13,18 @@ UNTIL_S = 15
 WRITING_STEP = 2
 
 
-def start_of(index: int, deadline: datetime) -> SubagentStart:
-    return SubagentStart(
-        child_id=f"instance-1:s{WRITING_STEP:03d}c{index}",
-        run_id="instance-1",
-        step=WRITING_STEP,
-        index=index,
-        deadline=deadline,
-        max_turns=3,
-        retry_count=1,
-        retry_backoff_ms=750,
-        profiles=("comparator", "doc_reader"),
-    )
+def start_of(index: int) -> SubagentStart:
+    path = f"s{WRITING_STEP:03d}c{index}"
+    return SubagentStart(run_id="instance-1", path=path, profile="comparator")
 
 
 def chosen(count: int) -> SubagentsChosen:
-    until = moment(UNTIL_S)
-    early = until - timedelta(seconds=1)
-    return SubagentsChosen(children=tuple(start_of(index, early) for index in range(count)), until=until)
+    return SubagentsChosen(children=tuple(start_of(index) for index in range(count)), until=moment(UNTIL_S))
 
 
-def done(start: dict[str, Any]) -> dict[str, Any]:
-    end = SubagentEnd(child_id=start["child_id"], status="done", turns=2, tokens=900)
+def done(given: dict[str, Any]) -> dict[str, Any]:
+    place = SubagentPlace(run_id=given["run_id"], path=given["path"])
+    end = SubagentEnd(child_id=place.child_id, status="done", turns=2, tokens=900)
     return end.model_dump(mode="json")
 
 
@@ -49,7 +38,7 @@ def delegated(*replies: object, decided: tuple[Observation, ...] = ()) -> Run:
         return StepResult(observation=observation).model_dump(mode="json")
 
     def run_sub_agent(given: Any) -> object:
-        reply = replies[given["index"]]
+        reply = replies[int(given["path"][-1])]
         return reply if isinstance(reply, Reply) else done(given)
 
     def terminate(given: Any) -> object:
@@ -81,6 +70,11 @@ def test_the_answer_knows_the_step_that_chose_them_and_is_not_delegated_again() 
     written = [given["action"] for _, given in delegated("done").calls if "action" in given][-2]
     assert written["kind"] == "turn"
     assert (written["step"], written["delegation_step"]) == (WRITING_STEP + 2, WRITING_STEP)
+
+
+def test_a_sub_agent_is_given_the_run_and_its_path_and_nothing_else() -> None:
+    inputs = [given for name, given in delegated("done", "done").calls if name == "run_sub_agent"]
+    assert inputs == [{"run_id": "instance-1", "path": f"s002c{index}"} for index in range(2)]
 
 
 def test_a_sub_agent_that_is_late_is_ended_and_its_answer_is_not_waited_for() -> None:

@@ -14,7 +14,7 @@ from tests.replay.history import START
 from tests.replay.test_answer_question import GOOD
 from tests.replay.test_delegated_answers import chosen, done
 from tests.replay.test_ingest_document import GOOD as INGESTED
-from tests.replay.test_run_sub_agent import DONE, GO_ON, said
+from tests.replay.test_run_sub_agent import DONE, GO_ON, INPUT, TASK, said
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 FOUND = link_below(PARENT, "instance-1", START)
@@ -66,11 +66,10 @@ def test_children_are_one_level_below() -> None:
 
 
 def test_a_child_hands_its_own_place_to_its_turns() -> None:
-    answers = iter([GO_ON, DONE])
-    start = chosen(1).children[0].model_dump(mode="json")
-    script = Script(activities={"take_sub_agent_turn": lambda _: said(next(answers))})
-    run = simulate(run_sub_agent, {**start, "trace": TRACE}, script)
-    assert [given["trace"] for _, given in run.calls] == [TRACE, TRACE]
+    answers = iter([said(TASK), said(GO_ON), said(DONE)])
+    script = Script(activities={"perform_step": lambda _: next(answers)})
+    run = simulate(run_sub_agent, {**INPUT, "trace": TRACE}, script)
+    assert [given["trace"] for _, given in run.calls] == [TRACE] * 3
     assert run.output["status"] == "done"
 
 

@@ -5,48 +5,48 @@ from datetime import timedelta
 from typing import Any
 
 from orchestrations.run_agent import run_sub_agent
-from shared.answering.subagent_models import SubagentStart, TurnResult
+from shared.answering.steps import StepResult
+from shared.answering.subagent_models import TaskRead, TurnResult
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.history import START
 
+INPUT = {"run_id": "run-1", "path": "s004c0"}
 DEADLINE_S = 15
 GO_ON = TurnResult(status="go_on", tokens=1050)
 DONE = TurnResult(status="done", tokens=3000, cost_usd=0.002, findings=4)
 FAILED = TurnResult(status="failed", retryable=True, warnings=("MODEL_FAILED",))
+TASK = TaskRead(
+    deadline=START + timedelta(seconds=DEADLINE_S),
+    max_turns=3,
+    retry_count=1,
+    retry_backoff_ms=750,
+    profiles=("comparator", "doc_reader"),
+)
 
 Answer = TurnResult | Reply
 
 
-def work(*answers: Answer, **changes: Any) -> Run:
+def work(*answers: Answer) -> Run:
     """Run a child; `work(...).record("run_sub_agent", …)` makes a history."""
     left = iter(answers)
-    values: dict[str, Any] = {
-        "child_id": "run-1:s004c0",
-        "run_id": "run-1",
-        "step": 4,
-        "index": 0,
-        "deadline": START + timedelta(seconds=DEADLINE_S),
-        "max_turns": 3,
-        "retry_count": 1,
-        "retry_backoff_ms": 750,
-        "profiles": ("comparator", "doc_reader"),
-    }
-    start = SubagentStart(**{**values, **changes})
 
-    def take(_: Any) -> object:
+    def perform_step(given: Any) -> object:
+        if given["action"]["kind"] == "read_task":
+            return said(TASK)
         answer = next(left)
         return answer if isinstance(answer, Reply) else said(answer)
 
-    script = Script(activities={"take_sub_agent_turn": take})
-    return simulate(run_sub_agent, start.model_dump(mode="json"), script)
+    script = Script(activities={"perform_step": perform_step})
+    return simulate(run_sub_agent, INPUT, script)
 
 
-def said(result: TurnResult) -> dict[str, Any]:
-    return result.model_dump(mode="json")
+def said(result: TurnResult | TaskRead) -> dict[str, Any]:
+    return StepResult(observation=result).model_dump(mode="json")
 
 
 def turns(run: Run) -> Sequence[tuple[int, int, str, bool]]:
-    return [(given["turn"], given["attempt"], given["profile"], given["closing"]) for _, given in run.calls]
+    actions = [given["action"] for _, given in run.calls[1:]]
+    return [(turn["turn"], turn["attempt"], turn["profile"], turn["closing"]) for turn in actions]
 
 
 def test_turns_follow_each_other_until_the_report_stands() -> None:
@@ -62,9 +62,10 @@ def test_turns_follow_each_other_until_the_report_stands() -> None:
     assert (run.finished_after_s, run.left_open) == (0, [])
 
 
-def test_a_short_one_is_one_activity_and_no_timer() -> None:
+def test_a_short_one_reads_its_task_and_takes_a_turn_without_a_timer() -> None:
     run = work(DONE)
-    assert len(run.calls) == 1
+    assert [given["action"]["kind"] for _, given in run.calls] == ["read_task", "sub_agent_turn"]
+    assert {(given["run_id"], given["path"]) for _, given in run.calls} == {("run-1", "s004c0")}
     assert run.finished_after_s == 0
 
 
@@ -92,12 +93,16 @@ def test_a_turn_that_was_lost_is_taken_again_and_is_no_failure_of_the_profile() 
 def test_nothing_is_begun_after_the_deadline() -> None:
     slow = Reply(said(TurnResult(status="go_on", findings=2)), after_s=DEADLINE_S + 1)
     run = work(slow, DONE)
-    assert len(run.calls) == 1
+    assert len(turns(run)) == 1
     assert run.output["status"] == "partial"
 
 
 def test_no_pause_reaches_beyond_the_deadline() -> None:
     run = work(Reply(said(FAILED), after_s=DEADLINE_S - 0.5), DONE)
-    assert len(run.calls) == 1
+    assert len(turns(run)) == 1
     assert run.finished_after_s < DEADLINE_S
     assert run.output["status"] == "failed"
+
+
+def test_the_status_names_the_turn_and_the_deadline() -> None:
+    assert work(GO_ON, DONE).custom_status == {"turn": 2, "deadline": "2025-01-15T09:00:15+00:00"}

@@ -47,7 +47,7 @@ async def answer(web: Web, run_id: str, state: Results, **said: Any) -> Results:
 
 
 async def no_children(starts: Any, until: Any, services: Any) -> tuple[SubagentEnd, ...]:
-    started.append([start.profiles[0] for start in starts])
+    started.append([start.profile for start in starts])
     return tuple(SubagentEnd(child_id=start.child_id, status="failed") for start in starts)
 
 

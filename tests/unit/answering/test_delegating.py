@@ -76,7 +76,7 @@ def finding(text: str, status: ChildStatus = "done", page: str = "") -> RunChild
             )
             state = SubagentState(
                 child_id=one.child_id,
-                profile=one.profiles[0],
+                profile=one.profile,
                 status=status,
                 started_at=datetime.now(UTC),
                 ended_at=datetime.now(UTC),

@@ -54,13 +54,13 @@ async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_
     run_id, link = await answered(services)
     below = link_below(link.own, f"{run_id}:s002c0", datetime.now(UTC))
     assert below is not None
-    with tracing.span("take_sub_agent_turn", parent=below.own):
+    with tracing.span("perform_step sub_agent_turn", parent=below.own):
         pass
     await record_end(run_id, link, services, services.runs)
     assert recorded.parent_of("answer_question") == "request"
     (child,) = (name for name in recorded.names if name.startswith("run_sub_agent "))
     assert recorded.parent_of(child) == "answer_question"
-    assert recorded.parent_of("take_sub_agent_turn") == child
+    assert recorded.parent_of("perform_step sub_agent_turn") == child
     attributes = recorded.attributes("answer_question")
     assert attributes["groundwork.status"] == "completed"
     assert attributes["user_id"] == pseudonym(ANNA.user_id)

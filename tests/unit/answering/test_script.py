@@ -38,17 +38,7 @@ PREPARED = Prepared(
 )
 ASKED = UserAsked(query_type="CONTENT_SEARCH", intent="fact_lookup", todo=TODO, answer_timeout_s=60)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-START = SubagentStart(
-    child_id="c",
-    run_id="r",
-    step=2,
-    index=0,
-    deadline=NOW,
-    max_turns=1,
-    retry_count=0,
-    retry_backoff_ms=0,
-    profiles=("doc_reader",),
-)
+START = SubagentStart(run_id="r", path="s002c0", profile="doc_reader")
 CALLS = LooksFurther(calls=2, gaps=0)
 GAP = LooksFurther(calls=0, gaps=1)
 WRITTEN = AnswerWritten(abstained=False)

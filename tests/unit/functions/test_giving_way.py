@@ -10,7 +10,7 @@ from orchestrations import activities
 from orchestrations.payloads import Payload
 from shared import wiring
 from shared.answering.steps import Prepare, StepFailed, StepInput, StepResult
-from shared.answering.subagent_models import CRASHED
+from shared.answering.subagent_models import TakeSubagentTurn
 from shared.documents.ids import sender_of
 from shared.ingestion import fair_turns
 from shared.ingestion.fair_turns import Shares
@@ -67,18 +67,14 @@ async def test_steps_of_questions_and_of_sub_agents_count(
         was_busy.append(shares.is_busy_for_others("anna"))
         return StepResult(observation=StepFailed(error_type="X", message="", retryable=False))
 
-    async def child_turn(*_: object) -> object:
-        was_busy.append(shares.is_busy_for_others("anna"))
-        return CRASHED
-
     was_busy = list[bool]()
     monkeypatch.setattr(wiring, "get_services", fake_services)
     monkeypatch.setattr(activities, "perform_metered", step)
-    monkeypatch.setattr(activities, "take_turn", child_turn)
-    place = {"child_id": "c", "run_id": "r", "step": 1, "index": 0, "turn": 1, "attempt": 0}
     monkeypatch.setattr(fair_turns, "_BETWEEN_STEPS_S", 0.0)
     step_input = StepInput(run_id="r", action=Prepare(step=1))
     await activities.perform_step(Payload(step_input.model_dump(mode="json")))
     assert not shares.is_busy_for_others("anna")
-    await activities.take_sub_agent_turn(Payload({**place, "profile": "doc_reader", "closing": False}))
+    turn = TakeSubagentTurn(turn=1, attempt=0, profile="doc_reader", closing=False)
+    of_child = StepInput(run_id="r", path="s001c0", action=turn)
+    await activities.perform_step(Payload(of_child.model_dump(mode="json")))
     assert was_busy == [True, True]

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.access.models import UserContext
+from shared.answering.delegation import starts_of
 from shared.answering.inline import run_child
 from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.answering.profiles import BackedClaim, Claim, DocReaderReport, EvidenceReport, Proof
@@ -15,7 +16,7 @@ from shared.answering.subagent_models import (
     SubagentStart,
     SubagentState,
     SubagentTask,
-    TurnInput,
+    TakeSubagentTurn,
     TurnResult,
 )
 from shared.answering.subagent_turn import take_turn
@@ -55,38 +56,22 @@ class StoredChild:
 
     @property
     def start(self) -> SubagentStart:
-        smaller: dict[ProfileName, tuple[ProfileName, ...]] = {
-            "comparator": ("doc_reader",),
-            "evidence_builder": ("doc_reader",),
-            "web_verifier": ("evidence_builder", "doc_reader"),
-        }
-        return SubagentStart(
-            child_id=self.task.child_id,
-            run_id=RUN,
-            step=STEP,
-            index=self.task.index,
-            deadline=self.task.deadline,
-            max_turns=self.task.budget.max_child_turns,
-            retry_count=1,
-            retry_backoff_ms=10,
-            profiles=(self.task.profile, *smaller.get(self.task.profile, ())),
-        )
+        (start,) = starts_of([self.task])
+        return start
 
-    def turn(self, number: int = 1, *, attempt: int = 0, closing: bool = False, **changes: Any) -> TurnInput:
+    def turn(
+        self, number: int = 1, *, attempt: int = 0, closing: bool = False, **changes: Any
+    ) -> TakeSubagentTurn:
         values: dict[str, Any] = {
-            "child_id": self.task.child_id,
-            "run_id": RUN,
-            "step": STEP,
-            "index": self.task.index,
             "turn": number,
             "attempt": attempt,
             "profile": self.task.profile,
             "closing": closing,
         }
-        return TurnInput(**{**values, **changes})
+        return TakeSubagentTurn(**{**values, **changes})
 
     async def take(self, *args: Any, **kwargs: Any) -> TurnResult:
-        return await take_turn(self.turn(*args, **kwargs), self.services)
+        return await take_turn(self.task.place, self.turn(*args, **kwargs), self.services)
 
     async def run(self) -> SubagentEnd:
         return await run_child(self.start, self.services)

@@ -164,10 +164,10 @@ async def test_children_of_a_step_that_was_lost_in_a_crash_have_their_time_again
     await decided(delegation_request(asked_s_ago=60), services, completed=False)
     again = await decided(delegation_request(asked_s_ago=60, resumed_s_ago=0), services)
     assert again.delegation is not None
-    whole = timedelta(milliseconds=again.delegation.tasks[0].budget.max_child_latency_ms)
-    (start,) = again.starts
-    assert start.deadline - datetime.now(UTC) > whole - timedelta(seconds=5)
-    assert again.until == start.deadline + CRASH_GRACE
+    (task,) = again.delegation.tasks
+    whole = timedelta(milliseconds=task.budget.max_child_latency_ms)
+    assert task.deadline - datetime.now(UTC) > whole - timedelta(seconds=5)
+    assert again.until == task.deadline + CRASH_GRACE
 
 
 async def test_two_attempts_at_once_start_the_same_children_in_the_same_slots() -> None:

@@ -69,9 +69,9 @@ async def test_a_turn_that_runs_twice_starts_the_same_ones_once() -> None:
     services = services_with()
     first = await decided(call(), services, completed=False)
     again = await decided(call(), services)
-    started = [(one.child_id, one.profiles) for one in first.starts]
+    started = [(one.child_id, one.profile) for one in first.starts]
     assert started
-    assert [(one.child_id, one.profiles) for one in again.starts] == started
+    assert [(one.child_id, one.profile) for one in again.starts] == started
 
 
 @pytest.mark.parametrize(

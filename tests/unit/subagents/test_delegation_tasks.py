@@ -6,17 +6,18 @@ from typing import get_args
 
 import pytest
 
-from shared.answering.delegation import Room, starts_of, tasks_of
+from shared.answering.delegation import Room, tasks_of
 from shared.answering.policy_input import MOST_DOCUMENTS
 from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
-from shared.answering.profiles import PROFILES
-from shared.runs.models import ProfileName
+from shared.answering.profiles import PROFILES, profiles_for
+from shared.runs.models import ProfileName, SubagentTool
 from tests.fakes.services import fake_settings
 from tests.unit.subagents.delegation_requests import delegation_request, summary
 
 RULES = fake_settings()
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PROFILE_NAMES = get_args(ProfileName)
+BARE: tuple[SubagentTool, ...] = ("query_metadata",)
 
 
 def decision(profile: ProfileName, **budget: float) -> DelegationPolicyOutput:
@@ -54,9 +55,8 @@ def test_no_other_decision_has_a_task() -> None:
 
 @pytest.mark.parametrize("profile", PROFILE_NAMES)
 def test_who_takes_over_is_smaller_installed_and_has_its_tools(profile: ProfileName) -> None:
-    tasks = tasks_of(delegation_request(), decision(profile), Room(2, 9_000, 0.1), RULES, NOW)
-    (start,) = starts_of(tasks, ("doc_reader", "comparator"), RULES)
-    assert start.profiles[0] == profile
-    assert start.profiles[1:] == (() if profile == "doc_reader" else ("doc_reader",))
-    bare = [task.model_copy(update={"tools": ("query_metadata",)}) for task in tasks]
-    assert starts_of(bare, PROFILE_NAMES, RULES)[0].profiles == (profile,)
+    (task,) = tasks_of(delegation_request(), decision(profile), Room(2, 9_000, 0.1), RULES, NOW)
+    profiles = profiles_for(task.profile, task.tools, has_web_search=False)
+    smaller = {"web_verifier": ("evidence_builder", "doc_reader"), "doc_reader": ()}
+    assert profiles == (profile, *smaller.get(profile, ("doc_reader",)))
+    assert profiles_for(profile, BARE, has_web_search=True) == (profile,)

@@ -13,7 +13,7 @@ from tests.unit.subagents.stored_child import GOOD, READ, READY, stored_child
 
 async def test_their_ends_come_in_their_order() -> None:
     world = await stored_child(CountedModel(READY, GOOD))
-    stranger = world.start.model_copy(update={"child_id": "run-1:s004c1", "index": 1})
+    stranger = world.start.model_copy(update={"path": "s004c1"})
     ends = await run_children((stranger, world.start), world.task.deadline, world.services)
     assert [end.child_id for end in ends] == [stranger.child_id, world.start.child_id]
     assert ends[1].status == "done"

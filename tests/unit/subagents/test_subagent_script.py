@@ -8,46 +8,52 @@ from typing import Any
 import pytest
 
 from shared.answering.script import Step, run_agent
+from shared.answering.steps import Observation, StepFailed, StepResult
 from shared.answering.sub_agent import SubAgent
-from shared.answering.subagent_models import CRASHED, SubagentEnd, SubagentStart, TurnInput, TurnResult
+from shared.answering.subagent_models import (
+    ReadTask,
+    SubagentEnd,
+    SubagentPlace,
+    TakeSubagentTurn,
+    TaskRead,
+    TurnResult,
+)
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATE = NOW + timedelta(seconds=15)
 GO_ON = TurnResult(status="go_on", tokens=100)
 DONE = TurnResult(status="done", tokens=900, cost_usd=0.001, findings=3)
 FAILED = TurnResult(status="failed", retryable=True)
+CRASHED = StepFailed(error_type="InternalError", message="", retryable=False)
+PLACE = SubagentPlace(run_id="run", path="s004c0")
 
 
-def start(**changes: Any) -> SubagentStart:
+def task(**changes: Any) -> TaskRead:
     values: dict[str, Any] = {
-        "child_id": "run:s004c0",
-        "run_id": "run",
-        "step": 4,
-        "index": 0,
         "deadline": LATE,
         "max_turns": 3,
         "retry_count": 1,
         "retry_backoff_ms": 750,
         "profiles": ("comparator", "doc_reader"),
     }
-    return SubagentStart(**{**values, **changes})
+    return TaskRead(**{**values, **changes})
 
 
 @dataclass(frozen=True)
 class ChildState:
-    """A sub-agent after some turns."""
+    """A sub-agent that has read its task, after some turns."""
 
-    start: SubagentStart
-    results: tuple[TurnResult, ...] = ()
+    task: TaskRead
+    results: tuple[Observation, ...] = ()
 
 
 def next_move(state: ChildState, now: datetime) -> Step | SubagentEnd:
     """Run the script over the results, as a driver does whose clock shows `now`."""
-    script = run_agent(SubAgent(state.start))
+    script = run_agent(SubAgent(PLACE))
     try:
         command = next(script)
-        for result in state.results:
-            command = script.send(result)
+        for observation in (state.task, *state.results):
+            command = script.send(StepResult(observation=observation))
         assert isinstance(command, Step)
         if command.before and now + timedelta(seconds=command.delay_s) >= command.before:
             script.send(None)
@@ -57,14 +63,14 @@ def next_move(state: ChildState, now: datetime) -> Step | SubagentEnd:
     return command
 
 
-def observe(state: ChildState, result: TurnResult) -> ChildState:
-    return ChildState(state.start, (*state.results, result))
+def observe(state: ChildState, result: Observation) -> ChildState:
+    return ChildState(state.task, (*state.results, result))
 
 
-def turn(state: ChildState, now: datetime = NOW) -> TurnInput:
+def turn(state: ChildState, now: datetime = NOW) -> TakeSubagentTurn:
     move = next_move(state, now)
     assert isinstance(move, Step)
-    assert isinstance(move.action, TurnInput)
+    assert isinstance(move.action, TakeSubagentTurn)
     return move.action
 
 
@@ -80,12 +86,34 @@ def end(state: ChildState, now: datetime = NOW) -> SubagentEnd:
     return move
 
 
-def after(*results: TurnResult, **changes: Any) -> ChildState:
-    state = ChildState(start(**changes))
+def after(*results: Observation, **changes: Any) -> ChildState:
+    state = ChildState(task(**changes))
     for result in results:
         assert isinstance(next_move(state, NOW), Step)
         state = observe(state, result)
     return state
+
+
+def test_a_task_is_read_again_after_a_failure_that_may_pass() -> None:
+    script = run_agent(SubAgent(PLACE))
+    assert next(script) == Step(ReadTask())
+    down = StepFailed(error_type="NetworkError", message="The storage is out of reach.", retryable=True)
+    assert script.send(StepResult(observation=down)) == Step(ReadTask(), delay_s=2.0)
+    command = script.send(StepResult(observation=task()))
+    assert isinstance(command, Step)
+    assert isinstance(command.action, TakeSubagentTurn)
+
+
+@pytest.mark.parametrize(("retryable", "reads"), [(True, 2), (False, 1)])
+def test_a_sub_agent_whose_task_is_out_of_reach_fails(retryable: bool, reads: int) -> None:
+    lost = StepFailed(error_type="NotFoundError", message="", retryable=retryable)
+    script = run_agent(SubAgent(PLACE))
+    next(script)
+    for _ in range(reads - 1):
+        script.send(StepResult(observation=lost))
+    with pytest.raises(StopIteration) as ended:
+        script.send(StepResult(observation=lost))
+    assert (ended.value.value.status, ended.value.value.turns) == ("failed", 0)
 
 
 def test_it_begins_with_the_first_turn_of_the_first_profile() -> None:
@@ -163,13 +191,19 @@ def test_no_pause_is_begun_that_the_deadline_would_end() -> None:
 
 @pytest.mark.parametrize("changes", [{"profiles": ()}, {"max_turns": 0}])
 def test_a_start_that_allows_nothing_ends_at_once(changes: dict[str, Any]) -> None:
-    assert end(ChildState(start(**changes))).status == "failed"
+    assert end(ChildState(task(**changes))).status == "failed"
 
 
 def test_every_path_ends_within_a_bound_and_no_attempt_is_numbered_twice() -> None:
-    results = (GO_ON, FAILED, TurnResult(status="failed"), TurnResult(status="partial"), CRASHED)
+    results: tuple[Observation, ...] = (
+        GO_ON,
+        FAILED,
+        TurnResult(status="failed"),
+        TurnResult(status="partial"),
+        CRASHED,
+    )
     for path in itertools.product(results, repeat=4):
-        state, seen = ChildState(start()), set()
+        state, seen = ChildState(task()), set()
         for result in itertools.chain(path, itertools.repeat(FAILED)):
             move = next_move(state, NOW)
             if isinstance(move, SubagentEnd):
