@@ -36,6 +36,12 @@ _REFERENCES = (
     rf"{_NOT_IN_A_NAME}[\w-]*(?:{_KINDS})\b(?:\s+(?:19|20)\d\d\b)?)",
 )
 _POINTS_BACK = r"\b(?:it|its|they|them|their|he|she|er|sie|es|ihn|davon|darin)\b|^(?:and|und)\b"
+_EVERY = re.compile(
+    r"\b(?:all|alle)\s+(?:(?:of|the|our)\s+)*((?:[\w-]+\s+){0,2}"
+    r"(?:reports|manuals|guides|handbooks|policies|plans|contracts|berichte|handbücher|richtlinien|verträge))\b"
+    r"(?:\s+(?:19|20)\d\d\b)?",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"\b\d[\w.,]*\b")
 _SMALL_TALK = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening)|thanks|thank you|what can you do|who are you"
@@ -53,6 +59,7 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
         (kind, intent) for kind, intent, words in _TYPES if re.search(words, question, re.IGNORECASE)
     )
     references = references_of(question)
+    every = None if query_type in ("LISTING", "METADATA_SEARCH") else _EVERY.search(question)
     bare = " ".join(topic_words(question))
     plan: dict[str, JsonValue] = {
         "query_type": query_type,
@@ -63,7 +70,9 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
         "search_queries": [bare] if bare and bare != question else [],
         "filters": [],
         "needs_tables": takes_calculating(question),
-        "document_references": list[JsonValue](references),
+        "missing_subject": "",
+        "every": every[1] if every else "",
+        "document_references": [] if every else list[JsonValue](references),
         "todo": _todo(references) if query_type == "COMPARISON" and len(references) > 1 else [],
     }
     if talk := _SMALL_TALK.fullmatch(original):

@@ -151,6 +151,7 @@ _MAX_NEAREST = 3
 # 1,400 pairs with one, such as "leave-policy" and "retention-policy".
 _MIN_SIMILARITY = 0.55
 MAX_OPTIONS = 9  # one digit each; a name that matches more documents is too general for a choice
+MAX_READ = 12  # of "all annual reports": two sub-agents with six each (delegation.MOST_DOCUMENTS); unmeasured
 MAX_NAMED = 6  # documents that a search is restricted to; beyond this, the gain isn't worth the risk
 _ASKED_FOR: frozenset[QueryType] = frozenset({"CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH"})
 

@@ -18,6 +18,7 @@ from shared.answering.control import ControlView, grant, read_control
 from shared.answering.metrics import note_decision
 from shared.answering.policy import cost_left_usd, decide, decision_event, policy_failed, tokens_left
 from shared.answering.policy_input import (
+    MOST_DOCUMENTS,
     DelegationRequest,
     budget_of,
     describe,
@@ -252,7 +253,7 @@ def tasks_of(
             question=delegation_request.question,
             phrasings=() if delegation_request.call else delegation_request.stored.plan.search_queries,
             known_blocks=tuple(hit.block_id for hit in delegation_request.evidence.hits[:_MOST_KNOWN]),
-            doc_ids=documents[index::count],
+            doc_ids=documents[index::count][:MOST_DOCUMENTS],
             project_id=request.project_id,
             tools=decided.tool_scope,
             budget=budget,

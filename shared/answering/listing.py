@@ -12,17 +12,19 @@ from datetime import UTC, date, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
 from shared.platform.search import DateRange, FacetValue, Filters
-from shared.retrieval.document_names import naming_words
+from shared.retrieval.document_names import fits_whole, naming_words, spelled_as_named
 from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import DocumentRecord
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
-from shared.runs.plan import DATE_FIELDS, FilterField, PlanFilter
+from shared.runs.plan import DATE_FIELDS, FilterField, PlanFilter, QueryType, QuestionPlan
 from shared.tools.searches import caller_limits
 
 _NEWEST = 100
 _LISTED = 50
 _MAX_VALUES = 100
 _FREE_WORDS: frozenset[FilterField] = frozenset({"document_type", "department", "author", "tags"})
+_READING: frozenset[QueryType] = frozenset({"CONTENT_SEARCH", "DOCUMENT_SUMMARY", "COMPARISON"})
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -32,13 +34,7 @@ async def gather_documents(request: RunRequest, stored: StoredPlan, documents: D
     if stored.doc_ids and plan.query_type == "METADATA_SEARCH":
         return Evidence(records=tuple((await documents.get_many(stored.doc_ids)).values()))
     values_by_field = _by_field(plan.filters)
-    free_fields = sorted(values_by_field.keys() & _FREE_WORDS)
-    values = (await documents.facets(free_fields, limits, _MAX_VALUES))[0] if free_fields else {}
-    conditions = {
-        field: conditions_of(field, texts, values, ZoneInfo(request.timezone))
-        for field, texts in values_by_field.items()
-    }
-    applied: Filters = {field: condition for field, condition in conditions.items() if condition is not None}
+    applied = await _applied(request, values_by_field, documents)
     filters = {**limits, **applied}
     newest, all_count = await documents.newest(filters, _NEWEST)
     words = " ".join((plan.standalone_question, *plan.search_queries))
@@ -58,6 +54,45 @@ async def gather_documents(request: RunRequest, stored: StoredPlan, documents: D
             {field: texts for field, texts in values_by_field.items() if field not in applied}
         ),
     )
+
+
+async def every_document(
+    request: RunRequest, plan: QuestionPlan, documents: DocumentSearch
+) -> tuple[DocumentRecord, ...]:
+    """Return the readable documents of the kind that a question asks about in full, newest first.
+
+    At most 50. These have the kind's words in their names or types, and pass the plan's filters. If none has
+    the words, which may be in another language, those that pass the filters are returned.
+    """
+    kind = plan.every.strip()
+    if not kind or plan.query_type not in _READING:
+        return ()
+    applied = await _applied(request, _by_field(plan.filters), documents)
+    filters = {**caller_limits(request), **applied}
+    candidates = await documents.find_named(kind, filters) if naming_words(kind) else []
+    spelled = spelled_as_named(kind, candidates)
+    every = [record for record in candidates if fits_whole(spelled, record)]
+    if not every and applied:
+        every = (await documents.newest(filters, _LISTED))[0]
+    return tuple(sorted(every, key=_date_and_name, reverse=True))
+
+
+def _date_and_name(record: DocumentRecord) -> tuple[str, str]:
+    return record.printed_date or record.upload_date.date().isoformat(), record.filename
+
+
+async def _applied(
+    request: RunRequest, values_by_field: Mapping[FilterField, Sequence[str]], documents: DocumentSearch
+) -> Filters:
+    """Return the conditions of those filters that can be applied."""
+    free_fields = sorted(values_by_field.keys() & _FREE_WORDS)
+    limits = caller_limits(request)
+    values = (await documents.facets(free_fields, limits, _MAX_VALUES))[0] if free_fields else {}
+    conditions = {
+        field: conditions_of(field, texts, values, ZoneInfo(request.timezone))
+        for field, texts in values_by_field.items()
+    }
+    return {field: condition for field, condition in conditions.items() if condition is not None}
 
 
 def conditions_of(

@@ -190,10 +190,11 @@ def _bound(
 
 
 def _limits(question: TurnQuestion) -> Filters:
-    """Return the search limits for a gap: the caller's, and the documents named in the question."""
+    """Return the search limits for a gap: the caller's, and the documents that the question is about."""
     limits = caller_limits(question.request)
-    if question.collected.evidence.narrowed and question.stored.doc_ids:
-        limits["doc_id"] = question.stored.doc_ids
+    about = question.stored.every_ids or question.stored.doc_ids
+    if question.collected.evidence.narrowed and about:
+        limits["doc_id"] = about
     return limits
 
 

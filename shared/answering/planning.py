@@ -94,13 +94,14 @@ def names_documents(request: RunRequest, plan: QuestionPlan) -> bool:
     """Return whether documents must be looked up, because the question names or refers back to some."""
     if plan.query_type in ("LISTING", "CONVERSATION"):
         return False
-    is_named = any(reference.strip() for reference in plan.document_references)
+    is_named = any(reference.strip() for reference in (*plan.document_references, plan.every))
     return is_named or documents_before(request, plan) != ()
 
 
 def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]:
     """Return the previous turn's document ids, if the question refers back to them and names none."""
-    if any(reference.strip() for reference in plan.document_references) or not points_back(request.question):
+    named = (*plan.document_references, plan.every)
+    if any(reference.strip() for reference in named) or not points_back(request.question):
         return ()
     before = cited_before(request.conversation)
     return before.doc_ids if before is not None else ()

@@ -147,8 +147,8 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
             hit.filename for hit in delegation_request.evidence.hits
         )
         return (*hit_ids, *delegation_request.series)[:MOST_DOCUMENTS] if is_of_editions else ()
-    if len(targets) <= MOST_DOCUMENTS:
-        return targets
+    if len(targets) <= MOST_DOCUMENTS or delegation_request.stored.every_ids:
+        return targets  # all documents of a kind are divided between several sub-agents
     best = [doc_id for doc_id in hit_ids if doc_id in targets]
     return tuple(dict.fromkeys((*best, *targets)))[:MOST_DOCUMENTS]
 

@@ -13,7 +13,7 @@ from shared.answering.listing import gather_documents
 from shared.answering.models import Preparation, Turn
 from shared.answering.planning import default_plan, names_documents, plan_or_default, todo_items
 from shared.answering.prompt import DOCUMENT_QUESTIONS
-from shared.answering.retrieval import QuestionSearch, resolve_documents
+from shared.answering.retrieval import QuestionSearch, resolve_documents, with_every
 from shared.answering.step_context import StepContext
 from shared.answering.steps import AnswerWritten, Observation, Prepare, Prepared, TakeAnswer, UserAsked
 from shared.conversations.window import cited_before
@@ -172,7 +172,9 @@ async def _found(
             _cited_before(context, request),
             _tables(context, request, stored),
         )
-        return found.model_copy(update={"cited_before": tuple(cited), "tables": tables})
+        update = {"cited_before": tuple(cited), "tables": tables}
+        every = await context.searches.documents(request).get_many(stored.every_ids)
+        return with_every(found.model_copy(update=update), stored, every, words)
 
     words = messages_in(stored.plan.language)
     evidence = await context.searches.in_time(find, time, request, words)

@@ -11,6 +11,7 @@ from shared.conversations.window import conversation_element
 from shared.evidence.document_prompt import (
     documents_with_blocks,
     documents_with_summaries,
+    every_document,
     unreadable,
 )
 from shared.platform.language_models.models import Message
@@ -59,6 +60,7 @@ def first_messages(
             element("today", request.today.isoformat()),
             *asker,
             documents_xml(evidence) if has_documents else "",
+            every_document(plan.every, evidence.every, evidence.doc_ids_shown) if evidence.every else "",
             *(element("table", card.text) for card in evidence.tables),
             *(_missing(document) for document in evidence.missing),
             *(element("unreadable_document", unreadable(record)) for record in evidence.unreadable),

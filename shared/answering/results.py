@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
+from itertools import zip_longest
 from urllib.parse import quote, urlsplit
 
 from shared.answering.children import Child, children_of, find_delegation
@@ -217,7 +218,9 @@ def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
 
 def findings_xml(states: Sequence[SubagentState]) -> str:
     """Render `<findings>` with statements, proved ones first, and open points; may be empty."""
-    findings = [finding for state in states for finding in state.findings if finding.kind != "web"]
+    of_each = ([found for found in state.findings if found.kind != "web"] for state in states)
+    # In turns, so that no sub-agent's findings crowd out another's.
+    findings = [finding for row in zip_longest(*of_each) for finding in row if finding is not None]
     findings.sort(key=lambda finding: not finding.proofs)
     parts = list(_fitting(map(_finding, findings[:_MOST_FINDINGS])))
     if not parts:

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from shared.answering.clarification import (
     MAX_NAMED,
+    MAX_READ,
     missing_documents,
     options_of,
     resolve_references,
 )
+from shared.answering.listing import every_document
 from shared.answering.planning import documents_before
 from shared.conversations.window import cited_before
-from shared.evidence.messages import ENGLISH, messages_in
+from shared.evidence.messages import ENGLISH, Messages, messages_in
+from shared.evidence.reader_text import readable_line
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.settings import AnsweringSettings
@@ -24,7 +27,7 @@ from shared.retrieval.fusion import top_score
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
-from shared.runs.plan import QuestionPlan
+from shared.runs.plan import QueryIntent, QuestionPlan
 from shared.tools.searches import caller_limits
 
 _MAX_REFERENCES = 6
@@ -43,6 +46,16 @@ _DESCRIBING_S = 2.0  # one search by ids, which takes 10 ms
 async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> StoredPlan:
     """Return the plan with the documents that its references mean, or with options if they are ambiguous."""
     plan = stored.plan
+    if every := await every_document(request, plan, documents):
+        # Each is to be read, so the question counts as one about whole documents.
+        is_comparison = plan.intent == "compare_docs" and len(every) <= MAX_NAMED
+        intent: QueryIntent = "compare_docs" if is_comparison else "doc_summary"
+        update = {
+            "plan": plan.model_copy(update={"intent": intent}),
+            "every_ids": tuple(record.doc_id for record in every),
+            "doc_ids": tuple(record.doc_id for record in every[:MAX_READ]),
+        }
+        return stored.model_copy(update=update)
     before = documents_before(request, plan)
     if before:
         # Look up again: permissions may have changed since that answer, and the caller's limits apply.
@@ -70,6 +83,17 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
             "options": options_of(resolution.candidates),
         }
     )
+
+
+def with_every(
+    found: Evidence, stored: StoredPlan, records: Mapping[str, DocumentRecord], words: Messages
+) -> Evidence:
+    """Add all documents of the kind that the question asks about, and a warning that names those left out."""
+    every = tuple(records[doc_id] for doc_id in stored.every_ids if doc_id in records)
+    left_out = [readable_line(record.filename) for record in every if record.doc_id not in stored.doc_ids]
+    warning = words.left_out.format(len(left_out), len(every), ", ".join(left_out))
+    warnings = (*found.warnings, warning) if left_out else found.warnings
+    return found.model_copy(update={"every": every, "warnings": warnings})
 
 
 class QuestionSearch:
@@ -120,7 +144,7 @@ class QuestionSearch:
 
     async def _rest_of(self, doc_ids: Sequence[str], found: Evidence, max_tokens: int) -> list[Hit] | None:
         """Return the documents' missing blocks in reading order; None if the documents don't fit whole."""
-        if not 0 < len(doc_ids) <= MAX_NAMED or self._blocks.missed:
+        if not 0 < len(doc_ids) <= MAX_READ or self._blocks.missed:
             return None
         pages = {record.doc_id: record.page_count or 1 for record in found.records}
         if sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _LEAST_PAGE_TOKENS > max_tokens:
@@ -152,7 +176,7 @@ class QuestionSearch:
             return Evidence(narrowed=True, unreadable=empty, warnings=self._warnings)
         ranked = [ranking for rankings in within for ranking in rankings]
         named = self._described(hits, ranked, narrowed=True).model_copy(update={"unreadable": empty})
-        if stored.is_choice or not _may_mean_others(stored, hits):
+        if stored.is_choice or stored.every_ids or not _may_mean_others(stored, hits):
             return named
         elsewhere = await self._evidence(await self._anywhere(stored.plan), top_k)
         if not elsewhere.hits or _top(elsewhere.hits) < _top(hits) + CLEARLY_BETTER:

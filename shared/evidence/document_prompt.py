@@ -128,6 +128,26 @@ def documents_with_summaries(
     return f"<documents{_attributes(attributes)}>\n" + "\n".join(parts) + "\n</documents>"
 
 
+def every_document(kind: str, records: Collection[DocumentRecord], read: Collection[str]) -> str:
+    """Render `<every_document>` with all documents of a kind, marking those that nobody has read.
+
+    Args:
+        read: ids of the documents that were read, at least in part.
+    """
+    rows = (
+        {
+            "doc_id": record.doc_id,
+            "filename": record.filename,
+            "title": record.title,
+            "document_date": record.printed_date,
+            "read": "" if record.doc_id in read else "no",
+        }
+        for record in records
+    )
+    lines = "\n".join(f"<document{_attributes(values)}/>" for values in rows)
+    return f"<every_document{_attributes({'kind': kind, 'count': len(records)})}>\n{lines}\n</every_document>"
+
+
 def _open_document(
     doc_id: str, filename: str, record: DocumentRecord | None, *, is_whole: bool = False
 ) -> str:

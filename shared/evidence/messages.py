@@ -31,6 +31,7 @@ class Messages:
     planned_by_rule: str
     words_alone: str
     searches_late: str
+    left_out: str
     groups_unknown: str
     search_unfinished: str
     not_searched: str
@@ -79,6 +80,7 @@ ENGLISH = Messages(
     planned_by_rule="The documents were searched for your exact question.",
     words_alone="Only a keyword search was possible, so some passages may be missing.",
     searches_late="Some searches took too long, so something may be missing.",
+    left_out="{} of {} matching documents were not read: {}.",
     groups_unknown="You didn't reply in time, so only documents shared with you or everyone were searched.",
     search_unfinished="The search took too long.",
     not_searched="The search took too long to tell whether the documents answer this",
@@ -115,6 +117,7 @@ GERMAN = Messages(
     planned_by_rule="Die Dokumente wurden nach dem Wortlaut Ihrer Frage durchsucht.",
     words_alone="Nur eine Stichwortsuche war möglich; manche Stellen können fehlen.",
     searches_late="Einige Suchen haben zu lange gedauert; es kann etwas fehlen.",
+    left_out="{} von {} passenden Dokumenten wurden nicht gelesen: {}.",
     groups_unknown="Ohne rechtzeitige Antwort wurden nur für Sie oder alle freigegebene Dokumente gelesen.",
     search_unfinished="Die Suche hat zu lange gedauert.",
     not_searched="Die Suche hat zu lange gedauert; ob die Dokumente das beantworten, ist nicht bekannt",

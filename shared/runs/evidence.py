@@ -35,6 +35,7 @@ class StoredPlan(Model):
 
     Attributes:
         doc_ids: documents matched by the plan's references; empty if none match.
+        every_ids: all documents of the kind that the question asks about; `doc_ids` are those to be read.
         is_choice: a user chose the documents, so searches must stay within them.
         missing: document references in the question that match no document.
         reference, options: an ambiguous reference, and the documents that match it.
@@ -45,6 +46,7 @@ class StoredPlan(Model):
 
     plan: QuestionPlan
     doc_ids: tuple[str, ...] = ()
+    every_ids: tuple[str, ...] = ()
     missing: tuple["MissingDocument", ...] = ()
     is_choice: bool = False
     reference: str = ""
@@ -79,6 +81,7 @@ class Evidence(Model):
         whole: ids of documents whose blocks are all among `hits`.
         figures: the best figures on the pages of these blocks.
         records: metadata of all documents involved; for listings in display order.
+        every: all documents of the kind that the question asks about, whether read or not.
         filters: filters applied to `records`, in words; empty = none.
         unmatched: filters of the plan that match no document and were not applied, in words.
         missing: documents that the question names, but that were not found.
@@ -95,6 +98,7 @@ class Evidence(Model):
     whole: tuple[str, ...] = ()
     figures: tuple[Hit, ...] = ()
     records: tuple[DocumentRecord, ...] = ()
+    every: tuple[DocumentRecord, ...] = ()
     narrowed: bool = False
     filters: str = ""
     unmatched: str = ""
@@ -123,20 +127,21 @@ class Evidence(Model):
         return bool(self.tables) or any(name.casefold().endswith(TABLE_SUFFIXES) for name in names)
 
     @property
+    def doc_ids_shown(self) -> set[str]:
+        """Ids of the documents of which the model sees a passage or a table."""
+        return {*(hit.doc_id for hit in self.blocks), *(table.doc_id for table in self.tables)}
+
+    @property
     def doc_ids(self) -> set[str]:
         """Ids of all documents and databases in the evidence."""
-        records = (*self.records, *self.unreadable)
-        return {
-            *(hit.doc_id for hit in self.blocks),
-            *(record.doc_id for record in records),
-            *(table.doc_id for table in self.tables),
-        }
+        records = (*self.records, *self.unreadable, *self.every)
+        return self.doc_ids_shown | {record.doc_id for record in records}
 
     def only_readable(self, documents: ReadableDocuments) -> "Evidence":
         """Return the part of the evidence that the user may currently read."""
         of_documents = {
             name: tuple(one for one in getattr(self, name) if one.doc_id in documents)
-            for name in ("records", "tables", "unreadable")
+            for name in ("records", "tables", "unreadable", "every")
         }
         of_blocks = {
             name: tuple(hit for hit in getattr(self, name) if documents.admits(hit))

@@ -68,6 +68,10 @@ class QuestionPlan(Model):
         default="",  # plans that an older version stored have none
         description="What neither question nor conversation gives, such as 'which team'; else empty.",
     )
+    every: str = Field(
+        default="",  # plans that an older version stored have none
+        description="Kind of documents that are all meant, such as 'annual reports 2023'; else empty.",
+    )
     todo: tuple[PlannedTodo, ...] = Field(description="2-4 items; none where there is one thing to do.")
 
 
