@@ -161,10 +161,11 @@ async def add_document(
         "upload_date": UPLOADED,
         "summary_brief": f"About {doc_id}.",
         "status": "ready",
+        "version": 0,  # as of blocks that tests write without one
         "access_control_list": tuple(readers),
     }
     document = DocumentRecord(**{**values, **record})
-    await add_record(services, document)
+    await add_record(services, document, version=document.version)
     if not texts:
         return
     vectors = await services.embedder.embed(list(texts), _LIMITS)
@@ -180,21 +181,22 @@ async def add_document(
             "content": text,
             "content_vector": list(vector),
             "access_control_list": list(readers),
+            "version": document.version,
         }
         for number, (text, vector) in enumerate(zip(texts, vectors, strict=True), start=1)
     ]
     await services.content_index.upload(blocks)
 
 
-async def add_record(services: Services, document: DocumentRecord) -> None:
+async def add_record(services: Services, document: DocumentRecord, *, version: int = 0) -> None:
     """Write a document's row and its record in the index; it has no blocks yet."""
-    await add_row(services, document)
+    await add_row(services, document, version=version)
     await services.documents_index.upload([document.model_dump(mode="json")])
 
 
-async def add_row(services: Services, document: DocumentRecord) -> None:
+async def add_row(services: Services, document: DocumentRecord, *, version: int = 0) -> None:
     """Write the row that lets the readers of a document read it; replaces the one it has."""
-    state = state_of_record(document)
+    state = state_of_record(document).model_copy(update={"version": version})
     known = await services.documents.get(document.doc_id)
     if known is None:
         await services.documents.create(state)

@@ -42,7 +42,7 @@ from shared.runs.models import (
     RunRequest,
     Turn,
 )
-from shared.runs.run_files import RunFiles, answer_path
+from shared.runs.run_files import RunFiles
 from shared.tools.base import Tool
 from shared.tools.registry import block_search, check_tools, tools_of
 
@@ -309,7 +309,7 @@ async def _forget(run_id: str, blobs: BlobStore) -> None:
     """Delete the files of a run, including its answer. Errors are ignored."""
     with suppress(GroundworkError):
         await RunFiles(blobs, run_id).erase()
-        await blobs.delete(RUN_LOG, answer_path(run_id))
+        await blobs.delete_prefix(RUN_LOG, f"{run_id}/")
 
 
 def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:

@@ -25,6 +25,7 @@ from shared.runs.event_log import EventLog
 from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent
 from shared.runs.evidence import Evidence
 from shared.runs.models import RunRequest
+from shared.runs.provenance import Provenance
 from shared.runs.step_time import StepTime
 from shared.tools.base import Found, Tool
 from shared.tools.delegate import Delegate
@@ -98,8 +99,15 @@ async def look_up(
     records_by_id |= {record.doc_id: record for outcome in outcomes for record in outcome.found.records}
     records = await described(hits, records_by_id, StepSearches(services).documents(request))
     numbered, tables = _numbered(outcomes, sum(len(results.tables) for results in question.before.results))
+    used = Provenance.joined(
+        (
+            *(outcome.provenance for outcome in outcomes),
+            Provenance.of(*(hit for found in gap_hits for hit in found or ())),
+            *(Provenance.of(*result.hits, *result.records) for result in held.values()),
+        )
+    )
     return _results(turn, numbered, held, gap_hits, records, shown=shown).model_copy(
-        update={"tables": tables}
+        update={"tables": tables, "provenance": used}
     )
 
 

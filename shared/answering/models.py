@@ -6,6 +6,7 @@ from shared.platform.models import Model
 from shared.retrieval.models import DocumentRecord, Hit, ReadableDocuments
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunAnswer
+from shared.runs.provenance import Provenance
 from shared.tools.tool_calls import PlannedCall
 
 
@@ -73,6 +74,7 @@ class TurnResults(Model):
         pages: snapshots of web pages, which may be cited from now on and prove the quotations.
         found_urls: URLs found by web searches, which may be read from now on.
         not_searched: descriptions of the gaps whose search failed.
+        provenance: all documents that the tools and searches used; None in journals of earlier versions.
     """
 
     messages: tuple[Message, ...]
@@ -83,6 +85,7 @@ class TurnResults(Model):
     pages: tuple[WebPage, ...] = ()
     found_urls: tuple[str, ...] = ()
     not_searched: tuple[str, ...] = ()
+    provenance: Provenance | None = None
 
     @property
     def table_doc_ids(self) -> set[str]:

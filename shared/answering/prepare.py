@@ -226,7 +226,11 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
         return ()
     tables = list({table.table_id: table for table in (*named, *found)}.values())[:_MAX_TABLES]
     return tuple(
-        TableCard(doc_id=table.doc_id, text=json.dumps(described_table(table), ensure_ascii=False))
+        TableCard(
+            doc_id=table.doc_id,
+            version=table.version,
+            text=json.dumps(described_table(table), ensure_ascii=False),
+        )
         for table in tables
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 
 from shared.access.limits import release
 from shared.access.models import AuditAction
+from shared.answering.provenance import keep_provenance, provenance_of
 from shared.answering.services import AnsweringServices
 from shared.answering.shown_documents import record_unanswered
 from shared.conversations.threads import ask_to_remember, close_turn, show_run
@@ -19,7 +20,7 @@ from shared.quality.run_quality import note_end
 from shared.runs.event_log import RunClosedError
 from shared.runs.journal import Journal
 from shared.runs.models import RunAnswer, RunRecord
-from shared.runs.run_files import answer_path
+from shared.runs.run_files import answer_path, provenance_path
 from shared.runs.run_state import RunState, fold
 
 
@@ -38,9 +39,10 @@ async def project(journal: Journal, services: AnsweringServices) -> RunRecord | 
     record = state.update(record)
     freeing = release(record.owner_id, record.run_id, services.settings, services.user_limits)
     try:
-        await run_together(_keep_end(record, state, services), freeing)
+        await run_together(_keep_end(record, state, journal, services), freeing)
     except (RunClosedError, NotFoundError):
-        await services.blobs.delete(RUN_LOG, answer_path(record.run_id))
+        for path in (answer_path(record.run_id), provenance_path(record.run_id)):
+            await services.blobs.delete(RUN_LOG, path)
         return None
     writes: list[Coroutine[None, None, None]] = [note_end(record, services, journal, state.answer)]
     if state.answer is not None:
@@ -52,8 +54,10 @@ async def project(journal: Journal, services: AnsweringServices) -> RunRecord | 
     return record
 
 
-async def _keep_end(record: RunRecord, state: RunState, services: AnsweringServices) -> None:
-    """Store the answer, and the end of the run in its thread and record.
+async def _keep_end(
+    record: RunRecord, state: RunState, journal: Journal, services: AnsweringServices
+) -> None:
+    """Store the answer with its provenance, and the end of the run in its thread and record.
 
     Raises:
         RunClosedError: the thread was cleared or deleted.
@@ -63,10 +67,18 @@ async def _keep_end(record: RunRecord, state: RunState, services: AnsweringServi
         await show_run(record, services.threads)
     else:
         answer = state.answer
-        await run_together(_keep_answer(answer, services), close_turn(record, answer, services.threads))
+        await run_together(
+            _keep_answer(answer, services),
+            _keep_provenance(journal, services),
+            close_turn(record, answer, services.threads),
+        )
     # The record last, so that readers of a completed run find its answer.
     await services.runs.replace(record)
 
 
 async def _keep_answer(answer: RunAnswer, services: AnsweringServices) -> None:
     await services.blobs.write(RUN_LOG, answer_path(answer.run_id), answer.model_dump_json().encode())
+
+
+async def _keep_provenance(journal: Journal, services: AnsweringServices) -> None:
+    await keep_provenance(journal.run_id, await provenance_of(journal), services.blobs)

@@ -28,6 +28,7 @@ from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
 from shared.runs.plan import QueryIntent, QuestionPlan
+from shared.runs.provenance import Provenance
 from shared.tools.searches import caller_limits
 
 _MAX_REFERENCES = 6
@@ -75,12 +76,19 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
     )
     # If the caller chose documents, the question means these, whatever it calls them.
     missing = () if request.doc_ids else missing_documents(matches)
+    similar = [
+        record
+        for document in missing
+        for record in matches[document.reference]
+        if record.filename in document.nearest
+    ]
     return stored.model_copy(
         update={
             "missing": missing,
             "doc_ids": tuple(record.doc_id for record in resolution.documents),
             "reference": resolution.reference,
             "options": options_of(resolution.candidates),
+            "named": Provenance.of(*resolution.candidates, *similar).documents,
         }
     )
 

@@ -4,7 +4,7 @@ Events show tools, turns and counts to readers, but no document contents. An eve
 dropped without failing the turn. A run that has ended or continued ends the sub-agent.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -35,6 +35,7 @@ from shared.runs.event_log import EventLog, RunClosedError, StaleAttemptError, o
 from shared.runs.events import DoneLine, RunEvent, SubagentStatus, ToolResultEvent, ToolStartedEvent
 from shared.runs.journal import Journal
 from shared.runs.models import RunRequest, ToolUse
+from shared.runs.provenance import Provenance
 from shared.runs.step_time import child_losses
 from shared.tools.base import Found, Tool
 from shared.tools.fetch_page import FetchPage
@@ -174,13 +175,19 @@ class TurnContext:
         """Add warnings, without duplicates."""
         self.change(warnings=tuple(dict.fromkeys((*self.state.warnings, *codes))))
 
-    def add(self, hits: Iterable[Hit], records: Iterable[DocumentRecord]) -> None:
+    def add(self, hits: Sequence[Hit], records: Sequence[DocumentRecord]) -> None:
         """Add search results to the state."""
+        self.use(Provenance.of(*hits, *records))
         hits_by_id = {hit.block_id: hit for hit in (*self.state.hits, *hits)}
         records_by_id = {record.doc_id: record for record in (*self.state.records, *records)}
         self.change(
             hits=tuple(hits_by_id.values())[:_MAX_HITS], records=tuple(records_by_id.values())[:_MAX_HITS]
         )
+
+    def use(self, *used: Provenance) -> None:
+        """Record documents as used."""
+        known = self.state.provenance or Provenance()
+        self.change(provenance=Provenance.joined((known, *used)))
 
     def change(self, **values: object) -> None:
         """Replace fields of the state."""

@@ -11,6 +11,7 @@ from shared.platform.language_models.models import Message
 from shared.platform.models import Model
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import ChildStatus, Count, ProfileName, SubagentTool, ToolUse
+from shared.runs.provenance import Provenance
 from shared.tools.models import WebHit
 from shared.tools.tool_calls import PlannedCall
 
@@ -251,6 +252,7 @@ class SubagentState(Model):
         made: signatures of all calls made.
         listed: documents whose metadata was returned by tools.
         pages: web pages, in the order found.
+        provenance: all documents that it used; None before the first.
     """
 
     child_id: str
@@ -275,3 +277,4 @@ class SubagentState(Model):
     made: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
     pages: tuple[WebHit, ...] = ()
+    provenance: Provenance | None = None

@@ -137,6 +137,7 @@ async def _note(context: TurnContext, called: Sequence[Called], limit_s: float) 
     records = await described(hits, context.records, documents, limit_s)
     max_chars = max(_result_room(context) // len(called) * CHARS_PER_TOKEN, _LEAST_CHARS)
     results: list[Message] = []
+    context.use(*(one.provenance for one in called))
     for one in called:
         found = one.found
         text, fresh = rendered(one, {hit.block_id for hit in context.state.hits}, records, max_chars)

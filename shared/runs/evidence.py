@@ -7,6 +7,7 @@ from shared.platform.models import Model
 from shared.retrieval.models import DocumentRecord, Hit, ReadableDocuments
 from shared.runs.models import ClarificationOption
 from shared.runs.plan import QuestionPlan
+from shared.runs.provenance import UNKNOWN, Provenance, UsedDocument
 
 # Share of the best score. In 16 questions about the samples, needed figures had .77 to .86; half of the
 # unrelated figures had .33 to .61.
@@ -39,6 +40,7 @@ class StoredPlan(Model):
         is_choice: a user chose the documents, so searches must stay within them.
         missing: document references in the question that match no document.
         reference, options: an ambiguous reference, and the documents that match it.
+        named: documents whose names `options` and `missing` show.
         resumed_at: when the run resumed after a clarification; None = it did not wait.
         asker: user whose permissions apply since then; None = the request's user.
         warnings: problems, in words.
@@ -51,9 +53,20 @@ class StoredPlan(Model):
     is_choice: bool = False
     reference: str = ""
     options: tuple[ClarificationOption, ...] = ()
+    named: tuple[UsedDocument, ...] = ()
     resumed_at: datetime | None = None
     asker: UserContext | None = None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def provenance(self) -> Provenance:
+        """The documents whose names the plan shows."""
+        shown = {option.doc_id for option in self.options if option.doc_id}
+        has_names = shown or any(document.nearest for document in self.missing)
+        is_complete = shown <= {document.doc_id for document in self.named}
+        if has_names and not (self.named and is_complete):
+            return UNKNOWN
+        return Provenance.of(*self.named)
 
     @property
     def names_only_missing(self) -> bool:
@@ -67,6 +80,7 @@ class TableCard(Model):
     """A table for calculations, as shown in a prompt. `text` is JSON."""
 
     doc_id: str
+    version: int = 0
     text: str
 
 
@@ -136,6 +150,18 @@ class Evidence(Model):
         """Ids of all documents and databases in the evidence."""
         records = (*self.records, *self.unreadable, *self.every)
         return self.doc_ids_shown | {record.doc_id for record in records}
+
+    @property
+    def provenance(self) -> Provenance:
+        """The documents in the evidence."""
+        cards = [UsedDocument(doc_id=table.doc_id, version=table.version) for table in self.tables]
+        counts = self.total is not None and self.total > len(self.records)
+        return Provenance.joined(
+            (
+                Provenance.of(*self.blocks, *self.records, *self.unreadable, *self.every, *cards),
+                Provenance(obstacles=("counts",) if counts else ()),
+            )
+        )
 
     def only_readable(self, documents: ReadableDocuments) -> "Evidence":
         """Return the part of the evidence that the user may currently read."""

@@ -106,3 +106,8 @@ class RunFiles:
 def answer_path(run_id: str) -> str:
     """Return the name of a run's committed answer in the container `run-log`."""
     return f"{run_id}/answer.json"
+
+
+def provenance_path(run_id: str) -> str:
+    """Return the name of the record of an answer's documents in the container `run-log`."""
+    return f"{run_id}/provenance.json"

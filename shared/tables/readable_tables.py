@@ -44,6 +44,7 @@ class ReadableTable:
 
     Attributes:
         size_bytes, folder: of its SQLite file, and the version folder that holds the file.
+        version: number of the document's version; 0 for a view.
     """
 
     doc_id: str
@@ -52,6 +53,7 @@ class ReadableTable:
     table: Table
     size_bytes: int = 0
     folder: str = ""
+    version: int = 0
 
     @property
     def table_id(self) -> str:
@@ -171,9 +173,18 @@ class TableLookup:
         filename = Path(state.filename).name
         if catalog is None:
             return []
-        version = (doc_id, filename, state.content_hash)
-        tables = with_names(doc_id, catalog.tables)
-        return [ReadableTable(*version, table, catalog.size_bytes, state.folder) for table in tables]
+        return [
+            ReadableTable(
+                doc_id,
+                filename,
+                state.content_hash,
+                table,
+                size_bytes=catalog.size_bytes,
+                folder=state.folder,
+                version=state.version,
+            )
+            for table in with_names(doc_id, catalog.tables)
+        ]
 
     async def _of_database(self, doc_id: str) -> list[ReadableTable]:
         """Return the views of a database.

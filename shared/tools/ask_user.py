@@ -31,6 +31,7 @@ class AskUser(Tool):
     example = '{"question": "Which one?"}'
     reads_documents = False
     waits_for_user = True
+    reports_documents = True
 
     async def _run(self, arguments: AskUserParameters) -> ToolResult:
         options = list(dict.fromkeys(option.strip() for option in arguments.options))

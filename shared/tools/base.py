@@ -16,6 +16,7 @@ from shared.platform.settings import Settings, SettingsGroup
 from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import fail, span
 from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.provenance import Obstacle, Provenance, UsedDocument
 from shared.tools.models import WebHit
 
 if TYPE_CHECKING:
@@ -103,6 +104,9 @@ class Tool(ABC):
     """Whether its results depend on documents: then tests/e2e/access/tools.py needs a probe of it."""
     sends_outside: ClassVar[bool] = False
     """Whether its arguments leave the organisation."""
+    reports_documents: ClassVar[bool] = False
+    """Whether `Found` gets every document that a result, error or model call of the tool contains. An answer
+    that used another tool can't be shared."""
     waits_for_user: ClassVar[bool] = False
     """Whether an agent's turn ends with this tool: the person's next message answers it."""
 
@@ -190,6 +194,9 @@ class Found:
     Attributes:
         figures: image blocks whose pictures the model should see.
         pages, snapshots: web pages as shown by a search, and as read.
+        documents: documents used besides those of hits, figures and records.
+        run_ids: remembered runs whose answers are in the result.
+        obstacles: reasons why an answer from the result can't be shared.
     """
 
     hits: list[Hit] = field(default_factory=list)
@@ -198,6 +205,16 @@ class Found:
     pages: list[WebHit] = field(default_factory=list)
     results: list[TableResult] = field(default_factory=list)
     snapshots: list[WebPage] = field(default_factory=list)
+    documents: list[UsedDocument] = field(default_factory=list)
+    run_ids: list[str] = field(default_factory=list)
+    obstacles: list[Obstacle] = field(default_factory=list)
+
+    @property
+    def provenance(self) -> Provenance:
+        """All documents that the tool used."""
+        own = Provenance(run_ids=tuple(self.run_ids), obstacles=tuple(self.obstacles))
+        used = Provenance.of(*self.hits, *self.figures, *self.records, *self.documents)
+        return Provenance.joined((own, used))
 
 
 def failure(error: GroundworkError) -> ToolResult:

@@ -1,14 +1,17 @@
 """Tools that make the model judge retrieved blocks: `grade` filters them, `rerank` orders them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Self
 
 from pydantic import Field
 
 from shared.platform.language_models.models import CallLimits, ChatModel
 from shared.retrieval.blocks import BlockLookup
+from shared.retrieval.models import Hit
 from shared.retrieval.reranking import MAX_SCORE, best_first, grade_passages, score_passages
-from shared.tools.base import Parameters, Query, Tool, ToolResult, named_block
+from shared.runs.provenance import UsedDocument
+from shared.tools.base import Found, Parameters, Query, Tool, ToolResult, named_block
 from shared.tools.binding import Binding
 
 # Unmeasured with real models: scores of 20 passages take about 300 tokens, a few seconds.
@@ -22,13 +25,21 @@ class BlockJudge(Tool):
     blocks: BlockLookup
     chat_model: ChatModel
     limits: CallLimits
+    found: Found = field(default_factory=Found)
+
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
         services = binding.services
         timeout_s = services.settings.answering.judge_timeout_s
         limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_MAX_TOKENS)
-        return cls(BlockLookup(binding.blocks), services.chat_model, limits)
+        return cls(BlockLookup(binding.blocks), services.chat_model, limits, binding.found)
+
+    async def _read(self, block_ids: Sequence[str]) -> list[Hit]:
+        hits = await self.blocks.get_many(block_ids)
+        self.found.documents.extend(UsedDocument(doc_id=hit.doc_id, version=hit.version) for hit in hits)
+        return hits
 
 
 BlockIds = Annotated[
@@ -54,7 +65,7 @@ class Grade(BlockJudge):
     example = '{"query": "pump", "block_ids": ["manual-1"]}'
 
     async def _run(self, arguments: GradeParameters) -> ToolResult:
-        hits = await self.blocks.get_many(arguments.block_ids)
+        hits = await self._read(arguments.block_ids)
         passages = await grade_passages(arguments.query, hits, self.chat_model, self.limits)
         return {
             "results": [named_block(hit) for hit in passages],
@@ -84,7 +95,7 @@ class Rerank(BlockJudge):
     example = '{"query": "pump", "block_ids": ["manual-1"]}'
 
     async def _run(self, arguments: RerankParameters) -> ToolResult:
-        hits = await self.blocks.get_many(arguments.block_ids)
+        hits = await self._read(arguments.block_ids)
         scores = await score_passages(arguments.query, hits, self.chat_model, self.limits)
         best = best_first(hits, scores)[: max(arguments.top_k, 1)]
         # Blocks that the model skipped have no score.

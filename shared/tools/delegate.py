@@ -40,6 +40,7 @@ class Delegate(Tool):
         "call."
     )
     parameters = DelegateParameters
+    reports_documents = True
 
     async def _run(self, arguments: DelegateParameters) -> ToolResult:
         raise ConfigurationError("No sub-agent can be started here.", "Answer from the existing evidence.")

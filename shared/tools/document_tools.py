@@ -20,6 +20,8 @@ class DocumentTool(Tool):
     documents: DocumentSearch
     found: Found = field(default_factory=Found)
 
+    reports_documents = True
+
     @classmethod
     def bind(cls, binding: Binding) -> Self:
         return cls(DocumentSearch(binding.documents), binding.found)
@@ -57,6 +59,7 @@ class Facets(DocumentTool):
 
     async def _run(self, arguments: FacetsParameters) -> ToolResult:
         fields = tuple(dict.fromkeys(arguments.fields))
+        self.found.obstacles.append("counts")
         counted, total = await self.documents.facets(fields, arguments.filters, arguments.limit)
         shown = {
             field: [value.model_dump(mode="json") for value in values] for field, values in counted.items()

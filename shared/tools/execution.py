@@ -14,9 +14,11 @@ from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.events import ToolResultEvent
+from shared.runs.provenance import NOTHING_USED, Provenance
 from shared.tools.base import Found, Tool, ToolResult, failure
 from shared.tools.read_pages import ReadPages
 from shared.tools.tool_calls import PlannedCall, observation
+from shared.tools.workspace_tools import reads_files
 
 # Fraction of the best score. Usually one block is far above the rest: in multi-step questions the relevant
 # passage scores 0.65 to 0.8, merely similar ones 0.2 to 0.35.
@@ -29,12 +31,13 @@ _COUNTS = ("result_count", "count", "document_count", "row_count")
 
 @dataclass(frozen=True)
 class Called:
-    """A call and its result."""
+    """A call and its result. `provenance` covers everything that the tool read, shown or not."""
 
     planned: PlannedCall
     result: ToolResult
     found: Found = field(default_factory=Found)
     duration_ms: int = 0
+    provenance: Provenance = NOTHING_USED
 
     @property
     def count(self) -> int | None:
@@ -59,12 +62,19 @@ async def carry_out(planned: PlannedCall, bind: Callable[[str, Found], Tool], li
     if planned.refused is not None:
         return Called(planned, planned.refused.result)
     found, began = Found(), time.perf_counter()
+    tool = bind(planned.call.name, found)
     try:
         async with asyncio.timeout(limit_s):
-            result = await bind(planned.call.name, found).execute(**(planned.arguments or {}))
+            result = await tool.execute(**(planned.arguments or {}))
     except TimeoutError:
         result = failure(CallTimeoutError(f"{planned.call.name} took longer than its limit."))
-    return Called(planned, result, found, round((time.perf_counter() - began) * 1000))
+    if reads_files(planned):
+        found.obstacles.append("workspace")
+    elif not tool.reports_documents:
+        found.obstacles.append("tool")
+    return Called(
+        planned, result, found, round((time.perf_counter() - began) * 1000), provenance=found.provenance
+    )
 
 
 def rendered(

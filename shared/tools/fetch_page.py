@@ -61,6 +61,7 @@ class FetchPage(Tool):
     is_optional = True
     reads_documents = False
     sends_outside = True
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:

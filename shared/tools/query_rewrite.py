@@ -49,6 +49,7 @@ class RewriteQuery(Tool):
     documentation = "The model's `standalone_question` and 1-4 `search_queries`."
     example = '{"question": "And its weight?"}'
     reads_documents = False
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:

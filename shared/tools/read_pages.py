@@ -8,6 +8,7 @@ from pydantic import Field
 from shared.evidence.document_prompt import unreadable
 from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
+from shared.runs.provenance import UsedDocument
 from shared.tools.base import Found, Parameters, Tool, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.semantic_search import search_results
@@ -39,6 +40,7 @@ class ReadPages(Tool):
     parameters = ReadPagesParameters
     documentation = "Up to ten pages of a document in reading order; the same `results`."
     example = '{"doc_id": "manual"}'
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
@@ -59,6 +61,7 @@ class ReadPages(Tool):
             DocumentNotFoundError: there is no such document, or the user may not read it.
         """
         record = await self.documents.get(arguments.doc_id)
+        self.found.documents.append(UsedDocument(doc_id=record.doc_id, version=record.version))
         pages = record.page_count
         if pages is not None and arguments.first > pages:
             return f"{record.filename} has {pages} pages."

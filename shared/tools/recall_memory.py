@@ -1,12 +1,12 @@
 """The tool `recall_memory`: the user's earlier questions and their answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from pydantic import Field
 
 from shared.conversations.memory import MemorySearch
-from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.base import Found, Parameters, Tool, ToolResult
 from shared.tools.binding import Binding
 
 
@@ -21,6 +21,7 @@ class RecallMemory(Tool):
     """Searches the user's memories."""
 
     memories: MemorySearch
+    found: Found = field(default_factory=Found)
 
     name = "recall_memory"
     description = (
@@ -31,13 +32,15 @@ class RecallMemory(Tool):
     parameters = RecallMemoryParameters
     documentation = "The user's earlier questions: `memories`, `result_count`."
     example = '{"query": "pump"}'
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
-        return cls(MemorySearch(binding.services, binding.user))
+        return cls(MemorySearch(binding.services, binding.user), binding.found)
 
     async def _run(self, arguments: RecallMemoryParameters) -> ToolResult:
         memories = await self.memories.recall(arguments.query)
+        self.found.run_ids.extend(memory.memory_id for memory in memories if memory.answer_summary)
         return {
             "memories": [memory.model_dump(mode="json") for memory in memories],
             "result_count": len(memories),

@@ -64,6 +64,7 @@ class RunPython(Tool):
     example = '{"code": "1 + 1"}'
     is_optional = True
     reads_documents = False
+    reports_documents = True
 
     @classmethod
     def connect(cls, settings: Settings) -> PythonSandbox:

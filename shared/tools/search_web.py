@@ -54,6 +54,7 @@ class SearchWeb(Tool):
     is_optional = True
     reads_documents = False
     sends_outside = True
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:

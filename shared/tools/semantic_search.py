@@ -49,6 +49,7 @@ class SemanticSearch(Tool):
         "`image_caption`; `result_count`."
     )
     example = '{"query": "pump"}'
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:

@@ -15,6 +15,7 @@ from shared.platform.errors import InvalidQueryError
 from shared.platform.language_models.models import CallLimits, ChatModel, Embedder, Prompt
 from shared.platform.models import Model
 from shared.platform.prompts import element, load
+from shared.runs.provenance import UsedDocument
 from shared.tables.models import Column
 from shared.tables.queries import MAX_FILES, MAX_SQL_CHARS, QueryResult
 from shared.tables.readable_tables import ReadableTable, TableLookup, named_in
@@ -52,6 +53,7 @@ class ListTables(Tool):
     tables: TableLookup
     embedder: Embedder
     limits: CallLimits
+    found: Found = field(default_factory=Found)
 
     name = "list_tables"
     description = (
@@ -64,10 +66,11 @@ class ListTables(Tool):
         "`sheet`, `title`, `row_count` and `columns`; `count`."
     )
     example = "{}"
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
-        return cls(binding.tables, binding.services.embedder, binding.limits)
+        return cls(binding.tables, binding.services.embedder, binding.limits, binding.found)
 
     async def _run(self, arguments: ListTablesParameters) -> ToolResult:
         query = arguments.query.strip()
@@ -75,6 +78,7 @@ class ListTables(Tool):
             self.tables.search(query, self.embedder, self.limits) if query else self.tables.newest()
         )
         page = tables[: min(max(arguments.limit, 1), 100)]
+        self.found.documents.extend(_used(page))
         return {"tables": [described_table(table) for table in page], "count": len(page)}
 
 
@@ -113,6 +117,7 @@ class RunSql(Tool):
         "characters, ten files or one database."
     )
     example = '{"sql": "SELECT 1", "table_ids": ["manual.1"]}'
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
@@ -120,6 +125,7 @@ class RunSql(Tool):
 
     async def _run(self, arguments: RunSqlParameters) -> ToolResult:
         tables = await self.tables.named(arguments.table_ids)
+        self.found.documents.extend(_used(tables))
         return _noted(self.found, await self.run_query(arguments.sql, tables), tables, ())
 
 
@@ -158,6 +164,7 @@ class QueryStructuredData(Tool):
         "Returns what `run_sql` does, and `assumptions`."
     )
     example = '{"question": "pump"}'
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:
@@ -177,6 +184,7 @@ class QueryStructuredData(Tool):
             raise InvalidQueryError(
                 "No table that you can read matches the question.", "Search the documents."
             )
+        self.found.documents.extend(_used(tables))
         draft = await self._drafted(question, tables)
         try:
             result = await self.run_query(draft.sql, tables)
@@ -223,6 +231,10 @@ class QueryStructuredData(Tool):
                 values = await self.run_query(distinct, tables)
                 lines.append(f"{column.name} has {json.dumps([row[0] for row in values.rows])}")
         return f"No row matches. {'; '.join(lines)}" if lines else ""
+
+
+def _used(tables: Sequence[ReadableTable]) -> list[UsedDocument]:
+    return [UsedDocument(doc_id=table.doc_id, version=table.version) for table in tables]
 
 
 def _fitting(candidates: Sequence[ReadableTable]) -> list[ReadableTable]:

@@ -32,6 +32,7 @@ class ViewFigure(Tool):
     parameters = ViewFigureParameters
     documentation = "The picture of an image block, for models that see (`PROMPT_FIGURES`)."
     example = '{"block_id": "manual-1"}'
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:

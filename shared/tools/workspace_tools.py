@@ -93,6 +93,7 @@ class FileWrite(Tool):
     example = '{"path": "notes.md", "text": "pump"}'
     is_optional = True
     reads_documents = False
+    reports_documents = True
 
     @classmethod
     def bind(cls, binding: Binding) -> Self:

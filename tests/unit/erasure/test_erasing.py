@@ -251,7 +251,8 @@ async def test_an_old_run_loses_its_log_and_keeps_its_answer_in_the_thread() -> 
     assert await purge_old_runs(now + timedelta(days=29), services, stop) == 0
     assert await purge_old_runs(now + timedelta(days=31), services, stop) == 1
     assert await purge_old_runs(now + timedelta(days=31), services, stop) == 0
-    assert traces(services, asked.run_id) == [f"{RUN_LOG}/{asked.run_id}/answer.json", "record"]
+    kept = [f"{RUN_LOG}/{asked.run_id}/{name}.json" for name in ("answer", "provenance")]
+    assert traces(services, asked.run_id) == [*kept, "record"]
     messages = (await read_messages(asked.thread_id, ANNA, services, 10)).messages
     assert [message.answer is not None for message in messages] == [True, False]
     assert "log" in traces(services, waiting.run_id)

@@ -1,0 +1,90 @@
+"""The documents from which a run's answer was written, derived from its journal.
+
+Everything that a step stores for later prompts is covered: the plan and its evidence, results of tools and
+searches, and all that sub-agents read, whether or not their findings were used. A part of the journal that
+isn't known here makes the record incomplete, so the answer can't be shared.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from pydantic import ValidationError
+
+from shared.answering.children import DELEGATION, FINDINGS, STATE
+from shared.answering.models import Preparation, TurnResults
+from shared.answering.results import Collected
+from shared.answering.subagent_models import SubagentState
+from shared.platform.blobs import BlobStore, find_model, write_model
+from shared.platform.errors import NotFoundError
+from shared.platform.names import RUN_LOG
+from shared.runs.events import ValueLine
+from shared.runs.journal import Journal
+from shared.runs.provenance import UNKNOWN, Provenance
+from shared.runs.run_files import provenance_path
+
+_Read = Callable[[Journal, ValueLine], Awaitable[Provenance]]
+
+
+async def provenance_of(journal: Journal) -> Provenance:
+    """Return what the prompts of a run contained. A missing or unreadable value makes it incomplete."""
+    lines = [event for event in journal.events if isinstance(event, ValueLine)]
+    try:
+        request = await journal.files.request()
+        parts = [await _READERS[line.part](journal, line) for line in lines]
+    except (KeyError, NotFoundError, ValidationError):
+        return UNKNOWN
+    conversation = request.conversation
+    asked = Provenance(is_follow_up=bool(conversation.summary or conversation.turns))
+    return Provenance.joined((asked, *parts))
+
+
+async def keep_provenance(run_id: str, provenance: Provenance, blobs: BlobStore) -> None:
+    """Store the record beside the run's answer."""
+    await write_model(blobs, RUN_LOG, provenance_path(run_id), provenance)
+
+
+async def stored_provenance(run_id: str, blobs: BlobStore) -> Provenance:
+    """Return the record of a run's answer; an incomplete one if there is none."""
+    return await find_model(blobs, RUN_LOG, provenance_path(run_id), Provenance) or UNKNOWN
+
+
+async def _of_preparation(journal: Journal, line: ValueLine) -> Provenance:
+    preparation = await journal.value(line, Preparation)
+    evidence = preparation.evidence
+    return Provenance.joined(
+        (preparation.stored.provenance, evidence.provenance if evidence else Provenance())
+    )
+
+
+async def _of_results(journal: Journal, line: ValueLine) -> Provenance:
+    return (await journal.value(line, TurnResults)).provenance or UNKNOWN
+
+
+async def _of_collected(journal: Journal, line: ValueLine) -> Provenance:
+    collected = await journal.value(line, Collected)
+    return Provenance.joined((collected.evidence.provenance, Provenance.of(*collected.proofs)))
+
+
+async def _of_state(journal: Journal, line: ValueLine) -> Provenance:
+    state = await journal.value(line, SubagentState)
+    if state.provenance is None and (state.hits or state.records or state.messages):
+        return UNKNOWN
+    return state.provenance or Provenance()
+
+
+async def _adds_nothing(journal: Journal, line: ValueLine) -> Provenance:
+    """Return nothing for a part that was written from parts read above."""
+    del journal, line
+    return Provenance()
+
+
+_READERS: Mapping[str, _Read] = {
+    "preparation": _of_preparation,
+    "results": _of_results,
+    "collected": _of_collected,
+    STATE: _of_state,
+    FINDINGS: _adds_nothing,
+    DELEGATION: _adds_nothing,
+    "turn": _adds_nothing,
+    "refused": _adds_nothing,
+    "facts": _adds_nothing,
+}

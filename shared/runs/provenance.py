@@ -1,0 +1,67 @@
+"""The documents from which an answer was written. Pure.
+
+An answer may be shared only with people who can read all of them, because the model wrote each statement with
+the complete prompt in view. Whatever can't be named as a document is an obstacle.
+"""
+
+from collections.abc import Iterable
+from typing import Literal, Self
+
+from shared.platform.database_sources import is_database_id
+from shared.platform.models import Model
+from shared.retrieval.models import DocumentRecord, Hit
+
+Obstacle = Literal["counts", "database", "workspace", "tool", "unknown"]
+"""Why an answer can't be shared with anyone.
+
+`counts`: it may state numbers of documents that it doesn't list. `database`: it used a database, whose rows
+change without notice. `workspace`: it used a workspace file, which may contain text of any document. `tool`:
+it used a tool that doesn't report its documents. `unknown`: the record is incomplete.
+"""
+
+
+class UsedDocument(Model):
+    """A document, in the version whose text, metadata or name was in a prompt."""
+
+    doc_id: str
+    version: int
+
+
+class Provenance(Model):
+    """The sources of one run's prompts, sub-agents included; stored with its answer.
+
+    Attributes:
+        documents: without duplicates. A document that changed during the run occurs once for each version.
+        run_ids: remembered runs whose answers were in a prompt.
+        is_follow_up: whether earlier turns of the thread, or their summary, were in a prompt.
+        obstacles: reasons why the answer can't be shared.
+    """
+
+    documents: tuple[UsedDocument, ...] = ()
+    run_ids: tuple[str, ...] = ()
+    is_follow_up: bool = False
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @classmethod
+    def of(cls, *found: DocumentRecord | Hit | UsedDocument) -> Self:
+        """Return the provenance of blocks and records; a database among them is an obstacle."""
+        used = dict.fromkeys((one.doc_id, one.version) for one in found)
+        documents = [UsedDocument(doc_id=doc_id, version=version) for doc_id, version in used]
+        files = tuple(one for one in documents if not is_database_id(one.doc_id))
+        return cls(documents=files, obstacles=("database",) if len(files) < len(documents) else ())
+
+    @classmethod
+    def joined(cls, parts: Iterable["Provenance"]) -> Self:
+        """Return the union, sorted so that it doesn't depend on the order of the parts."""
+        each = list(parts)
+        documents = {(one.doc_id, one.version): one for part in each for one in part.documents}
+        return cls(
+            documents=tuple(documents[key] for key in sorted(documents)),
+            run_ids=tuple(sorted({run_id for part in each for run_id in part.run_ids})),
+            is_follow_up=any(part.is_follow_up for part in each),
+            obstacles=tuple(sorted({obstacle for part in each for obstacle in part.obstacles})),
+        )
+
+
+UNKNOWN = Provenance(obstacles=("unknown",))
+NOTHING_USED = Provenance()
