@@ -16,7 +16,7 @@ NIGHTLY = $(abspath $(or $(OUT),build/nightly))
 # Without bytecode files every worker of pytest rewrites all tests, and every server compiles all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help web web-check screenshot run demo test golden e2e nightly mutate fmt lint types audit docs ingest-report eval eval-quotes eval-pdf eval-tables eval-pace eval-steps eval-real budgets kills chaos fuzz attack load teams-package infra-check bench-start bench-search bench-ingestion bench-fairness bench-answer journeys clean
+.PHONY: help web web-check screenshot run demo test golden e2e nightly mutate fmt lint types audit docs ingest-report eval eval-quotes eval-pdf eval-tables eval-pace eval-steps eval-real budgets kills chaos fuzz attack load teams-package infra-check bench-start bench-search bench-ingestion bench-fairness bench-answer bench-sharepoint journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -142,6 +142,9 @@ bench-fairness: .set-up-test       ## how one person's worst files delay another
 
 bench-answer: .set-up-test         ## what a question costs beside its model, by step; ARGS="--rounds 5 --out report.json"
 	$(BIN)/python -m benchmarks.answer $(ARGS)
+
+bench-sharepoint: .set-up-test     ## a library's first synchronisation beside the same files as blobs; ARGS="--files 1000 3000 --out report.json"
+	$(BIN)/python -m benchmarks.sharepoint $(ARGS)
 
 journeys: .set-up-test              ## how many files and functions of ours two journeys pass through: OUT=report.json; ARGS=--list
 	@$(BIN)/python -m benchmarks.journeys $(if $(OUT),--out "$(OUT)") $(ARGS)

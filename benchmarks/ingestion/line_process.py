@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from benchmarks.memory import peak_mb
+
 
 class LineProcess:
     """A process, started warm so that imports aren't measured. A context manager."""
@@ -44,11 +46,7 @@ class LineProcess:
 
     def peak_mb(self) -> float | None:
         """Return its peak memory, or None if the system doesn't report it."""
-        status = Path(f"/proc/{self._process.pid}/status")
-        if not status.exists():
-            return None
-        (peak,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return round(int(peak.split()[1]) / 1024, 1)
+        return peak_mb(self._process.pid)
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,12 @@
+"""Peak memory of another process."""
+
+from pathlib import Path
+
+
+def peak_mb(pid: int) -> float | None:
+    """Return a process's peak resident memory in MB, or None if the system doesn't report it."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return None
+    (peak,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    return round(int(peak.split()[1]) / 1024, 1)

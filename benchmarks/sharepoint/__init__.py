@@ -1,0 +1,1 @@
+"""First synchronisation of a SharePoint library beside the ingestion of the same files from blobs."""
