@@ -12,9 +12,9 @@ from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import HTML, JSON, PNG, Reply, contract
+from functions.http.models import AssetName, CachedHeaders
 from functions.http.openapi.description import describe
 from functions.http.responses import cached_response
 from shared.platform.errors import NotFoundError
@@ -37,7 +37,7 @@ ASSETS = ("swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png", "start.
     **contract(
         "This API description",
         Reply(200, "OpenAPI 3.1.", ((JSON, None),), ("ETag",)),
-        headers=http.CachedHeaders,
+        headers=CachedHeaders,
         is_open=True,
     ),
 )
@@ -65,11 +65,11 @@ async def get_docs_page(req: Request) -> Response:
         "A file of the page for trying the API",
         Reply(200, "The file.", (("text/css", None), ("text/javascript", None), (PNG, None)), ("ETag",)),
         errors=(NotFoundError,),
-        headers=http.CachedHeaders,
+        headers=CachedHeaders,
         is_open=True,
     ),
 )
-async def get_docs_asset(req: Request, asset: http.AssetName) -> Response:
+async def get_docs_asset(req: Request, asset: AssetName) -> Response:
     """Return a script or style sheet of the Swagger UI page."""
     if asset not in ASSETS:
         raise NotFoundError("The page has no file of this name.", "Open /api/docs.")

@@ -4,21 +4,40 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import AwareDatetime, Field
 
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.models import AuditQuery
+from functions.http.models import Page
 from functions.http.requests import Administrator, Ready, note_act
 from functions.http.responses import json_response
 from shared.access.audit_trail import AuditFilter
-from shared.access.models import AuditPage
+from shared.access.models import AUDIT_CURSOR, AuditAction, AuditPage
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallerError
+from shared.platform.models import Model
 from shared.platform.telemetry import pseudonym
 from shared.wiring import Services
 
 _NAMED = 3  # documents named per entry, which may have up to 100
 _AT_ONCE = 32  # concurrent reads of document states
+
+
+class AuditQuery(Model):
+    """Query parameters that select entries of the audit trail."""
+
+    since: AwareDatetime | None = Field(
+        default=None, description="Start of the period; by default a day before `until`."
+    )
+    until: AwareDatetime | None = Field(default=None, description="End of the period; by default now.")
+    user_id: str = Field(default="", max_length=256, description="Only entries of this user.")
+    doc_id: str = Field(default="", max_length=128, description="Only entries about this document.")
+    action: AuditAction | None = Field(default=None, description="Only this action.")
+    limit: Page = Field(default=50, description="Maximum number of items.")
+    cursor: str = Field(
+        default="", pattern=AUDIT_CURSOR, description="`cursor` of the previous page, unchanged."
+    )
+
 
 router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 

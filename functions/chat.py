@@ -4,17 +4,31 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request, Response
+from pydantic import Field
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import JSON, STREAM, Reply, contract, json_reply
 from functions.http.event_stream import closer, follow, last_event_id
+from functions.http.models import KeyHeaders, RunStreamEvent
 from functions.http.questions import Question, begin_question, view_at_end, view_of
 from functions.http.requests import Caller, Durable, Ready, open_stream
 from functions.http.responses import event_stream, json_response
 from shared.platform.errors import ConflictError, NotFoundError, status_of
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.portable_text import portable_view
+
+
+class ChatHeaders(KeyHeaders):
+    """Headers of a question."""
+
+    prefer: str = Field(default="", alias="Prefer", description="`respond-async` answers 202 at once.")
+    last_event_id: str = Field(
+        default="",
+        alias="Last-Event-ID",
+        pattern=r"^[0-9]{0,18}$",
+        description="For a retry with the same key: the stream continues after this event.",
+    )
+
 
 router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
@@ -26,14 +40,14 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
         Reply(
             200,
             "The stream of the run's events; with `stream` false, the finished run.",
-            ((STREAM, http.RunStreamEvent), (JSON, RunView)),
+            ((STREAM, RunStreamEvent), (JSON, RunView)),
             ("X-Run-Id",),
         ),
         json_reply(
             202, "The run is in progress or waits for a clarification.", RunView, "Location", "X-Run-Id"
         ),
         errors=(NotFoundError, ConflictError),
-        headers=http.ChatHeaders,
+        headers=ChatHeaders,
         ends_as=RunView,
         costs=True,
     ),

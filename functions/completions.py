@@ -10,16 +10,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urljoin
 
 from fastapi import APIRouter, Request, Response
+from pydantic import ConfigDict, Field, JsonValue
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import JSON, STREAM, Reply, contract, json_reply
 from functions.http.event_stream import NamedFrame
-from functions.http.models import CompletionBody
+from functions.http.models import CompletionFailure
 from functions.http.questions import Question, begin_question, deliver_answer, view_of
 from functions.http.requests import Caller, Durable, Ready, open_stream
 from functions.http.responses import address_of, event_stream, json_response
@@ -28,6 +28,7 @@ from shared.answering.agent_files import agents_for
 from shared.conversations.threads import thread_with
 from shared.evidence.untrusted_text import markdown_text
 from shared.platform.errors import CallerError, CallTimeoutError, NotFoundError, status_of
+from shared.platform.models import Model
 from shared.platform.tokens import tokens_of
 from shared.runs.models import (
     MAX_ANSWER_CHARS,
@@ -39,6 +40,88 @@ from shared.runs.models import (
 )
 from shared.runs.portable_text import split_at_open_picture, with_signed_pictures
 from shared.wiring import Services
+
+
+class ChatMessage(Model):
+    """A message of a conversation in OpenAI's protocol. Other fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: str = Field(max_length=20, description="`user` for the user's messages.")
+    content: str | tuple[dict[str, JsonValue], ...] | None = Field(
+        default=None, description="Text, or a list of parts; only parts of type `text` are used."
+    )
+
+    @property
+    def text(self) -> str:
+        """The text of the message."""
+        if self.content is None or isinstance(self.content, str):
+            return self.content or ""
+        return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
+
+
+class StreamOptions(Model):
+    """Options of a stream. Other fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    include_usage: bool = Field(default=False, description="End with a chunk that contains the token usage.")
+
+
+class CompletionBody(Model):
+    """A conversation in OpenAI's protocol. Other fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str = Field(
+        max_length=200, description="`groundwork`, `groundwork-deep` for deep research, or an agent's name."
+    )
+    messages: tuple[ChatMessage, ...] = Field(
+        min_length=1, max_length=1000, description="The conversation; its last message is the question."
+    )
+    stream: bool = Field(default=False, description="Stream the answer.")
+    stream_options: StreamOptions | None = Field(
+        default=None, description="Options of a stream; otherwise ignored."
+    )
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The texts of the user's messages, oldest first."""
+        return tuple(message.text for message in self.messages if message.role == "user")
+
+
+class CompletionEvent(Model):
+    """A piece of a completion. A line that begins with `:` is a comment."""
+
+    data: str = Field(description="A `chat.completion.chunk` or an error, as JSON; `[DONE]` is the last.")
+
+
+class _Choice(Model):
+    index: int = Field(description="Always 0.")
+    message: dict[str, JsonValue] = Field(description="Text and `annotations` of type `url_citation`.")
+    finish_reason: str = Field(description="`stop`, or `length` if the answer was truncated.")
+
+
+class Completion(Model):
+    """An answer in OpenAI's protocol."""
+
+    id: str = Field(description="Run id with the prefix `chatcmpl-`.")
+    object: Literal["chat.completion"] = Field(description="Object type in OpenAI's protocol.")
+    created: int = Field(description="Time of the question, in seconds since 1970.")
+    model: str = Field(description="The requested model.")
+    choices: tuple[_Choice, ...] = Field(description="The answer, as a single choice.")
+    usage: dict[str, int] = Field(description="Tokens of the whole run: `prompt_tokens` and so on.")
+    groundwork: dict[str, JsonValue] = Field(
+        description="Run, thread, and citations with their verification."
+    )
+
+
+class ModelList(Model):
+    """The models and agents available through OpenAI's protocol."""
+
+    object: Literal["list"] = Field(description="Object type in OpenAI's protocol.")
+    data: tuple[dict[str, JsonValue], ...] = Field(description="Models and agents.")
+
 
 router = APIRouter(tags=["Assistants"], route_class=ApiRoute)
 
@@ -85,7 +168,7 @@ class _Completion:
     "/api/v1/models",
     **contract(
         "Models and agents, in OpenAI's protocol",
-        json_reply(200, "The models.", http.ModelList),
+        json_reply(200, "The models.", ModelList),
     ),
 )
 async def list_models(user: Caller, services: Ready) -> Response:
@@ -103,12 +186,12 @@ async def list_models(user: Caller, services: Ready) -> Response:
         Reply(
             200,
             "The complete answer, or a stream.",
-            ((JSON, http.Completion), (STREAM, http.CompletionEvent)),
+            ((JSON, Completion), (STREAM, CompletionEvent)),
             ("X-Run-Id",),
         ),
         errors=(NotFoundError,),
         costs=True,
-        ends_as=http.CompletionFailure,
+        ends_as=CompletionFailure,
     ),
 )
 async def complete_chat(

@@ -6,18 +6,33 @@ import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Literal
 
 from fastapi import APIRouter, Request, Response
+from pydantic import Field
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import STREAM, Reply, contract
 from functions.http.event_stream import KEEP_ALIVE_S, last_event_id
+from functions.http.models import EVENT_NUMBER, JSON_TEXT, ResumeHeaders
 from functions.http.requests import Caller, Ready, open_stream
 from functions.http.responses import event_stream
 from shared.documents.feed import DocumentFeed, FeedEvent, SharedScans
 from shared.documents.state_store import DocumentStore
 from shared.platform.errors import CallerError
+from shared.platform.models import Model
+
+
+class DocumentStreamEvent(Model):
+    """One change of a document. A line that begins with `:` is a comment."""
+
+    id: str = Field(pattern=EVENT_NUMBER, description="Time in microseconds since 1970; ids increase.")
+    event: Literal["document", "removed"] = Field(description="Event type.")
+    data: str = Field(
+        json_schema_extra=JSON_TEXT,
+        description="For `document` a DocumentView; for `removed` only its `doc_id`.",
+    )
+
 
 router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
@@ -37,8 +52,8 @@ def scans_of(store: DocumentStore) -> SharedScans:
     "/api/documents/events",
     **contract(
         "A stream of document status changes",
-        Reply(200, "Documents in progress, then each change.", ((STREAM, http.DocumentStreamEvent),)),
-        headers=http.ResumeHeaders,
+        Reply(200, "Documents in progress, then each change.", ((STREAM, DocumentStreamEvent),)),
+        headers=ResumeHeaders,
     ),
 )
 async def document_events(req: Request, user: Caller, services: Ready) -> Response:

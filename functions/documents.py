@@ -1,16 +1,16 @@
 """Routes that list, read, correct, share, reingest and delete documents."""
 
 import uuid
-from typing import Annotated
+from typing import Annotated, Literal
 
 import azure.durable_functions as df
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import Field
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.conditions import PASSING, byte_span, etag_of, holds, is_conditional, require_match
 from functions.http.contracts import BYTES, PDF, PNG, Reply, contract, json_reply
-from functions.http.models import DocumentsQuery, FacetsQuery
+from functions.http.models import CachedHeaders, DocId, IfMatchHeaders, MetadataQuery, Page
 from functions.http.requests import (
     Caller,
     Durable,
@@ -51,13 +51,58 @@ from shared.documents.state import DocumentState
 from shared.ingestion import changes
 from shared.ingestion.changes import changeable, correct, corrections_of, delete, try_again
 from shared.platform.errors import ConflictError, InvalidQueryError, RangeError
+from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
 from shared.wiring import Services
+
+# The longest blob name, 1,024 characters of three bytes, gives a cursor of fewer than 4,300 characters;
+# the Functions host accepts request lines of up to 8,192 bytes (Kestrel, MaxRequestLineSize).
+_MAX_CURSOR_CHARS = 6000
+
+
+class FacetsQuery(MetadataQuery):
+    """Query parameters that select the documents to count."""
+
+    q: str = Field(default="", max_length=500, description="Only documents that match one of these words.")
+
+
+class DocumentsQuery(MetadataQuery):
+    """Query parameters of the list of documents."""
+
+    q: str = Field(
+        default="",
+        max_length=500,
+        description="Words in names, tags, people or summaries; best matches first.",
+    )
+    status: Literal["", "working", "failed", "ready"] = Field(
+        default="", description="Only documents in progress, failed or complete."
+    )
+    sort: Literal["", "title", "filename", "document_type", "upload_date", "document_date", "page_count"] = (
+        Field(default="", description="Order of complete documents; not with `q` or `status`.")
+    )
+    limit: Page = Field(default=100, description="Maximum number of items.")
+    cursor: str = Field(
+        default="", max_length=_MAX_CURSOR_CHARS, description="`cursor` of the previous page, unchanged."
+    )
+
+
+class FileHeaders(Model):
+    """Headers of requests for part of a file."""
+
+    range: str = Field(default="", alias="Range", description="One byte range, such as `bytes=0-1023`.")
+    if_range: str = Field(
+        default="",
+        alias="If-Range",
+        description="ETag of the version that the caller has partially downloaded.",
+    )
+
+
+PictureName = Annotated[str, Path(min_length=1, description="File name of a picture, from an answer.")]
 
 router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 
-async def own_document(doc_id: http.DocId, user: Caller, services: Ready) -> DocumentState:
+async def own_document(doc_id: DocId, user: Caller, services: Ready) -> DocumentState:
     """Return the document of the path if the caller may change it. Raises as `changeable`."""
     return await changeable(doc_id, user, services.documents)
 
@@ -108,10 +153,10 @@ async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, 
     **contract(
         "A document, with the history of its ingestion",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
-        headers=http.CachedHeaders,
+        headers=CachedHeaders,
     ),
 )
-async def get_document(req: Request, doc_id: http.DocId, user: Caller, services: Ready) -> Response:
+async def get_document(req: Request, doc_id: DocId, user: Caller, services: Ready) -> Response:
     """Return a document's metadata, or the progress of its ingestion."""
     detail = await listing.get_document(doc_id, user, services)
     await note_act(req, user, services, "describe", detail.doc_id, may_repeat=True)
@@ -130,7 +175,7 @@ async def get_document(req: Request, doc_id: http.DocId, user: Caller, services:
             ("ETag", "Accept-Ranges", "Content-Range"),
         ),
         errors=(ConflictError, RangeError),
-        headers=http.FileHeaders,
+        headers=FileHeaders,
     ),
 )
 async def get_document_content(
@@ -154,11 +199,11 @@ async def get_document_content(
         "A picture in a document",
         Reply(200, "The picture.", ((PNG, None),), ("ETag",)),
         errors=(ConflictError,),
-        headers=http.CachedHeaders,
+        headers=CachedHeaders,
     ),
 )
 async def get_document_figure(
-    req: Request, doc_id: http.DocId, name: http.PictureName, user: Caller, services: Ready
+    req: Request, doc_id: DocId, name: PictureName, user: Caller, services: Ready
 ) -> Response:
     """Send a figure to a caller who may read its document; 304 if the ETag matches."""
     blob = await readable_figure(doc_id, name, user, services)
@@ -171,7 +216,7 @@ async def get_document_figure(
     **contract(
         "Correct a document's metadata",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
-        headers=http.IfMatchHeaders,
+        headers=IfMatchHeaders,
     ),
 )
 async def correct_document(
@@ -200,7 +245,7 @@ async def correct_document(
         "Set a document's access list",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
         errors=(ConflictError,),
-        headers=http.IfMatchHeaders,
+        headers=IfMatchHeaders,
     ),
 )
 async def change_access(
@@ -231,7 +276,7 @@ async def change_access(
     ),
 )
 async def reingest_document(
-    req: Request, doc_id: http.DocId, user: Caller, services: Ready, client: Durable
+    req: Request, doc_id: DocId, user: Caller, services: Ready, client: Durable
 ) -> Response:
     """Ingest the file again, even if it has failed three times."""
     await admitted(req, user, services, needs=SENDING)
@@ -249,7 +294,7 @@ async def reingest_document(
         "Delete a document and all data derived from it",
         json_reply(202, "The document is no longer listed.", DocumentDeleting),
         errors=(ConflictError,),
-        headers=http.IfMatchHeaders,
+        headers=IfMatchHeaders,
     ),
 )
 async def delete_document(

@@ -7,19 +7,38 @@ import asyncio
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from fastapi import APIRouter, Request, Response
+from pydantic import Field
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.models import HealthView, ReadinessView
 from functions.http.requests import caller_of
 from functions.http.responses import json_response
 from shared import wiring
 from shared.platform.errors import GroundworkError
+from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchRequest
+
+
+class HealthView(Model):
+    """Sign that the process responds."""
+
+    status: Literal["ok"] = Field(default="ok", description="Always `ok`.")
+
+
+class ReadinessView(Model):
+    """Availability of the stores."""
+
+    status: Literal["ok", "unavailable"] = Field(
+        description="`unavailable` while a service does not respond."
+    )
+    failed: dict[str, str] = Field(
+        description="Unavailable services (search, storage, tables), each with an error code."
+    )
+
 
 router = APIRouter(tags=["Health"], route_class=ApiRoute)
 
@@ -31,7 +50,7 @@ _KEPT_S = 3.0  # cache for anonymous callers, who may send any number of request
     "/api/health",
     **contract(
         "Liveness of the process",
-        json_reply(200, "The process responds.", http.HealthView),
+        json_reply(200, "The process responds.", HealthView),
         is_open=True,
     ),
 )
@@ -55,8 +74,8 @@ _LAST = _Check()
     "/api/health/ready",
     **contract(
         "Availability of search and storage",
-        json_reply(200, "All services respond.", http.ReadinessView),
-        json_reply(503, "At least one service doesn't respond.", http.ReadinessView),
+        json_reply(200, "All services respond.", ReadinessView),
+        json_reply(503, "At least one service doesn't respond.", ReadinessView),
         is_open=True,
     ),
 )

@@ -5,11 +5,11 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
+from pydantic import Field, JsonValue, RootModel
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.bodies import MAX_BODY_BYTES, read_body
 from functions.http.contracts import JSON, STREAM, Reply, contract, hidden
@@ -27,10 +27,49 @@ from functions.http.mcp_protocol import (
     status_of,
 )
 from functions.http.mcp_tools import TOOLS, McpCall, McpTool, note_refused_tool, read_item, text_of
+from functions.http.models import JSON_TEXT
 from functions.http.requests import Durable, caller_and_services, open_stream
 from functions.http.responses import add_headers, address_of, event_stream, json_response
 from shared.platform.errors import NotAuthenticatedError, NotFoundError
+from shared.platform.models import Model
 from shared.platform.settings import get_settings
+
+
+class RpcMessage(Model):
+    """A message of the Model Context Protocol (JSON-RPC 2.0)."""
+
+    jsonrpc: Literal["2.0"] = Field(description="Always `2.0`.")
+    method: str = Field(description="Method, such as `tools/call`.")
+    id: str | int | None = Field(default=None, description="Id of a request; notifications have none.")
+    params: dict[str, JsonValue] = Field(default_factory=dict, description="Parameters of the method.")
+
+
+class RpcResult(Model):
+    """The result of a method."""
+
+    jsonrpc: Literal["2.0"] = Field(description="Always `2.0`.")
+    id: str | int = Field(description="Id of the request.")
+    result: dict[str, JsonValue] = Field(description="Result of the method.")
+
+
+class RpcFailure(Model):
+    """The error for a message that can't be processed."""
+
+    jsonrpc: Literal["2.0"] = Field(description="Always `2.0`.")
+    id: str | int | None = Field(description="Id of the request; null if it could not be parsed.")
+    error: dict[str, JsonValue] = Field(description="`code`, `message` and optionally `data`.")
+
+
+class RpcAnswer(RootModel[RpcResult | RpcFailure]):
+    """The response to a message."""
+
+
+class RpcEvent(Model):
+    """A message of a stream. A line that begins with `:` is a comment."""
+
+    event: Literal["message"] = Field(description="Always `message`.")
+    data: str = Field(json_schema_extra=JSON_TEXT, description="A progress notification or the response.")
+
 
 router = APIRouter(tags=["Assistants"], route_class=ApiRoute)
 
@@ -71,11 +110,11 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
     "/api/mcp",
     **contract(
         "Model Context Protocol endpoint for other assistants",
-        Reply(200, "The answer.", ((JSON, http.RpcAnswer), (STREAM, http.RpcEvent))),
+        Reply(200, "The answer.", ((JSON, RpcAnswer), (STREAM, RpcEvent))),
         Reply(202, "A notification was accepted."),
-        body=http.RpcMessage,
+        body=RpcMessage,
         costs=True,
-        ends_as=http.RpcAnswer,
+        ends_as=RpcAnswer,
     ),
 )
 async def mcp(req: Request, client: Durable) -> Response:

@@ -4,15 +4,35 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.models import MetricsQuery, QualityQuery
+from functions.http.models import PLAIN_DIGITS
 from functions.http.requests import Administrator, Ready
 from functions.http.responses import json_response
 from shared.answering.metrics import SubagentMetrics, subagent_metrics
+from shared.platform.models import Model
 from shared.quality.measures import quality_metrics
 from shared.quality.models import QualityMetrics
+
+Hours = Annotated[int, Field(ge=1, le=168), PLAIN_DIGITS]  # a week, because each hour is one query
+
+
+class MetricsQuery(Model):
+    """Query parameters of the sub-agents' metrics."""
+
+    hours: Hours = Field(default=24, description="Length of the period until now, in hours.")
+
+
+class QualityQuery(Model):
+    """Query parameters of the quality of answers in production."""
+
+    hours: Annotated[int, Field(ge=1, le=720), PLAIN_DIGITS] = Field(  # 30 days, the retention of runs
+        default=24, description="Length of the period until now, in hours."
+    )
+    project_id: str = Field(default="", max_length=128, description="Only this project.")
+
 
 router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 

@@ -10,12 +10,12 @@ from functools import cache
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.conditions import preferred
 from functions.http.contracts import HTML, JSON, MARKDOWN, PNG, WEBP, Reply, contract
+from functions.http.models import CachedHeaders, DocId
 from functions.http.requests import (
     Caller,
     Ready,
@@ -83,6 +83,14 @@ from shared.platform.telemetry import get_logger
 from shared.quality.recording import note_opening
 from shared.wiring import Services
 
+PageName = Annotated[
+    str,
+    Path(
+        description="Page number, counted from 1.",
+        json_schema_extra={"pattern": "^[1-9][0-9]{0,6}$"},  # not validated here: other names get a 404
+    ),
+]
+
 router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 _HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
 _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
@@ -97,12 +105,12 @@ class Reader:
     services: Services
 
 
-async def reader_of(doc_id: http.DocId, user: Caller, services: Ready) -> Reader:
+async def reader_of(doc_id: DocId, user: Caller, services: Ready) -> Reader:
     """Return the caller, with the document of the path."""
     return Reader(doc_id, user, services)
 
 
-async def browsing_reader(req: Request, doc_id: http.DocId) -> Reader:
+async def browsing_reader(req: Request, doc_id: DocId) -> Reader:
     """Return the caller and document of a page that is opened in a browser.
 
     Raises:
@@ -254,7 +262,7 @@ async def sheet_of(
     ),
 )
 async def get_document_page(
-    req: Request, reader: BrowsingReader, page: http.PageName, query: Annotated[PageQuery, Query()]
+    req: Request, reader: BrowsingReader, page: PageName, query: Annotated[PageQuery, Query()]
 ) -> Response:
     """Return a page's picture, with the cited passage marked, and its text, as HTML or JSON."""
     number = page_number_of(page)
@@ -282,11 +290,11 @@ async def get_document_page(
         "The picture of a page",
         Reply(200, "The picture.", ((PNG, None), (WEBP, None)), ("ETag",)),
         errors=(ConflictError, BadDocumentError),
-        headers=http.CachedHeaders,
+        headers=CachedHeaders,
     ),
 )
 async def get_document_page_image(
-    req: Request, reader: KnownReader, page: http.PageName, query: Annotated[PictureQuery, Query()]
+    req: Request, reader: KnownReader, page: PageName, query: Annotated[PictureQuery, Query()]
 ) -> Response:
     """Return the picture of a PDF page, rendered on the first request; 304 if the ETag matches."""
     number = page_number_of(page)

@@ -3,13 +3,12 @@
 from typing import Annotated, Any
 
 import azure.durable_functions as df
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import STREAM, Reply, contract, json_reply
 from functions.http.event_stream import closer, follow, is_at_the_end, last_event_id, record_ended_run
-from functions.http.models import ListQuery
+from functions.http.models import ListQuery, ResumeHeaders, RunStreamEvent
 from functions.http.questions import deliver_answer
 from functions.http.requests import (
     Caller,
@@ -33,10 +32,12 @@ from shared.runs.models import ClarificationAnswer, Feedback, FeedbackBody, RunR
 from shared.runs.portable_text import portable_view
 from shared.runs.run_store import owned_run
 
+RunId = Annotated[str, Path(min_length=1, description="Run id, from the header `X-Run-Id` of POST /chat.")]
+
 router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
 
-async def own_run(run_id: http.RunId, user: Caller, services: Ready) -> RunRecord:
+async def own_run(run_id: RunId, user: Caller, services: Ready) -> RunRecord:
     """Return the run of the path as it is now. Raises `NotFoundError` also for runs of other users."""
     return await current_record(await owned_run(run_id, user, services.runs), services.run_log)
 
@@ -75,9 +76,9 @@ async def get_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -
     "/api/runs/{run_id}/events",
     **contract(
         "The events of a run, from the first or after a given one",
-        Reply(200, "The events.", ((STREAM, http.RunStreamEvent),), ("X-Run-Id",)),
+        Reply(200, "The events.", ((STREAM, RunStreamEvent),), ("X-Run-Id",)),
         Reply(204, "The run has ended, and the caller has seen its last event."),
-        headers=http.ResumeHeaders,
+        headers=ResumeHeaders,
     ),
 )
 async def get_run_events(
@@ -146,7 +147,7 @@ async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable
         errors=(ConflictError,),
     ),
 )
-async def put_feedback(run_id: http.RunId, body: FeedbackBody, user: Caller, services: Ready) -> Response:
+async def put_feedback(run_id: RunId, body: FeedbackBody, user: Caller, services: Ready) -> Response:
     """Rate an ended run, replacing an earlier rating."""
     return json_response(await rate_run(run_id, body, user, services))
 
@@ -158,7 +159,7 @@ async def put_feedback(run_id: http.RunId, body: FeedbackBody, user: Caller, ser
         json_reply(200, "The rating.", Feedback),
     ),
 )
-async def get_feedback(run_id: http.RunId, user: Caller, services: Ready) -> Response:
+async def get_feedback(run_id: RunId, user: Caller, services: Ready) -> Response:
     """Return the caller's rating of a run."""
     return json_response(await feedback_of(run_id, user, services.runs))
 
@@ -170,7 +171,7 @@ async def get_feedback(run_id: http.RunId, user: Caller, services: Ready) -> Res
         Reply(204, "The rating is deleted, or there was none."),
     ),
 )
-async def delete_feedback(run_id: http.RunId, user: Caller, services: Ready) -> Response:
+async def delete_feedback(run_id: RunId, user: Caller, services: Ready) -> Response:
     """Delete the caller's rating of a run."""
     await withdraw_feedback(run_id, user, services.runs, services.quality)
     return Response(status_code=204)
@@ -183,7 +184,7 @@ async def delete_feedback(run_id: http.RunId, user: Caller, services: Ready) -> 
         Reply(204, "Counted once."),
     ),
 )
-async def post_opening(run_id: http.RunId, body: SourceOpened, user: Caller, services: Ready) -> Response:
+async def post_opening(run_id: RunId, body: SourceOpened, user: Caller, services: Ready) -> Response:
     """Record that the source of a citation was opened; each citation counts once."""
     await open_source(run_id, body.n, user, services)
     return Response(status_code=204)

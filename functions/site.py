@@ -12,16 +12,37 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
+from pydantic import Field
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.conditions import acceptable_coding
 from functions.http.contracts import contract, hidden, json_reply
-from functions.http.models import SiteView
+from functions.http.models import AssetName
 from functions.http.responses import cached_response, json_response
 from shared.ingestion.registry import FORMATS
 from shared.platform.errors import DependencyError, NotFoundError
+from shared.platform.models import Model
 from shared.platform.settings import Settings, get_settings
+
+
+class SiteView(Model):
+    """Settings that a page needs before its first request.
+
+    Attributes:
+        max_request_bytes: maximum size of an upload through the app; larger files need `POST
+            /documents/uploads`.
+        suffixes: suffixes of supported files, in lower case with their dot.
+        web_import: whether web pages may be imported.
+        stand_in: whether answers come from the local stand-in instead of a language model.
+    """
+
+    max_question_chars: int = Field(description="Maximum length of a question.")
+    max_document_bytes: int = Field(description="Maximum size of a file.")
+    max_request_bytes: int
+    suffixes: tuple[str, ...]
+    web_import: bool = False
+    stand_in: bool = False
+
 
 router = APIRouter(tags=["Caller"], route_class=ApiRoute)
 
@@ -60,7 +81,7 @@ async def get_page(req: Request) -> Response:
 
 
 @router.get("/web/assets/{asset}", **hidden())
-async def get_page_asset(req: Request, asset: http.AssetName) -> Response:
+async def get_page_asset(req: Request, asset: AssetName) -> Response:
     """Send a file of the page in the best encoding that the browser accepts."""
     version = await asyncio.to_thread(_version)
     if version is None or asset not in ASSETS or req.query_params.get("v") != version:
@@ -78,7 +99,7 @@ async def get_page_asset(req: Request, asset: http.AssetName) -> Response:
     "/api/site",
     **contract(
         "Limits and supported formats",
-        json_reply(200, "The same limits for all callers.", http.SiteView),
+        json_reply(200, "The same limits for all callers.", SiteView),
         is_open=True,
     ),
 )

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import azure.durable_functions as df
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import Field
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import Reply, contract, json_reply
 from functions.http.idempotency import Key, idempotent, new_id
-from functions.http.models import ListQuery
+from functions.http.models import KeyHeaders, ListQuery
 from functions.http.requests import (
     Caller,
     Durable,
@@ -47,10 +47,21 @@ from shared.summaries.summaries import (
 )
 from shared.wiring import Services
 
+
+class SummaryHeaders(KeyHeaders):
+    """Headers of a request for a summary."""
+
+    prefer: str = Field(
+        default="", alias="Prefer", description="`wait=60` waits up to 60 seconds for the result."
+    )
+
+
+SummaryId = Annotated[str, Path(min_length=1, description="Summary id, from POST /summaries.")]
+
 router = APIRouter(tags=["Summaries"], route_class=ApiRoute)
 
 
-async def own_summary(summary_id: http.SummaryId, user: Caller, services: Ready) -> SummaryRequest:
+async def own_summary(summary_id: SummaryId, user: Caller, services: Ready) -> SummaryRequest:
     """Return the summary of the path. Raises `NotFoundError` also for summaries of other users."""
     return await owned_summary(summary_id, user, services.blobs)
 
@@ -79,7 +90,7 @@ class _Order:
         json_reply(200, "The summary with its result.", SummaryView, "Location"),
         json_reply(202, "The summary is in progress.", SummaryView, "Location"),
         errors=(NotFoundError,),
-        headers=http.SummaryHeaders,
+        headers=SummaryHeaders,
         ends_as=SummaryView,
         costs=True,
     ),

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.conditions import etag_of, require_match
 from functions.http.contracts import Reply, contract, json_reply
 from functions.http.idempotency import Key, idempotent, new_id
-from functions.http.models import MessagesQuery, ThreadsQuery
+from functions.http.models import CachedHeaders, IfMatchHeaders, KeyHeaders, ListQuery, Page
 from functions.http.requests import (
     Caller,
     Ready,
@@ -32,6 +32,29 @@ from shared.conversations.threads import (
     view_of,
 )
 from shared.platform.errors import ConflictError, NotFoundError
+from shared.platform.models import Model
+
+
+class ThreadsQuery(ListQuery):
+    """Query parameters of the list of threads."""
+
+    q: str = Field(
+        default="", max_length=200, description="Words in titles and questions; all matches are on one page."
+    )
+
+
+class MessagesQuery(Model):
+    """Query parameters of a thread's messages."""
+
+    limit: Page = Field(default=20, description="Maximum number of items.")
+    cursor: str = Field(
+        default="",
+        pattern=r"^([1-9][0-9]{0,7})?$",
+        description="`cursor` of the previous page, unchanged.",
+    )
+
+
+ThreadId = Annotated[str, Path(min_length=1, description="Thread id, from POST /threads or a run.")]
 
 router = APIRouter(tags=["Threads"], route_class=ApiRoute)
 
@@ -42,7 +65,7 @@ router = APIRouter(tags=["Threads"], route_class=ApiRoute)
         "Create a thread, or a branch of an existing one",
         json_reply(201, "The thread.", conversations.ThreadView, "Location"),
         errors=(NotFoundError, ConflictError),
-        headers=http.KeyHeaders,
+        headers=KeyHeaders,
         costs=True,
     ),
 )
@@ -88,10 +111,10 @@ async def get_threads(page: Annotated[ThreadsQuery, Query()], user: Caller, serv
     **contract(
         "A thread, without its turns",
         json_reply(200, "The thread.", conversations.ThreadView, "ETag"),
-        headers=http.CachedHeaders,
+        headers=CachedHeaders,
     ),
 )
-async def get_thread(req: Request, thread_id: http.ThreadId, user: Caller, services: Ready) -> Response:
+async def get_thread(req: Request, thread_id: ThreadId, user: Caller, services: Ready) -> Response:
     """Return a thread without its turns."""
     return tagged_response(req, view_of(await owned_thread(thread_id, user, services.threads)))
 
@@ -102,11 +125,11 @@ async def get_thread(req: Request, thread_id: http.ThreadId, user: Caller, servi
         "Rename a thread",
         json_reply(200, "The thread.", conversations.ThreadView, "ETag"),
         errors=(ConflictError,),
-        headers=http.IfMatchHeaders,
+        headers=IfMatchHeaders,
     ),
 )
 async def patch_thread(
-    req: Request, thread_id: http.ThreadId, body: ThreadRename, user: Caller, services: Ready
+    req: Request, thread_id: ThreadId, body: ThreadRename, user: Caller, services: Ready
 ) -> Response:
     """Rename a thread."""
     renamed = await rename_thread(thread_id, body.title, user, services.threads, _match(req))
@@ -119,10 +142,10 @@ async def patch_thread(
         "Delete a thread and all data derived from it",
         Reply(204, "It is deleted."),
         errors=(ConflictError,),
-        headers=http.IfMatchHeaders,
+        headers=IfMatchHeaders,
     ),
 )
-async def delete_thread(req: Request, thread_id: http.ThreadId, user: Caller, services: Ready) -> Response:
+async def delete_thread(req: Request, thread_id: ThreadId, user: Caller, services: Ready) -> Response:
     """Delete a thread and all data derived from it."""
     await threads.delete_thread(thread_id, user, services, _match(req))
     return Response(status_code=204)
@@ -136,7 +159,7 @@ async def delete_thread(req: Request, thread_id: http.ThreadId, user: Caller, se
         errors=(ConflictError,),
     ),
 )
-async def clear_thread(thread_id: http.ThreadId, user: Caller, services: Ready) -> Response:
+async def clear_thread(thread_id: ThreadId, user: Caller, services: Ready) -> Response:
     """Delete a thread's turns, but keep the thread."""
     return json_response(await threads.clear_thread(thread_id, user, services))
 
@@ -149,7 +172,7 @@ async def clear_thread(thread_id: http.ThreadId, user: Caller, services: Ready) 
     ),
 )
 async def get_thread_messages(
-    thread_id: http.ThreadId, page: Annotated[MessagesQuery, Query()], user: Caller, services: Ready
+    thread_id: ThreadId, page: Annotated[MessagesQuery, Query()], user: Caller, services: Ready
 ) -> Response:
     """List a thread's turns with their answers, newest first, one page at a time."""
     before = int(page.cursor) if page.cursor else None

@@ -7,11 +7,11 @@ from typing import Any
 import azure.durable_functions as df
 from fastapi import APIRouter, Request, Response
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_large
 from functions.http.contracts import contract, json_reply
 from functions.http.idempotency import Key, idempotent
+from functions.http.models import KeyHeaders
 from functions.http.requests import (
     Caller,
     Durable,
@@ -55,7 +55,7 @@ router = APIRouter(tags=["Documents"], route_class=ApiRoute)
         json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
         errors=(ConflictError, BadDocumentError, DocumentNotFoundError),
         form=requests.UploadForm,
-        headers=http.KeyHeaders,
+        headers=KeyHeaders,
         costs=True,
     ),
 )
@@ -76,7 +76,7 @@ async def upload_document(req: Request, user: Caller, services: Ready, client: D
         "A URL for uploading a large file directly to storage",
         json_reply(201, "The URL for the upload.", requests.UploadTicket, "Location"),
         errors=(ConflictError, BadDocumentError),
-        headers=http.KeyHeaders,
+        headers=KeyHeaders,
         costs=True,
     ),
 )
@@ -108,7 +108,7 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
         "Import a web page as a document",
         json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
         errors=(ConflictError, BadDocumentError, DocumentNotFoundError, PayloadTooLargeError),
-        headers=http.KeyHeaders,
+        headers=KeyHeaders,
         costs=True,
     ),
 )

@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field
 
-from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.models import AudiencesQuery, PeopleQuery
 from functions.http.requests import (
     Administrator,
     Caller,
@@ -24,7 +23,28 @@ from shared.documents.rights import is_admin
 from shared.erasure.models import ErasureQuery, ErasureView
 from shared.erasure.requests import ask_for_erasure, erasure_of
 from shared.platform.errors import CallerError, ConflictError, NotFoundError
+from shared.platform.models import Model
 from shared.platform.telemetry import pseudonym
+
+
+class AudiencesQuery(Model):
+    """Query parameters that select people and groups of the directory."""
+
+    q: str = Field(default="", max_length=100, description="Prefix of a word in the name.")
+    principal: tuple[str, ...] = Field(
+        default=(), max_length=50, description="Id of a principal; may be repeated. Ignored with `q`."
+    )
+
+
+class PeopleQuery(Model):
+    """Query parameters of the administrators' list of people."""
+
+    q: str = Field(
+        default="", max_length=100, description="Prefix of a word in the name; without it, recent people."
+    )
+
+
+UserId = Annotated[str, Path(min_length=1, description="User id, from GET /me: the object id in Entra ID.")]
 
 router = APIRouter(route_class=ApiRoute)
 
@@ -106,7 +126,7 @@ MAX_ID_CHARS = 256  # ids in Entra ID have 36, ids of chat conversations 45
 )
 async def erase_user(
     req: Request,
-    user_id: http.UserId,
+    user_id: UserId,
     wanted: Annotated[ErasureQuery, Query()],
     administrator: Administrator,
     services: Ready,
@@ -127,7 +147,7 @@ async def erase_user(
         errors=(NotFoundError,),
     ),
 )
-async def get_erasure(user_id: http.UserId, administrator: Administrator, services: Ready) -> Response:
+async def get_erasure(user_id: UserId, administrator: Administrator, services: Ready) -> Response:
     """Return the progress or the result of a person's erasure."""
     _require_id(user_id)
     return json_response(await erasure_of(user_id, services.blobs))

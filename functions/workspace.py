@@ -1,8 +1,9 @@
 """The caller's workspace over HTTP: files that agents wrote for them."""
 
-from fastapi import APIRouter, Response
+from typing import Annotated
 
-from functions.http import models as http
+from fastapi import APIRouter, Path, Response
+
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import BYTES, Reply, contract, json_reply
 from functions.http.requests import Caller, Ready
@@ -10,6 +11,8 @@ from functions.http.responses import file_response, json_response
 from shared.platform.errors import ConflictError, DocumentNotFoundError, InvalidQueryError
 from shared.platform.names import WORK
 from shared.tools.workspace import Workspace, WorkspaceList
+
+FileName = Annotated[str, Path(min_length=1, description="File name, from GET /workspace.")]
 
 router = APIRouter(tags=["Workspace"], route_class=ApiRoute)
 
@@ -35,7 +38,7 @@ async def get_workspace(user: Caller, services: Ready) -> Response:
         errors=(InvalidQueryError, DocumentNotFoundError, ConflictError),
     ),
 )
-async def get_workspace_file(file: http.FileName, user: Caller, services: Ready) -> Response:
+async def get_workspace_file(file: FileName, user: Caller, services: Ready) -> Response:
     """Return a file's content."""
     blob = await Workspace(services.blobs, user).find(file)
     return await file_response(services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
@@ -49,7 +52,7 @@ async def get_workspace_file(file: http.FileName, user: Caller, services: Ready)
         errors=(InvalidQueryError, DocumentNotFoundError),
     ),
 )
-async def delete_workspace_file(file: http.FileName, user: Caller, services: Ready) -> Response:
+async def delete_workspace_file(file: FileName, user: Caller, services: Ready) -> Response:
     """Delete a file."""
     await Workspace(services.blobs, user).delete(file)
     return Response(status_code=204)

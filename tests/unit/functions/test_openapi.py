@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from functions.api import app
 from functions.http.application import routes_of
 from functions.http.contracts import JSON, PROBLEM
-from functions.http.models import ListQuery, SearchQuery
+from functions.http.models import ListQuery
 from functions.http.openapi.description import VERSION, attributed, describe
 from functions.http.openapi.examples import example_of, example_values
+from functions.search import SearchQuery
 from shared.platform.models import Model
 from tests.api_routes import api_operations, api_routes
 from tests.architecture.source_tree import ROOT
