@@ -10,7 +10,7 @@ import re
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from multidict import CIMultiDict
 from starlette.responses import PlainTextResponse
@@ -20,61 +20,6 @@ from local.host.settings import AppError, HostOptions
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, FunctionDocument
 from local.host.worker_process import Body, Worker, WorkerLostError
 
-PARAMETER = re.compile(r"^\{(\*?)(\w+)(\??)\}$")
-
-
-@dataclass(frozen=True)
-class RouteTemplate:
-    """A compiled route template."""
-
-    text: str
-    pattern: re.Pattern[str]
-
-    def match(self, path: str) -> dict[str, str] | None:
-        """Return the route parameters of a path (raw, without a leading slash), or None.
-
-        Values are percent-decoded, except `%2F` and invalid UTF-8. Absent optional parameters are omitted.
-        """
-        matched = self.pattern.fullmatch(path)
-        if matched is None:
-            return None
-        return {name: _decoded(value) for name, value in matched.groupdict().items() if value is not None}
-
-
-def compile_route(template: str) -> RouteTemplate:
-    """Compile a route template.
-
-    Raises:
-        AppError: a segment is unsupported, such as one with a constraint.
-    """
-    pattern = ""
-    for index, segment in enumerate(template.strip("/").split("/")):
-        segment_pattern, optional = _compile_segment(segment, template)
-        slash = "/" if index else ""
-        pattern += f"(?:{slash}{segment_pattern})?" if optional else slash + segment_pattern
-    return RouteTemplate(template, re.compile(pattern))
-
-
-def _decoded(value: str) -> str:
-    pieces = re.split(r"(?i)(%2f)", value)
-    try:
-        return "".join(
-            piece if piece.lower() == "%2f" else unquote(piece, errors="strict") for piece in pieces
-        )
-    except UnicodeDecodeError:
-        return value
-
-
-def _compile_segment(segment: str, template: str) -> tuple[str, bool]:
-    if "{" not in segment:
-        return f"(?i:{re.escape(segment)})", False
-    matched = PARAMETER.match(segment)
-    if matched is None:
-        raise AppError(f"route {template!r}: this host does not support the segment {segment!r}")
-    star, name, optional = matched.groups()
-    return (f"(?P<{name}>.*)", True) if star else (f"(?P<{name}>[^/]+)", bool(optional))
-
-
 # Headers of a connection, not of the message; the server sets lengths itself.
 _HOP_BY_HOP = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"te", b"upgrade", b"expect"})
 
@@ -83,43 +28,50 @@ _MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = 100, 32 * 1024, 8 * 1024  # K
 
 
 _NOT_IN_A_TARGET = re.compile(r"[^\x21-\x7e]")
+_TEMPLATE = re.compile(r"([^{}]*?)((?:^|/)\{\*\w+\})?")
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class HttpRoute:
-    """The route of an HTTP function. Without methods it accepts all."""
+    """The route of an HTTP function: a fixed path, and with `takes_rest` everything below it."""
 
     function: FunctionDocument
-    template: RouteTemplate
-    methods: frozenset[str]
+    path: str
+    takes_rest: bool
+
+    def matches(self, path: str) -> bool:
+        """Return whether a path (raw, without slashes at its ends) is the function's, in any case."""
+        path = path.lower()
+        above = f"{self.path}/" if self.path else ""
+        return path == self.path or (self.takes_rest and path.startswith(above))
 
 
 def http_routes(functions: Sequence[FunctionDocument]) -> list[HttpRoute]:
     """Return the routes of all HTTP functions, ordered by function name: the first match is called.
 
     Raises:
-        AppError: a route cannot be compiled, or two functions share a route and a method.
+        AppError: a route has parameters other than a final catch-all, or is limited to some methods; or two
+            functions share a route.
     """
-    routes = []
-    for function in functions:
-        if function.kind == "httpTrigger":
-            template = compile_route(function.trigger.get("route") or function.name)
-            methods = frozenset(str(method).upper() for method in function.trigger.get("methods") or ())
-            routes.append(HttpRoute(function, template, methods))
-    _refuse_duplicates(routes)
+    routes = [_route_of(function) for function in functions if function.kind == "httpTrigger"]
+    names: dict[tuple[str, bool], str] = {}
+    for route in routes:
+        name = route.function.name
+        if (other := names.setdefault((route.path, route.takes_rest), name)) != name:
+            raise AppError(f"functions {other} and {name} share the route {route.path!r}")
     return sorted(routes, key=lambda route: route.function.name)
 
 
-def _refuse_duplicates(routes: list[HttpRoute]) -> None:
-    taken: dict[tuple[str, str], str] = {}
-    for route in routes:
-        for method in route.methods or {"*"}:
-            other = taken.setdefault((route.template.text.lower(), method), route.function.name)
-            if other != route.function.name:
-                raise AppError(
-                    f"functions {other} and {route.function.name} share {method} {route.template.text}"
-                )
+def _route_of(function: FunctionDocument) -> HttpRoute:
+    template = str(function.trigger.get("route") or function.name)
+    matched = _TEMPLATE.fullmatch(template.strip("/"))
+    if matched is None or function.trigger.get("methods"):
+        raise AppError(
+            f"function {function.name}: this host serves all methods of a fixed path, which may end in "
+            f"{{*name}}, but not the route {template!r} with its methods"
+        )
+    return HttpRoute(function, matched[1].lower(), matched[2] is not None)
 
 
 class HttpFront:
@@ -133,30 +85,23 @@ class HttpFront:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _without_dots((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
-        found = self._find(scope["method"], path)
-        # The real host returns 404 for a wrong method as well.
-        refusal = _refusal(scope, path) or (404 if found is None else None)
-        if found is None or refusal is not None:
+        function = self._find(path)
+        refusal = _refusal(scope, path)
+        if function is None or refusal is not None:
             await PlainTextResponse("", status_code=refusal or 404)(scope, receive, send)
             return
-        function, parameters = found
         request = _IncomingRequest(scope, receive, self._max_body_bytes)
         if request.declared_bytes > self._max_body_bytes:
             await PlainTextResponse("", status_code=500)(scope, receive, send)
             return
-        call = {"id": str(uuid.uuid4()), "function": function.name, "parameters": parameters}
+        call = {"id": str(uuid.uuid4()), "function": function.name}
         await self._pass_on(request, path, call, send)
 
-    def _find(self, method: str, path: str) -> tuple[FunctionDocument, dict[str, str]] | None:
+    def _find(self, path: str) -> FunctionDocument | None:
         if not path.lower().startswith(self._prefix.lower()):
             return None
-        for route in self._routes:
-            if route.methods and method not in route.methods:
-                continue
-            parameters = route.template.match(path[len(self._prefix) :].rstrip("/"))
-            if parameters is not None:
-                return route.function, parameters
-        return None
+        below = path[len(self._prefix) :].rstrip("/")
+        return next((route.function for route in self._routes if route.matches(below)), None)
 
     async def _pass_on(
         self, request: "_IncomingRequest", path: str, call: Mapping[str, object], send: Send

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 CALL_HEADER = "x-local-call"
-"""Names the function and its route parameters on a request that the host passes on."""
+"""Names the function on a request that the host passes on."""
 KEY_HEADER = "x-local-key"
 INVOCATION_HEADER = "x-ms-invocation-id"
 
