@@ -1011,10 +1011,6 @@ class IdentitySettings(SettingsGroup):
         description="Secret that signs development tokens, at least 32 random characters; refused in Azure.",
         repr=False,
     )
-    allow_anonymous: bool = Field(
-        default=False,
-        description="Allow searches without a user context; for tests only, refused in Azure.",
-    )
 
     @property
     def people(self) -> tuple[ListedPerson, ...]:
@@ -1161,10 +1157,9 @@ class Settings(BaseModel):
             raise ValueError(
                 f"MAX_TOTAL_LATENCY_MS ({total_ms}) must exceed {reserved_ms}, the time for the answer."
             )
-        is_open = self.identity.dev_token_secret or self.identity.allow_anonymous or self.bot.local_anonymous
-        if self.host.is_hosted and is_open:
+        if self.host.is_hosted and (self.identity.dev_token_secret or self.bot.local_anonymous):
             raise ValueError(
-                "DEV_TOKEN_SECRET, ALLOW_ANONYMOUS and BOT_LOCAL_ANONYMOUS are for development; "
+                "DEV_TOKEN_SECRET and BOT_LOCAL_ANONYMOUS are for development; "
                 "remove them where the app is hosted."
             )
         if self.sharepoint.addresses and not self.identity.tenants:

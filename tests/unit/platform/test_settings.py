@@ -90,7 +90,7 @@ def test_everything_that_is_wrong_is_said_at_once(environment: pytest.MonkeyPatc
     ]
 
 
-@pytest.mark.parametrize("variable", ["DEV_TOKEN_SECRET", "ALLOW_ANONYMOUS"])
+@pytest.mark.parametrize("variable", ["DEV_TOKEN_SECRET", "BOT_LOCAL_ANONYMOUS"])
 @pytest.mark.parametrize(
     "sign", ["WEBSITE_SITE_NAME", "WEBSITE_AUTH_ENABLED", "CONTAINER_APP_NAME", "KUBERNETES_SERVICE_HOST"]
 )
