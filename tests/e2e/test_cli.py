@@ -111,6 +111,23 @@ def test_a_folder_is_uploaded_asked_about_listed_and_not_sent_again(stack: Local
     assert {one["status"] for one in gone} == {"deleting"}
 
 
+def test_an_unknown_reader_is_rejected_with_a_suggestion(stack: LocalStack, tmp_path: Path) -> None:
+    file = tmp_path / "tram.txt"
+    file.write_text("The tram to Nordholm leaves at 8:15.")
+    (rejected,) = json.loads(run_here(stack, "upload", str(file), "--acl", "Ben Okafro", "--json").stdout)
+    assert (rejected["status"], "'Ben Okafro'" in rejected["reason"]) == ("refused", True)
+
+    (sent,) = result(stack, "upload", str(file))
+    done = run_here(
+        stack, "documents", "access", sent["doc_id"], "--acl", "Ben Okafro", "--acl", "engineering"
+    )
+    assert done.returncode != 0
+    assert "No known person or group has the name 'Ben Okafro'" in done.stderr
+    assert "Did you mean Ben" in done.stderr
+    assert result(stack, "documents", "access", sent["doc_id"])["acl"] in ([], ["anna"])
+    result(stack, "documents", "delete", sent["doc_id"], "--yes")
+
+
 def test_an_answer_survives_connections_that_break(stack: LocalStack) -> None:
     before = len(result(stack, "threads", "--limit", "100"))
     with CuttingProxy(stack.ports.http, [900, 500, 1500]) as proxy:
