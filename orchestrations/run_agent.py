@@ -79,7 +79,7 @@ def _await_answer(context: df.DurableOrchestrationContext, reply: Reply) -> Task
     # The event only signals that an answer was stored. An early, duplicate or foreign event is harmless,
     # because the answer itself is read from the store.
     answered = context.wait_for_external_event(event_name(reply.ask_step))
-    too_late = context.create_timer(context.current_utc_datetime + timedelta(seconds=reply.timeout_s))
+    too_late = context.create_timer(reply.until)
     winner = yield context.task_any([answered, too_late])
     if winner != answered:
         return AnswerTimedOut()

@@ -6,6 +6,7 @@ The plan itself answers small talk. If the question names an ambiguous document,
 
 import asyncio
 import json
+from datetime import datetime
 
 from shared.answering.clarification import question_back
 from shared.answering.clarification_steps import ask_user, expires_at, with_choice
@@ -86,7 +87,10 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
             )
             await context.keep(Preparation(stored=stored), "preparation")
             return await ask_user(
-                context, request, clarification, _observed(context, Preparation(stored=stored))
+                context,
+                request,
+                clarification,
+                _observed(context, Preparation(stored=stored), clarification.expires_at),
             )
         return await _found(context, request, stored, search, event_log)
     finally:
@@ -235,21 +239,20 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
     )
 
 
-def _observed(context: StepContext, preparation: Preparation) -> Observation:
+def _observed(
+    context: StepContext, preparation: Preparation, expires_at: datetime | None = None
+) -> Observation:
+    """Return the observation of a preparation, or of the question that it asks and that expires."""
     plan, evidence = preparation.stored.plan, preparation.evidence
-    settings = context.services.settings.answering
-    if evidence is None:
-        return UserAsked(
-            query_type=plan.query_type,
-            intent=plan.intent,
-            todo=todo_items(plan),
-            answer_timeout_s=settings.clarification_timeout_s,
-        )
+    todo = todo_items(plan)
+    if expires_at is not None:
+        return UserAsked(query_type=plan.query_type, intent=plan.intent, todo=todo, expires_at=expires_at)
+    settings, found = context.services.settings.answering, evidence or Evidence()
     return Prepared(
         query_type=plan.query_type,
         intent=plan.intent,
-        todo=todo_items(plan),
-        found_count=len(evidence.hits) or len(evidence.records) or len(evidence.tables),
+        todo=todo,
+        found_count=len(found.hits) or len(found.records) or len(found.tables),
         max_looks=settings.max_retrieval_attempts,
         max_turns=settings.max_agent_turns,
     )

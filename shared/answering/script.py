@@ -70,10 +70,11 @@ class Reply:
 
     Attributes:
         ask_step: the step that asked; part of the external event's name.
+        until: time with zone at which the question expires, also for a run that was restarted meanwhile.
     """
 
     ask_step: int
-    timeout_s: float
+    until: datetime
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,8 @@ def run_agent(agent: Agent[End]) -> Script[End]:
     """Run an agent to its end: a user's question, an agent file, or a sub-agent's task."""
     seen = yield from agent.first_step()
     while not seen.is_last:
-        if isinstance(seen, UserAsked | LooksFurther) and seen.answer_timeout_s is not None:
-            replied: StepResult = yield Reply(agent.step - 1, seen.answer_timeout_s)
+        if isinstance(seen, UserAsked | LooksFurther) and seen.expires_at is not None:
+            replied: StepResult = yield Reply(agent.step - 1, seen.expires_at)
             agent.note(replied.observation)
         elif isinstance(seen, SubagentsChosen):
             ended: StepResult = yield Children(seen.children, seen.until)

@@ -132,14 +132,14 @@ class UserAsked(StepObservation):
     """The plan is complete, and the user has been asked for clarification.
 
     Attributes:
-        answer_timeout_s: how long to wait for the reply.
+        expires_at: time with zone until which to wait for the reply.
     """
 
     kind: Literal["user_asked"] = "user_asked"
     query_type: QueryType
     intent: QueryIntent
     todo: tuple[TodoItem, ...]
-    answer_timeout_s: float
+    expires_at: datetime
 
 
 class AnswerArrived(StepObservation):
@@ -159,13 +159,13 @@ class LooksFurther(StepObservation):
 
     Attributes:
         gaps: number of gaps to search for.
-        answer_timeout_s: how long to wait for the user's reply; None = the user was not asked.
+        expires_at: time with zone until which to wait for the user's reply; None = the user was not asked.
     """
 
     kind: Literal["looks_further"] = "looks_further"
     calls: int
     gaps: int
-    answer_timeout_s: float | None = None
+    expires_at: datetime | None = None
 
 
 class SubagentsChosen(StepObservation):

@@ -4,6 +4,8 @@ Before the first turn the delegation policy decides whether sub-agents work on t
 with a question to the user or a delegation. Both are stored before the script continues.
 """
 
+from datetime import datetime
+
 from shared.answering.children import DELEGATION
 from shared.answering.clarification_steps import (
     ask_user,
@@ -83,8 +85,9 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
         await context.keep(refusal, "refused")
     asked = _clarification(context, taken)
     if asked is None:
-        return await context.complete(_observed(context, taken), *events)
-    return await ask_user(context, await context.request(), asked, _observed(context, taken))
+        return await context.complete(_observed(taken), *events)
+    observed = _observed(taken, expires_at=asked.expires_at)
+    return await ask_user(context, await context.request(), asked, observed)
 
 
 async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent]) -> TurnQuestion:
@@ -195,12 +198,8 @@ async def _waits_for(
     return None if decided.defer_s is None else DelegationDeferred(delay_s=decided.defer_s)
 
 
-def _observed(context: StepContext, turn: Turn) -> Observation:
+def _observed(turn: Turn, expires_at: datetime | None = None) -> Observation:
+    """Return the observation of a turn, which may have asked a question that expires."""
     if turn.is_last:
         return AnswerWritten(abstained=turn.answer.abstained)
-    waits_s = context.services.settings.answering.clarification_timeout_s
-    return LooksFurther(
-        calls=len(turn.calls),
-        gaps=len(turn.gaps),
-        answer_timeout_s=waits_s if turn.asks_consent or question_of(turn) is not None else None,
-    )
+    return LooksFurther(calls=len(turn.calls), gaps=len(turn.gaps), expires_at=expires_at)

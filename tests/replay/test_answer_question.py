@@ -19,6 +19,7 @@ from shared.answering.steps import (
 )
 from shared.runs.plan import TodoItem
 from tests.replay.harness import RaisedEvent, Reply, Run, Script, simulate
+from tests.replay.history import moment
 
 TODO = TodoItem(position=1, description="The limit is known", acceptance_criteria="It is cited")
 GOOD: dict[str, Observation] = {
@@ -93,7 +94,7 @@ DAY_S = 86400.0
 early_event = pytest.mark.filterwarnings("ignore:Potential duplicate Task completion")
 AMBIGUOUS: dict[str, Observation] = {
     "prepare": UserAsked(
-        query_type="CONTENT_SEARCH", intent="fact_lookup", todo=(TODO,), answer_timeout_s=3 * DAY_S
+        query_type="CONTENT_SEARCH", intent="fact_lookup", todo=(TODO,), expires_at=moment(3 * DAY_S)
     ),
     "take_answer": GOOD["prepare"],
 }
@@ -108,7 +109,7 @@ def test_a_run_waits_for_days_and_goes_on_with_the_answer() -> None:
 
 
 def test_a_run_waits_for_an_answer_that_the_model_asked_for() -> None:
-    asks = LooksFurther(calls=1, gaps=0, answer_timeout_s=3 * DAY_S)
+    asks = LooksFurther(calls=1, gaps=0, expires_at=moment(3 * DAY_S))
     turns = iter((asks, AnswerWritten(abstained=False)))
     answers = answering({**GOOD})
 
@@ -131,6 +132,21 @@ def test_a_run_that_nobody_answers_goes_on_when_the_time_is_over() -> None:
     assert taken(run)["timed_out"]
     assert run.output["outcome"] == "completed"
     assert run.finished_after_s == 3 * DAY_S
+
+
+def test_a_run_that_begins_again_waits_no_longer_than_its_question_is_open() -> None:
+    earlier = Reply(StepResult(observation=AMBIGUOUS["prepare"]).model_dump(mode="json"), after_s=2 * DAY_S)
+    run = ask(**{**AMBIGUOUS, "prepare": earlier})
+    assert taken(run)["timed_out"]
+    assert run.finished_after_s == 3 * DAY_S
+
+
+def test_a_run_that_begins_again_after_its_question_expired_does_not_wait() -> None:
+    earlier = Reply(StepResult(observation=AMBIGUOUS["prepare"]).model_dump(mode="json"), after_s=4 * DAY_S)
+    run = ask(**{**AMBIGUOUS, "prepare": earlier})
+    assert taken(run)["timed_out"]
+    assert run.finished_after_s == 4 * DAY_S
+    assert run.left_open == []
 
 
 @early_event

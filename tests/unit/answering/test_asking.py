@@ -191,5 +191,5 @@ async def test_a_worker_that_died_before_it_asked_asks_when_it_comes_again() -> 
     for _ in range(2):
         observation = await perform(step, services)
         assert isinstance(observation, LooksFurther)
-        assert observation.answer_timeout_s
+        assert observation.expires_at
         assert [event.name for event in events(services, run_id)].count("ASK_USER") == 1

@@ -29,6 +29,7 @@ from shared.answering.subagent_models import SubagentStart
 from shared.runs.plan import TodoItem
 from tests.scripts import delay_s, next_action, observe, start
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TODO = (
     TodoItem(position=1, description="The limit is known", acceptance_criteria="cited"),
     TodoItem(position=2, description="It is explained", acceptance_criteria="cited", dependencies=(1,)),
@@ -36,8 +37,7 @@ TODO = (
 PREPARED = Prepared(
     query_type="CONTENT_SEARCH", intent="fact_lookup", todo=TODO, found_count=4, max_looks=2, max_turns=3
 )
-ASKED = UserAsked(query_type="CONTENT_SEARCH", intent="fact_lookup", todo=TODO, answer_timeout_s=60)
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ASKED = UserAsked(query_type="CONTENT_SEARCH", intent="fact_lookup", todo=TODO, expires_at=NOW)
 START = SubagentStart(run_id="r", path="s002c0", profile="doc_reader")
 CALLS = LooksFurther(calls=2, gaps=0)
 GAP = LooksFurther(calls=0, gaps=1)
@@ -88,13 +88,13 @@ def test_a_person_is_asked_before_the_first_turn(answer: Observation) -> None:
 
 @pytest.mark.parametrize("answer", [AnswerArrived(), AnswerTimedOut()])
 def test_a_question_of_the_model_is_answered_before_its_next_turn(answer: Observation) -> None:
-    asks = LooksFurther(calls=1, gaps=0, answer_timeout_s=60)
+    asks = LooksFurther(calls=1, gaps=0, expires_at=NOW)
     kinds, state = run(PREPARED, asks, answer)
     assert kinds == ["prepare", "turn", "Reply", "turn"]
     assert turn_of(state).earlier == (2,)
     waiting = next_action(run(PREPARED, asks)[1])
     assert isinstance(waiting, Reply)
-    assert (waiting.ask_step, waiting.timeout_s) == (2, 60)
+    assert (waiting.ask_step, waiting.until) == (2, NOW)
 
 
 def test_sub_agents_of_a_turn_work_before_the_next_one() -> None:
