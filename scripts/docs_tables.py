@@ -18,6 +18,7 @@ from scripts.catalogue.limits import LIMITS
 from scripts.catalogue.log_events import LOG_EVENTS
 from scripts.catalogue.run_events import COMMON_FIELDS, EVENTS, STATES, SentEvent
 from scripts.catalogue.stores import STORES
+from shared.answering.policy import RULES, RuleKind
 from shared.platform.errors import GroundworkError
 from shared.platform.settings import SettingsGroup, settings_of
 from shared.runs.events import RunEvent
@@ -127,6 +128,12 @@ def render_limits() -> str:
     return "\n".join(["| what | limit | refused with |", "|---|---|---|", *rows])
 
 
+def render_policy(kind: RuleKind, when: str) -> str:
+    """Return a table of the delegation policy's rules of a kind. `when` heads the column of conditions."""
+    rows = (f"| `{rule.code}` | {rule.when} | {rule.words} |" for rule in RULES if rule.kind == kind)
+    return "\n".join([f"| code | {when} | words |", "|---|---|---|", *rows])
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "settings": render_settings,
     "errors": render_errors,
@@ -138,11 +145,16 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "response-headers": lambda: render_headers(RESPONSE_HEADERS),
     "stores": render_stores,
     "limits": render_limits,
+    "policy-gates": lambda: render_policy("gate", "fails when"),
+    "policy-negative": lambda: render_policy("negative", "fires when"),
+    "policy-positive": lambda: render_policy("positive", "fires when"),
+    "policy-notes": lambda: render_policy("note", "given when"),
 }
 PAGES = (
     "api.md",
     "events-and-errors.md",
     "extend.md",
+    "internals/delegation.md",
     "internals/headers.md",
     "internals/stores.md",
     "logs-and-traces.md",

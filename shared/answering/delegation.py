@@ -1,47 +1,51 @@
-"""Delegation decisions for an answer, and the resulting sub-agent tasks.
+"""Delegation decisions for an answer: the situation, the policy's decision on it, and the slots.
 
 The policy first decides as if no other sub-agent were running, which needs no store. Only if it would
 delegate, it decides again with the state of the control table. Slots are acquired by compare-and-swap; if
 that fails, the policy decides again. The delegating step stores the decision with its completion, so its
 children start only after the step is committed.
-
-A doc_reader reads one document in depth, so several documents are split between several doc_readers. Every
-other profile runs as a single sub-agent on all of its documents.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from shared.answering.budget import CRASH_GRACE, Spent
+from shared.answering.children import children_of, delegations_of
 from shared.answering.control import ControlView, grant, read_control
-from shared.answering.metrics import note_decision
-from shared.answering.policy import cost_left_usd, decide, decision_event, policy_failed, tokens_left
-from shared.answering.policy_input import (
-    MOST_DOCUMENTS,
+from shared.answering.delegated_documents import (
+    LOOKUP_TIMEOUT_S,
     DelegationRequest,
-    budget_of,
-    describe,
+    doc_scope,
     may_read_targets,
-    spent_before,
-    task_documents,
+    text_tokens,
     with_documents,
 )
+from shared.answering.delegation_tasks import child_prefix, starts_of, tasks_of
+from shared.answering.metrics import note_decision
+from shared.answering.policy import REASON_WORDS, decide, decision_event, policy_failed
 from shared.answering.policy_models import (
-    REASON_WORDS,
-    BudgetAllocation,
+    ConversationState,
+    DelegationPolicyInput,
     DelegationPolicyOutput,
-    SubagentFacts,
+    RetrievalStats,
+    RiskFlags,
+    RuntimeBudget,
+    SystemHealth,
 )
 from shared.answering.profiles import PROFILES, installed_profiles
 from shared.answering.services import SubagentServices
+from shared.answering.situation import Situation
 from shared.answering.subagent_models import Delegation, SubagentStart, SubagentTask
 from shared.platform.concurrency import run_in_background
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
+from shared.retrieval.fusion import score_spread, top_score
 from shared.runs.events import DelegationStatus, TimedEvent
+from shared.runs.evidence import Evidence
 from shared.runs.journal import Journal
-from shared.runs.models import ProfileName, ReasonCode
+from shared.runs.models import ReasonCode, RunRequest
 from shared.tools.base import ToolResult
 
 _REFUSAL_HINTS: Mapping[ReasonCode, str] = {
@@ -53,7 +57,7 @@ _ADVISED: frozenset[ReasonCode] = frozenset(
     ("INTENT_DOC_SUMMARY", "INTENT_COMPARE_DOCS", "INTENT_EVIDENCE_TRACE", "FULL_DOCUMENT_REQUIRED")
 )
 _UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}
-_MOST_KNOWN = 50  # passages that can be read in one request
+_PLANNING_TOKENS = 1_000  # instructions (about 450) and plan; unmeasured with a real model
 _TRIES = 3  # then slots are scarce, and the answer is written without sub-agents
 
 
@@ -143,42 +147,33 @@ class _Decision:
     services: SubagentServices
 
     async def run(self) -> tuple[DelegationPolicyOutput, Delegation | None]:
-        return await self._decide(
-            *await spent_before(self.asked, self.journal),
-            await may_read_targets(self.asked, self.services),
-        )
-
-    async def _decide(
-        self, started: int, spent: Spent, readable: bool
-    ) -> tuple[DelegationPolicyOutput, Delegation | None]:
         """Delegate if the policy decides so with and without the state of the control table.
 
         Slots acquired by an earlier attempt at the step count as free, because the children have the same
         ids.
         """
-        control, limits = self.services.subagent_control, self.services.settings.subagents
-        own = _ids(self.asked)
-        installed = installed_profiles(has_web_search=self.services.web_search is not None)
-        facts = SubagentFacts(
-            installed_profiles=installed,
-            # The search tools have just worked. The web search isn't probed: if it fails, the sub-agent falls
-            # back to a simpler profile.
-            healthy_tools=tuple(dict.fromkeys(tool for name in installed for tool in PROFILES[name].tools)),
-            targets_readable=readable and not self.asked.stored.names_only_missing,
-            web_allowed=self.asked.web_allowed and self.services.web_search is not None,
-            started=started,
-            spent_usd=spent.cost_usd,
-            requested_profile=self.asked.call.profile if self.asked.call else None,
-        )
-        if limits.enabled:
+        settings, control = self.services.settings, self.services.subagent_control
+        started, spent = await spent_before(self.asked, self.journal)
+        readable = await may_read_targets(self.asked, self.services)
+        if settings.subagents.enabled:
             self.asked = await with_documents(self.asked, self.services)
-        decided, _ = self._ask(facts, spent, ControlView(free=limits.max_active))
+        own = child_prefix(self.asked)
+        max_active = settings.subagents.max_active
+
+        def ask(view: ControlView) -> tuple[DelegationPolicyOutput, tuple[SubagentTask, ...]]:
+            # Read the clock last, because the lookups took time.
+            now = datetime.now(UTC)
+            situation = self._situation(started, spent, readable, view, now)
+            decision = decide(situation)
+            return decision, tasks_of(self.asked, decision, situation, now)
+
+        decided, _ = ask(ControlView(free=max_active))
         for _ in range(_TRIES):
             if decided.decision != "delegate" or not decided.binding:
                 return decided, None
-            decided, tasks = self._ask(facts, spent, await read_control(self.services.settings, control, own))
+            decided, tasks = ask(await read_control(settings, control, own))
             now = datetime.now(UTC)
-            if tasks and await grant(self.services.settings, control, _deadlines(tasks), now):
+            if tasks and await grant(settings, control, _deadlines(tasks), now):
                 asked = self.asked
                 delegation = Delegation(
                     step=asked.step,
@@ -190,109 +185,125 @@ class _Decision:
                 )
                 return decided, delegation
         # Other instances won every race: decide as if no slot were free.
-        return self._ask(facts, spent, ControlView(active=limits.max_active))[0], None
+        return ask(ControlView(active=max_active))[0], None
 
-    def _ask(
-        self, facts: SubagentFacts, spent: Spent, control: ControlView
-    ) -> tuple[DelegationPolicyOutput, tuple[SubagentTask, ...]]:
-        """Return the decision as of now and its tasks."""
-        # Read the clock last, because the lookups took time.
-        now, settings = datetime.now(UTC), self.services.settings
-        budget = budget_of(self.asked, settings, spent, now)
-        policy_input = describe(self.asked, settings, budget, control)
-        facts = facts.model_copy(update={"circuit_closed": control.circuit_closed})
-        room = Room(
-            children=min(settings.subagents.max_per_request - facts.started, control.free),
-            tokens=tokens_left(policy_input) - settings.subagents.reserve_tokens,
-            cost_usd=cost_left_usd(policy_input, facts),
+    def _situation(
+        self, started: int, spent: Spent, readable: bool, control: ControlView, now: datetime
+    ) -> Situation:
+        asked, settings = self.asked, self.services.settings
+        installed = installed_profiles(has_web_search=self.services.web_search is not None)
+        return Situation(
+            asked=describe(asked, settings, budget_of(asked, settings, spent, now), control),
+            settings=settings,
+            installed_profiles=installed,
+            # The search tools have just worked. The web search isn't probed: if it fails, the sub-agent falls
+            # back to a simpler profile.
+            healthy_tools=tuple(dict.fromkeys(tool for name in installed for tool in PROFILES[name].tools)),
+            targets_readable=readable and not asked.stored.names_only_missing,
+            circuit_closed=control.circuit_closed,
+            web_allowed=asked.web_allowed and self.services.web_search is not None,
+            started=started,
+            spent_usd=spent.cost_usd,
+            free_slots=control.free,
+            requested_profile=asked.call.profile if asked.call else None,
         )
-        decision = decide(policy_input, facts, settings)
-        return decision, tasks_of(self.asked, decision, room, settings, now)
 
 
-def _ids(delegation_request: DelegationRequest) -> str:
-    """Return the id prefix of the children that a step starts."""
-    return f"{delegation_request.request.run_id}:s{delegation_request.step:03d}c"
+def describe(
+    delegation_request: DelegationRequest, settings: Settings, budget: RuntimeBudget, control: ControlView
+) -> DelegationPolicyInput:
+    """Return the policy's input."""
+    request, limits = delegation_request.request, settings.subagents
+    # If all slots are taken, including those of sub-agents that haven't started, the limit of active ones is
+    # reached. If waiting sub-agents fill the queue, the queue is the limit instead.
+    is_full = control.circuit_closed and not control.free and control.waiting < limits.max_queue_depth
+    departments = {(record.department or "").casefold() for record in delegation_request.evidence.records}
+    return DelegationPolicyInput(
+        request_id=request.run_id,
+        user_id=request.user.user_id,
+        thread_id=request.thread_id,
+        query=delegation_request.question,
+        query_intent=delegation_request.stored.plan.intent,
+        retrieval_stats=retrieval_stats(delegation_request.evidence),
+        doc_scope=doc_scope(delegation_request),
+        conversation_state=ConversationState(user_requested_deep_mode=request.deep),
+        runtime_budget=budget,
+        risk_flags=RiskFlags(
+            sensitive_domain=not departments.isdisjoint(limits.sensitive_department_names),
+            restricted_tools_only=limits.restricted_tools_only,
+            compliance_mode=limits.compliance_mode,
+        ),
+        system_health=SystemHealth(
+            degraded_mode=limits.degraded_mode,
+            subagent_queue_depth=control.waiting,
+            active_subagents=max(control.active, limits.max_active) if is_full else control.active,
+        ),
+    )
+
+
+def retrieval_stats(evidence: Evidence) -> RetrievalStats:
+    """Return how reliable the evidence is. Scores are clamped to 0..1, because of rounding."""
+    if not evidence.hits:
+        listed = len(evidence.records)
+        exact = 1.0 if listed else 0.0
+        return RetrievalStats(
+            top_score=exact, score_spread=exact, candidate_count=listed, docs_hit_count=listed
+        )
+    scores = [min(max(hit.score, 0.0), 1.0) for hit in evidence.hits]
+    return RetrievalStats(
+        top_score=top_score(scores),
+        score_spread=score_spread(scores),
+        candidate_count=len(evidence.hits),
+        docs_hit_count=len({hit.doc_id for hit in evidence.hits}),
+    )
+
+
+def budget_of(
+    delegation_request: DelegationRequest, settings: Settings, spent: Spent, now: datetime
+) -> RuntimeBudget:
+    """Return the question's total budget and the rest of it.
+
+    Args:
+        spent: usage of sub-agents of earlier steps.
+    """
+    began = delegation_request.began or delegation_request.request.created_at
+    elapsed_ms = max(int((now - began).total_seconds() * 1000), 0)
+    max_tokens = settings.budgets.max_total_tokens_per_request
+    return RuntimeBudget(
+        max_total_latency_ms=settings.budgets.max_total_latency_ms,
+        remaining_latency_ms=settings.budgets.max_total_latency_ms - elapsed_ms,
+        max_total_tokens=max_tokens,
+        remaining_tokens=max_tokens
+        - max(delegation_request.tokens, spent_tokens(delegation_request.request) + spent.tokens),
+        max_subagent_cost_usd=settings.budgets.max_subagent_cost_usd,
+    )
+
+
+def spent_tokens(request: RunRequest) -> int:
+    """Estimate the tokens used for planning, because models don't always report their usage."""
+    conversation = request.conversation
+    texts = [text for turn in conversation.turns for text in (turn.question, turn.answer)]
+    return _PLANNING_TOKENS + sum(map(text_tokens, (request.question, conversation.summary, *texts)))
+
+
+async def spent_before(delegation_request: DelegationRequest, journal: Journal) -> tuple[int, Spent]:
+    """Return how many sub-agents earlier steps started, and their usage; zero before the first turn.
+
+    A sub-agent that stored no state counts with its whole budget, because it may have used it.
+    """
+    if delegation_request.call is None:
+        return 0, Spent()
+    async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+        delegations = await delegations_of(journal)
+        children = await children_of(journal, delegations)
+    used = [
+        (state.tokens, state.cost_usd)
+        if (state := child.state).started_at
+        else (child.task.budget.max_child_tokens, child.task.budget.max_child_cost_usd)
+        for child in children
+    ]
+    return len(used), Spent(sum(tokens for tokens, _ in used), sum(cost_usd for _, cost_usd in used))
 
 
 def _deadlines(tasks: Sequence[SubagentTask]) -> dict[str, datetime]:
     return {task.child_id: task.deadline for task in tasks}
-
-
-@dataclass(frozen=True)
-class Room:
-    """Limits shared by all sub-agents of one decision."""
-
-    children: int
-    tokens: int
-    cost_usd: float
-
-
-def tasks_of(
-    delegation_request: DelegationRequest,
-    decided: DelegationPolicyOutput,
-    room: Room,
-    settings: Settings,
-    now: datetime,
-) -> tuple[SubagentTask, ...]:
-    """Return one task per sub-agent; empty unless the decision is to delegate."""
-    if decided.decision != "delegate" or decided.selected_profile is None:
-        return ()
-    profile = decided.selected_profile
-    documents = task_documents(delegation_request, compared=profile == "comparator")
-    count = _count(profile, documents, room, settings)
-    budget = _share(decided.budget_allocation, room, count)
-    request = delegation_request.request
-    return tuple(
-        SubagentTask(
-            child_id=f"{_ids(delegation_request)}{index}",
-            run_id=request.run_id,
-            step=delegation_request.step,
-            index=index,
-            profile=profile,
-            question=delegation_request.question,
-            phrasings=() if delegation_request.call else delegation_request.stored.plan.search_queries,
-            known_blocks=tuple(hit.block_id for hit in delegation_request.evidence.hits[:_MOST_KNOWN]),
-            doc_ids=documents[index::count][:MOST_DOCUMENTS],
-            project_id=request.project_id,
-            tools=decided.tool_scope,
-            budget=budget,
-            deadline=now + timedelta(milliseconds=budget.max_child_latency_ms),
-        )
-        for index in range(count)
-    )
-
-
-def starts_of(tasks: Sequence[SubagentTask]) -> tuple[SubagentStart, ...]:
-    """Return what the script knows of each task's sub-agent."""
-    return tuple(
-        SubagentStart(
-            run_id=task.run_id,
-            path=task.place.path,
-            profile=task.profile,
-            max_tokens=task.budget.max_child_tokens,
-        )
-        for task in tasks
-    )
-
-
-def _count(profile: ProfileName, documents: Sequence[str], room: Room, settings: Settings) -> int:
-    """Return the number of sub-agents: as many as can each get the minimum budget, and at least one."""
-    if profile != "doc_reader":
-        return 1
-    budgets = settings.budgets
-    least_tokens = max(budgets.min_remaining_tokens_to_delegate - settings.subagents.reserve_tokens, 1)
-    most = min(len(documents), room.children, room.tokens // least_tokens)
-    if budgets.min_remaining_cost_to_delegate_usd > 0:
-        most = min(most, int(room.cost_usd / budgets.min_remaining_cost_to_delegate_usd))
-    return max(most, 1)
-
-
-def _share(whole: BudgetAllocation, room: Room, count: int) -> BudgetAllocation:
-    """Divide tokens and money between `count` concurrent sub-agents; each gets the full time."""
-    return whole.model_copy(
-        update={
-            "max_child_tokens": min(whole.max_child_tokens, room.tokens // count),
-            "max_child_cost_usd": min(whole.max_child_cost_usd, room.cost_usd / count),
-        }
-    )

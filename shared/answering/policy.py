@@ -1,53 +1,301 @@
 """The delegation policy: whether a question gets a sub-agent, which one, and its budget. Pure.
 
-Stages: hard gates -> negative triggers -> positive triggers -> profile by intent -> budget from the remaining
-resources -> output with reason codes (docs/internals/delegation.md). The first refusing stage ends the
+`RULES` is the policy: each rule has a code, a kind, words for users and a predicate over the `Situation`.
+Hard gates are asked first, then negative triggers, then positive ones. The first kind that refuses ends the
 evaluation, and only its reasons are reported, but all of them. Any error results in `no_delegate`: the answer
-is then written without sub-agents.
+is then written without sub-agents. docs/internals/delegation.md shows the rules.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
-from shared.answering.policy_models import (
-    REASON_WORDS,
-    BudgetAllocation,
-    DelegationPolicyInput,
-    DelegationPolicyOutput,
-    FallbackPlan,
-    SubagentFacts,
-)
-from shared.answering.profiles import PROFILES, Profile, with_smaller
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput, FallbackPlan
+from shared.answering.situation import Situation
 from shared.platform.settings import Settings
 from shared.runs.events import DelegationStatus
-from shared.runs.models import (
-    GateCode,
-    NegativeCode,
-    NoteCode,
-    PositiveCode,
-    ProfileName,
-    ReasonCode,
-    SubagentTool,
-)
-from shared.runs.plan import QueryIntent
+from shared.runs.models import ReasonCode
 
 RULES_VERSION = "3"  # increase with every change of the decisions; a test checks this
 MANY_CANDIDATES = 6  # candidate_count of an ambiguity, see docs/internals/delegation.md
 
-_BY_INTENT: dict[QueryIntent, tuple[ProfileName, PositiveCode]] = {
-    "doc_summary": ("doc_reader", "INTENT_DOC_SUMMARY"),
-    "compare_docs": ("comparator", "INTENT_COMPARE_DOCS"),
-    "evidence_trace": ("evidence_builder", "INTENT_EVIDENCE_TRACE"),
-}
+RuleKind = Literal["gate", "negative", "positive", "note"]
 
 
-def decide(
-    policy_input: DelegationPolicyInput, facts: SubagentFacts, settings: Settings
-) -> DelegationPolicyOutput:
-    """Decide whether to delegate. Never raises. Equal arguments give equal decisions."""
+@dataclass(frozen=True)
+class Rule:
+    """A reason for or against delegating.
+
+    Attributes:
+        kind: a gate or a negative trigger refuses, a positive trigger delegates, a note only explains.
+        words: explanation for users.
+        when: the condition in words, for the documentation.
+        applies: the condition.
+    """
+
+    code: ReasonCode
+    kind: RuleKind
+    words: str
+    when: str
+    applies: Callable[[Situation], bool]
+
+
+def _is_over_token_budget(now: Situation) -> bool:
+    least = now.settings.budgets.min_remaining_tokens_to_delegate
+    return now.tokens_left < max(least, now.settings.subagents.reserve_tokens + 1)
+
+
+def _is_over_cost_budget(now: Situation) -> bool:
+    left = now.cost_left_usd
+    return left <= 0 or left < now.settings.budgets.min_remaining_cost_to_delegate_usd
+
+
+def _is_clear_fact(now: Situation) -> bool:
+    stats, thresholds = now.asked.retrieval_stats, now.settings.thresholds
+    return (
+        now.asked.query_intent == "fact_lookup"
+        and stats.top_score >= thresholds.high_confidence_no_delegate_top_score
+        and stats.score_spread >= thresholds.high_score_spread_clarity
+    )
+
+
+def _is_ambiguous(now: Situation) -> bool:
+    stats = now.asked.retrieval_stats
+    is_narrow = stats.score_spread < now.settings.thresholds.low_score_spread_ambiguity
+    return is_narrow and stats.candidate_count >= MANY_CANDIDATES
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "SUBAGENTS_DISABLED",
+        "gate",
+        "Deeper work by sub-agents is switched off here.",
+        "`SUBAGENTS_ENABLED` is false",
+        lambda now: not now.settings.subagents.enabled,
+    ),
+    Rule(
+        "SUBAGENTS_UNAVAILABLE",
+        "gate",
+        "No sub-agent can do this.",
+        "neither the profile nor a smaller one is installed",
+        lambda now: not now.installed,
+    ),
+    Rule(
+        "RECURSION_LIMIT_REACHED",
+        "gate",
+        "A sub-agent cannot start another one.",
+        "the asker is at depth `SUBAGENTS_MAX_RECURSION_DEPTH`",
+        lambda now: now.depth >= now.settings.subagents.max_recursion_depth,
+    ),
+    Rule(
+        "TARGET_NOT_READABLE",
+        "gate",
+        "Not every document that the question is about can be read.",
+        "the asker may not read a target document, or its id doesn't exist",
+        lambda now: not now.targets_readable,
+    ),
+    Rule(
+        "LATENCY_BUDGET_EXHAUSTED",
+        "gate",
+        "Too little time is left for deeper work.",
+        "less than `MIN_REMAINING_LATENCY_TO_DELEGATE_MS` remains",
+        lambda now: now.latency_left_ms < now.settings.budgets.min_remaining_latency_to_delegate_ms,
+    ),
+    Rule(
+        "TOKEN_BUDGET_EXHAUSTED",
+        "gate",
+        "Too little of the token budget is left.",
+        "less than `MIN_REMAINING_TOKENS_TO_DELEGATE` remains, or nothing beyond the reserve",
+        _is_over_token_budget,
+    ),
+    Rule(
+        "COST_BUDGET_EXHAUSTED",
+        "gate",
+        "Too little of the cost budget is left.",
+        "less than `MIN_REMAINING_COST_TO_DELEGATE_USD` remains, or nothing",
+        _is_over_cost_budget,
+    ),
+    Rule(
+        "CIRCUIT_OPEN",
+        "gate",
+        "Sub-agents failed too often recently and are paused.",
+        "sub-agents failed too often",
+        lambda now: not now.circuit_closed,
+    ),
+    Rule(
+        "REQUIRED_TOOLS_RESTRICTED",
+        "gate",
+        "The tools that this needs are not allowed here.",
+        "a tool that the profile requires is not allowed",
+        lambda now: bool(now.installed) and not now.permitted,
+    ),
+    Rule(
+        "REQUIRED_TOOLS_UNHEALTHY",
+        "gate",
+        "The tools that this needs do not work at the moment.",
+        "such a tool doesn't work",
+        lambda now: bool(now.permitted) and not now.working,
+    ),
+    Rule(
+        "CONFIDENT_FACT_LOOKUP",
+        "negative",
+        "The passage with the answer was clearly found.",
+        "intent `fact_lookup`, `top_score` >= `HIGH_CONFIDENCE_NO_DELEGATE_TOP_SCORE` and `score_spread` >= "
+        "`HIGH_SCORE_SPREAD_CLARITY`",
+        _is_clear_fact,
+    ),
+    Rule(
+        "FITS_WHOLE",
+        "negative",
+        "The documents are short enough to be read whole.",
+        "intent `doc_summary` or `compare_docs`, or `requires_full_document`, with `estimated_tokens` of at "
+        "most `WHOLE_DOCUMENTS_TOKENS`, unless deep mode was requested",
+        lambda now: now.is_about_whole_documents and now.fits_whole and not now.is_deep,
+    ),
+    Rule(
+        "DEGRADED_MODE",
+        "negative",
+        "Sub-agents are switched off for the moment.",
+        "`SUBAGENTS_DEGRADED_MODE`",
+        lambda now: now.asked.system_health.degraded_mode,
+    ),
+    Rule(
+        "ACTIVE_LIMIT_REACHED",
+        "negative",
+        "The maximum number of sub-agents is already running.",
+        "`SUBAGENTS_MAX_ACTIVE` are running or about to, over all questions (if those about to run fill the "
+        "queue: `QUEUE_FULL`)",
+        lambda now: now.asked.system_health.active_subagents >= now.settings.subagents.max_active,
+    ),
+    Rule(
+        "REQUEST_LIMIT_REACHED",
+        "negative",
+        "This question has used all its sub-agents.",
+        "`SUBAGENTS_MAX_PER_REQUEST` were started for this question",
+        lambda now: now.started >= now.settings.subagents.max_per_request,
+    ),
+    Rule(
+        "CHILD_LATENCY_TOO_SHORT",
+        "negative",
+        "Too little time is left for a sub-agent.",
+        "less than `SUBAGENTS_CHILD_MIN_LATENCY_MS` remains after the reserve",
+        lambda now: now.child_latency_left_ms < now.settings.subagents.child_min_latency_ms,
+    ),
+    Rule(
+        "INTENT_DOC_SUMMARY",
+        "positive",
+        "A summary of a document was asked for.",
+        "intent `doc_summary`",
+        lambda now: now.asked.query_intent == "doc_summary",
+    ),
+    Rule(
+        "INTENT_COMPARE_DOCS",
+        "positive",
+        "A comparison of documents was asked for.",
+        "intent `compare_docs`",
+        lambda now: now.asked.query_intent == "compare_docs",
+    ),
+    Rule(
+        "INTENT_EVIDENCE_TRACE",
+        "positive",
+        "Proof of statements was asked for.",
+        "intent `evidence_trace`",
+        lambda now: now.asked.query_intent == "evidence_trace",
+    ),
+    Rule(
+        "FULL_DOCUMENT_REQUIRED",
+        "positive",
+        "A document has to be read whole.",
+        "`requires_full_document`",
+        lambda now: now.asked.doc_scope.requires_full_document,
+    ),
+    Rule(
+        "LOW_RETRIEVAL_CONFIDENCE",
+        "positive",
+        "What was found fits the question poorly.",
+        "`top_score` < `LOW_RETRIEVAL_CONFIDENCE_TOP_SCORE`",
+        lambda now: now.is_unsure,
+    ),
+    Rule(
+        "AMBIGUOUS_RETRIEVAL",
+        "positive",
+        "Many passages fit about equally well.",
+        f"`score_spread` < `LOW_SCORE_SPREAD_AMBIGUITY` with {MANY_CANDIDATES} candidates or more",
+        _is_ambiguous,
+    ),
+    Rule(
+        "MULTI_DOCUMENT",
+        "positive",
+        "The question is about several documents.",
+        "`multi_document`",
+        lambda now: now.asked.doc_scope.multi_document,
+    ),
+    Rule(
+        "DEEP_MODE_REQUESTED",
+        "positive",
+        "Deeper work was asked for.",
+        "`user_requested_deep_mode`",
+        lambda now: now.is_deep,
+    ),
+    Rule(
+        "MODEL_REQUESTED",
+        "positive",
+        "The assistant asked for help with a part of the question.",
+        "the model called `delegate`",
+        lambda now: now.requested_profile is not None,
+    ),
+    Rule(
+        "NO_TRIGGER",
+        "note",
+        "Nothing suggests deeper work.",
+        "no rule above applies; `no_delegate`",
+        lambda now: not codes("positive", now),
+    ),
+    Rule(
+        "QUEUE_FULL",
+        "note",
+        "Too many sub-agents are waiting for their turn.",
+        "`SUBAGENTS_MAX_QUEUE_DEPTH` sub-agents wait; `defer`, or `no_delegate` if there is no time to wait",
+        lambda now: now.is_queue_full,
+    ),
+    Rule(
+        "PROFILE_REDUCED",
+        "note",
+        "A simpler sub-agent takes over, because the best one is not available.",
+        "`delegate` to a smaller profile",
+        lambda now: now.working[0].name != now.ideal_profile,
+    ),
+    Rule(
+        "TOOLS_RESTRICTED",
+        "note",
+        "The sub-agent works with fewer tools than usual.",
+        "`delegate` without some of the profile's tools",
+        lambda now: len(now.tool_scope) < len(now.working[0].tools),
+    ),
+    Rule(
+        "POLICY_EVAL_ERROR",
+        "note",
+        "It could not be decided whether deeper work helps, so the answer does without it.",
+        "a rule or a look-up for it failed; `no_delegate`",
+        lambda _: False,
+    ),
+)
+"""All rules in the order in which their codes are reported."""
+
+REASON_WORDS: dict[ReasonCode, str] = {rule.code: rule.words for rule in RULES}
+"""Explanation of each reason for users."""
+
+
+def codes(kind: RuleKind, now: Situation) -> tuple[ReasonCode, ...]:
+    """Return the codes of all rules of a kind that apply."""
+    return tuple(rule.code for rule in RULES if rule.kind == kind and rule.applies(now))
+
+
+def decide(now: Situation) -> DelegationPolicyOutput:
+    """Decide whether to delegate. Never raises. Equal situations give equal decisions."""
     try:
-        return _Policy(policy_input, facts, settings).decide()
+        return _decide(now)
     except Exception:  # noqa: BLE001  # an internal error must never prevent the answer
         return policy_failed()
 
@@ -82,228 +330,53 @@ def policy_version(settings: Settings) -> str:
     return f"{RULES_VERSION}-{digest[:8]}"
 
 
-def tokens_left(policy_input: DelegationPolicyInput) -> int:
-    """Return the tokens left for the question, including the main agent's; negative if overdrawn."""
-    budget = policy_input.runtime_budget
-    return min(budget.remaining_tokens, budget.max_total_tokens)
+def _decide(now: Situation) -> DelegationPolicyOutput:
+    if refusing := codes("gate", now) or codes("negative", now):
+        return _refused(now, *refusing)
+    positives = codes("positive", now)
+    if not positives:
+        return _refused(now, "NO_TRIGGER")
+    if now.is_queue_full:
+        return _waiting(now, *positives)
+    profile = now.working[0]
+    return DelegationPolicyOutput(
+        decision="delegate",
+        reason_codes=(*positives, *codes("note", now)),
+        binding=now.is_binding,
+        selected_profile=profile.name,
+        tool_scope=now.tool_scope,
+        budget_allocation=_budget(now),
+        expected_artifacts=profile.artifacts,
+        fallback_plan="reduced_profile" if len(now.working) > 1 else _fallback(now),
+    )
 
 
-def cost_left_usd(policy_input: DelegationPolicyInput, facts: SubagentFacts) -> float:
-    """Return the US dollars left for the question's sub-agents."""
-    return policy_input.runtime_budget.max_subagent_cost_usd - max(facts.spent_usd, 0.0)
+def _waiting(now: Situation, *positives: ReasonCode) -> DelegationPolicyOutput:
+    """Defer the decision if there is enough time to wait for the queue; otherwise refuse."""
+    refused = _refused(now, "QUEUE_FULL", *positives)
+    left_ms = now.latency_left_ms - now.settings.subagents.child_retry_backoff_ms
+    may_wait = left_ms >= now.settings.budgets.min_remaining_latency_to_delegate_ms
+    return refused.model_copy(update={"decision": "defer"}) if now.is_binding and may_wait else refused
 
 
-@dataclass(frozen=True)
-class _Selection:
-    """A profile with its allowed tools, or the gate that rules out all profiles.
-
-    Attributes:
-        has_smaller: whether another profile could take over.
-        notes: differences from the ideal profile or from its complete set of tools.
-    """
-
-    profile: Profile | None = None
-    tools: tuple[SubagentTool, ...] = ()
-    has_smaller: bool = False
-    notes: tuple[NoteCode, ...] = ()
-    gate: GateCode | None = None
+def _refused(now: Situation, *reason_codes: ReasonCode) -> DelegationPolicyOutput:
+    return DelegationPolicyOutput(
+        decision="no_delegate", reason_codes=reason_codes, fallback_plan=_fallback(now)
+    )
 
 
-class _Policy:
-    """The rules, applied to one question."""
+def _budget(now: Situation) -> BudgetAllocation:
+    """Return the budget of one sub-agent, without the main agent's reserve for the answer."""
+    limits, budgets = now.settings.subagents, now.settings.budgets
+    return BudgetAllocation(
+        max_child_latency_ms=min(limits.child_timeout_ms, now.child_latency_left_ms),
+        max_child_tokens=min(budgets.max_child_tokens, now.child_tokens_left),
+        max_child_cost_usd=min(budgets.max_child_cost_usd, now.cost_left_usd),
+        max_child_turns=limits.child_max_turns,
+    )
 
-    def __init__(self, given: DelegationPolicyInput, facts: SubagentFacts, settings: Settings) -> None:
-        self._given = given
-        self._facts = facts
-        self._limits = settings.subagents
-        self._thresholds = settings.thresholds
-        self._budgets = settings.budgets
-        self._whole_tokens = settings.answering.whole_documents_tokens
-        budget = given.runtime_budget
-        self._latency_left_ms = min(budget.remaining_latency_ms, budget.max_total_latency_ms)
-        self._tokens_left = tokens_left(given)
-        self._cost_left_usd = cost_left_usd(given, facts)
 
-    def decide(self) -> DelegationPolicyOutput:
-        selection = self._selection()
-        refusing: tuple[ReasonCode, ...] = (*self._gates(selection),) or (*self._negatives(),)
-        if refusing:
-            return self._refused(*refusing)
-        positives = tuple(self._positives())
-        if not positives or selection.profile is None:
-            return self._refused("NO_TRIGGER")
-        if self._given.system_health.subagent_queue_depth >= self._limits.max_queue_depth:
-            return self._waiting(positives)
-        return DelegationPolicyOutput(
-            decision="delegate",
-            reason_codes=(*positives, *selection.notes),
-            binding=self._is_binding(),
-            selected_profile=selection.profile.name,
-            tool_scope=selection.tools,
-            budget_allocation=self._budget(),
-            expected_artifacts=selection.profile.artifacts,
-            fallback_plan="reduced_profile" if selection.has_smaller else self._fallback(),
-        )
-
-    def _selection(self) -> _Selection:
-        """Select the profile for the question, or the gate that rules out all profiles."""
-        allowed, healthy = self._allowed_tools(), set(self._facts.healthy_tools)
-        suited = list(with_smaller(self._best_suited(allowed & healthy)))
-        installed = [profile for profile in suited if profile.name in self._facts.installed_profiles]
-        permitted = [profile for profile in installed if allowed.issuperset(profile.required_tools)]
-        working = [profile for profile in permitted if healthy.issuperset(profile.required_tools)]
-        if not installed:
-            return _Selection(gate="SUBAGENTS_UNAVAILABLE")
-        if not permitted:
-            return _Selection(gate="REQUIRED_TOOLS_RESTRICTED")
-        if not working:
-            return _Selection(gate="REQUIRED_TOOLS_UNHEALTHY")
-        chosen = working[0]
-        tools = tuple(tool for tool in chosen.tools if tool in allowed & healthy)
-        notes: list[NoteCode] = ["PROFILE_REDUCED"] if chosen is not suited[0] else []
-        if len(tools) < len(chosen.tools):
-            notes.append("TOOLS_RESTRICTED")
-        return _Selection(chosen, tools, has_smaller=len(working) > 1, notes=tuple(notes))
-
-    def _best_suited(self, tools: set[SubagentTool]) -> ProfileName:
-        if self._facts.requested_profile is not None:
-            return self._facts.requested_profile
-        scope = self._given.doc_scope
-        if self._given.query_intent in _BY_INTENT:
-            return _BY_INTENT[self._given.query_intent][0]
-        if scope.multi_document:
-            return "comparator"
-        if scope.requires_full_document:
-            return "doc_reader"
-        # Web pages can't answer a question about specific documents.
-        if self._is_unsure() and "web_search" in tools and not scope.target_doc_ids:
-            return "web_verifier"
-        return "evidence_builder"
-
-    def _allowed_tools(self) -> set[SubagentTool]:
-        risk = self._given.risk_flags
-        allowed = {tool for profile in PROFILES.values() for tool in profile.tools}
-        is_strict = risk.compliance_mode == "strict"
-        if risk.restricted_tools_only or is_strict:
-            allowed &= set(self._limits.restricted_tool_names)
-        # A web search discloses the question to others.
-        if not self._facts.web_allowed or risk.sensitive_domain or is_strict:
-            allowed.discard("web_search")
-        return allowed
-
-    def _gates(self, selection: _Selection) -> Iterator[GateCode]:
-        """Yield the hard gates that refuse delegation, in the order of docs/internals/delegation.md."""
-        if not self._limits.enabled:
-            yield "SUBAGENTS_DISABLED"
-        if selection.gate == "SUBAGENTS_UNAVAILABLE":
-            yield selection.gate
-        if self._facts.depth >= self._limits.max_recursion_depth:
-            yield "RECURSION_LIMIT_REACHED"
-        if not self._facts.targets_readable:
-            yield "TARGET_NOT_READABLE"
-        yield from self._spent_budgets()
-        if not self._facts.circuit_closed:
-            yield "CIRCUIT_OPEN"
-        if selection.gate in ("REQUIRED_TOOLS_RESTRICTED", "REQUIRED_TOOLS_UNHEALTHY"):
-            yield selection.gate
-
-    def _spent_budgets(self) -> Iterator[GateCode]:
-        limits = self._budgets
-        if self._latency_left_ms < limits.min_remaining_latency_to_delegate_ms:
-            yield "LATENCY_BUDGET_EXHAUSTED"
-        if self._tokens_left < max(limits.min_remaining_tokens_to_delegate, self._limits.reserve_tokens + 1):
-            yield "TOKEN_BUDGET_EXHAUSTED"
-        cost_left = self._cost_left_usd
-        if cost_left <= 0 or cost_left < limits.min_remaining_cost_to_delegate_usd:
-            yield "COST_BUDGET_EXHAUSTED"
-
-    def _negatives(self) -> Iterator[NegativeCode]:
-        stats, health, thresholds = self._given.retrieval_stats, self._given.system_health, self._thresholds
-        is_clear = (
-            stats.top_score >= thresholds.high_confidence_no_delegate_top_score
-            and stats.score_spread >= thresholds.high_score_spread_clarity
-        )
-        if self._given.query_intent == "fact_lookup" and is_clear:
-            yield "CONFIDENT_FACT_LOOKUP"
-        fits_whole = 0 < self._given.doc_scope.estimated_tokens <= self._whole_tokens
-        is_deep = self._given.conversation_state.user_requested_deep_mode
-        if self._is_about_whole_documents() and fits_whole and not is_deep:
-            yield "FITS_WHOLE"
-        if health.degraded_mode:
-            yield "DEGRADED_MODE"
-        if health.active_subagents >= self._limits.max_active:
-            yield "ACTIVE_LIMIT_REACHED"
-        if self._facts.started >= self._limits.max_per_request:
-            yield "REQUEST_LIMIT_REACHED"
-        if self._latency_left_ms - self._limits.reserve_latency_ms < self._limits.child_min_latency_ms:
-            yield "CHILD_LATENCY_TOO_SHORT"
-
-    def _positives(self) -> Iterator[PositiveCode]:
-        scope = self._given.doc_scope
-        if self._given.query_intent in _BY_INTENT:
-            yield _BY_INTENT[self._given.query_intent][1]
-        if scope.requires_full_document:
-            yield "FULL_DOCUMENT_REQUIRED"
-        yield from self._poor_retrieval()
-        if scope.multi_document:
-            yield "MULTI_DOCUMENT"
-        if self._given.conversation_state.user_requested_deep_mode:
-            yield "DEEP_MODE_REQUESTED"
-        if self._facts.requested_profile is not None:
-            yield "MODEL_REQUESTED"
-
-    def _poor_retrieval(self) -> Iterator[PositiveCode]:
-        stats = self._given.retrieval_stats
-        is_narrow = stats.score_spread < self._thresholds.low_score_spread_ambiguity
-        if self._is_unsure():
-            yield "LOW_RETRIEVAL_CONFIDENCE"
-        if is_narrow and stats.candidate_count >= MANY_CANDIDATES:
-            yield "AMBIGUOUS_RETRIEVAL"
-
-    def _is_unsure(self) -> bool:
-        least = self._thresholds.low_retrieval_confidence_top_score
-        return self._given.retrieval_stats.top_score < least
-
-    def _is_about_whole_documents(self) -> bool:
-        is_summary_or_comparison = self._given.query_intent in ("doc_summary", "compare_docs")
-        return is_summary_or_comparison or self._given.doc_scope.requires_full_document
-
-    def _is_binding(self) -> bool:
-        """Return whether sub-agents start at once. Otherwise the decision is only advice for the model."""
-        is_asked_for = (
-            self._given.conversation_state.user_requested_deep_mode
-            or self._facts.requested_profile is not None
-        )
-        is_long = self._given.doc_scope.estimated_tokens > self._whole_tokens
-        return is_asked_for or (self._is_about_whole_documents() and is_long)
-
-    def _waiting(self, positives: tuple[PositiveCode, ...]) -> DelegationPolicyOutput:
-        """Defer the decision if there is enough time to wait for the queue; otherwise refuse."""
-        refused = self._refused("QUEUE_FULL", *positives)
-        left_ms = self._latency_left_ms - self._limits.child_retry_backoff_ms
-        may_wait = left_ms >= self._budgets.min_remaining_latency_to_delegate_ms
-        if self._is_binding() and may_wait:
-            return refused.model_copy(update={"decision": "defer"})
-        return refused
-
-    def _refused(self, *codes: ReasonCode) -> DelegationPolicyOutput:
-        return DelegationPolicyOutput(
-            decision="no_delegate", reason_codes=codes, fallback_plan=self._fallback()
-        )
-
-    def _budget(self) -> BudgetAllocation:
-        """Return the budget of one sub-agent, without the main agent's reserve for the answer."""
-        limits = self._limits
-        return BudgetAllocation(
-            max_child_latency_ms=min(
-                limits.child_timeout_ms, self._latency_left_ms - limits.reserve_latency_ms
-            ),
-            max_child_tokens=min(self._budgets.max_child_tokens, self._tokens_left - limits.reserve_tokens),
-            max_child_cost_usd=min(self._budgets.max_child_cost_usd, self._cost_left_usd),
-            max_child_turns=limits.child_max_turns,
-        )
-
-    def _fallback(self) -> FallbackPlan:
-        """Return how the question is handled if no sub-agent returns a result."""
-        has_evidence = self._given.retrieval_stats.candidate_count > 0
-        return "main_agent_synthesis" if has_evidence else "abstain_with_guidance"
+def _fallback(now: Situation) -> FallbackPlan:
+    """Return how the question is handled if no sub-agent returns a result."""
+    has_evidence = now.asked.retrieval_stats.candidate_count > 0
+    return "main_agent_synthesis" if has_evidence else "abstain_with_guidance"

@@ -1,7 +1,6 @@
 """The delegation policy's vocabulary, input and output (docs/internals/delegation.md).
 
-`DelegationPolicyInput` and `DelegationPolicyOutput` follow the documented contract exactly. `SubagentFacts`
-contains further facts that the hard gates need.
+`DelegationPolicyInput` and `DelegationPolicyOutput` follow the documented contract exactly.
 """
 
 from typing import Annotated, Literal
@@ -31,44 +30,6 @@ ArtifactName = Literal[
     "external_citations",
     "trust_notes",
 ]
-
-REASON_WORDS: dict[ReasonCode, str] = {
-    # Gates.
-    "SUBAGENTS_DISABLED": "Deeper work by sub-agents is switched off here.",
-    "SUBAGENTS_UNAVAILABLE": "No sub-agent can do this.",
-    "RECURSION_LIMIT_REACHED": "A sub-agent cannot start another one.",
-    "TARGET_NOT_READABLE": "Not every document that the question is about can be read.",
-    "LATENCY_BUDGET_EXHAUSTED": "Too little time is left for deeper work.",
-    "TOKEN_BUDGET_EXHAUSTED": "Too little of the token budget is left.",
-    "COST_BUDGET_EXHAUSTED": "Too little of the cost budget is left.",
-    "CIRCUIT_OPEN": "Sub-agents failed too often recently and are paused.",
-    "REQUIRED_TOOLS_RESTRICTED": "The tools that this needs are not allowed here.",
-    "REQUIRED_TOOLS_UNHEALTHY": "The tools that this needs do not work at the moment.",
-    # Negative triggers.
-    "CONFIDENT_FACT_LOOKUP": "The passage with the answer was clearly found.",
-    "FITS_WHOLE": "The documents are short enough to be read whole.",
-    "DEGRADED_MODE": "Sub-agents are switched off for the moment.",
-    "ACTIVE_LIMIT_REACHED": "The maximum number of sub-agents is already running.",
-    "REQUEST_LIMIT_REACHED": "This question has used all its sub-agents.",
-    "CHILD_LATENCY_TOO_SHORT": "Too little time is left for a sub-agent.",
-    # Positive triggers.
-    "INTENT_DOC_SUMMARY": "A summary of a document was asked for.",
-    "INTENT_COMPARE_DOCS": "A comparison of documents was asked for.",
-    "INTENT_EVIDENCE_TRACE": "Proof of statements was asked for.",
-    "FULL_DOCUMENT_REQUIRED": "A document has to be read whole.",
-    "LOW_RETRIEVAL_CONFIDENCE": "What was found fits the question poorly.",
-    "AMBIGUOUS_RETRIEVAL": "Many passages fit about equally well.",
-    "MULTI_DOCUMENT": "The question is about several documents.",
-    "DEEP_MODE_REQUESTED": "Deeper work was asked for.",
-    "MODEL_REQUESTED": "The assistant asked for help with a part of the question.",
-    # Notes.
-    "NO_TRIGGER": "Nothing suggests deeper work.",
-    "QUEUE_FULL": "Too many sub-agents are waiting for their turn.",
-    "PROFILE_REDUCED": "A simpler sub-agent takes over, because the best one is not available.",
-    "TOOLS_RESTRICTED": "The sub-agent works with fewer tools than usual.",
-    "POLICY_EVAL_ERROR": "It could not be decided whether deeper work helps, so the answer does without it.",
-}
-"""Explanation of each reason for users."""
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Usd = Annotated[float, Field(allow_inf_nan=False)]
@@ -144,32 +105,6 @@ class DelegationPolicyInput(Model):
     runtime_budget: RuntimeBudget
     risk_flags: RiskFlags
     system_health: SystemHealth
-
-
-class SubagentFacts(Model):
-    """Facts for the hard gates that the contract's input doesn't include, provided by the caller.
-
-    Attributes:
-        installed_profiles: profiles with an available sub-agent.
-        healthy_tools: tools that currently work.
-        targets_readable: whether the user may read every target document.
-        circuit_closed: whether the recent failure rate of sub-agents is acceptable.
-        web_allowed: whether questions may be searched on the web.
-        depth: level of the delegating agent: 0 = the main agent, 1 = a sub-agent.
-        started: number of sub-agents that this request has started.
-        spent_usd: their cost.
-        requested_profile: profile named in the model's call of `delegate`; None = no call.
-    """
-
-    installed_profiles: tuple[ProfileName, ...]
-    healthy_tools: tuple[SubagentTool, ...]
-    targets_readable: bool
-    circuit_closed: bool = True
-    web_allowed: bool = False
-    depth: Count = 0
-    started: Count = 0
-    spent_usd: Usd = 0.0
-    requested_profile: ProfileName | None = None
 
 
 class BudgetAllocation(Model):

@@ -14,9 +14,9 @@ from shared.answering.clarification_steps import (
     resumed_before,
     with_rights,
 )
+from shared.answering.delegated_documents import DelegationRequest
 from shared.answering.delegation import DelegationOutcome, decide_delegation
 from shared.answering.models import HeldResult, Preparation, Turn
-from shared.answering.policy_input import DelegationRequest
 from shared.answering.results import Collected
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.answering.children import Child, children_of, delegations_of
-from shared.answering.policy_models import REASON_WORDS, FallbackPlan
+from shared.answering.policy import REASON_WORDS
+from shared.answering.policy_models import FallbackPlan
 from shared.answering.subagent_models import Delegation, SubagentState, WarningCode
 from shared.evidence import messages
 from shared.evidence.messages import is_german, messages_in

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from shared.answering.clarification import MAX_READ
+from shared.answering.delegated_documents import MOST_DOCUMENTS
 from shared.answering.inline import RunChildren
-from shared.answering.policy_input import MOST_DOCUMENTS
 from shared.answering.services import AnsweringServices
 from shared.answering.subagent_models import SubagentEnd, SubagentStart
 from shared.platform.language_models.models import ModelTurn

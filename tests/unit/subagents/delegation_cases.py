@@ -1,5 +1,6 @@
 """A question that gets a sub-agent unless a test says otherwise, and the rules of the contract's defaults."""
 
+from dataclasses import fields, replace
 from typing import Any
 
 from shared.answering.policy import decide
@@ -11,9 +12,9 @@ from shared.answering.policy_models import (
     RetrievalStats,
     RiskFlags,
     RuntimeBudget,
-    SubagentFacts,
     SystemHealth,
 )
+from shared.answering.situation import Situation
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 from tests.fakes.services import fake_settings
@@ -22,11 +23,6 @@ RULES = fake_settings()
 EVENT_FIELDS = (  # of a decision (contracts.md, section 4)
     {"event", "request_id", "decision", "reason_codes", "selected_profile"}
     | {"latency_budget_ms", "token_budget", "policy_version"}
-)
-FACTS = SubagentFacts(
-    installed_profiles=("doc_reader", "comparator", "evidence_builder", "web_verifier"),
-    healthy_tools=("retrieve_documents", "query_metadata", "web_search"),
-    targets_readable=True,
 )
 SURE = RetrievalStats(top_score=0.7, score_spread=0.1, candidate_count=10, docs_hit_count=3)
 INPUT = DelegationPolicyInput(
@@ -42,6 +38,14 @@ INPUT = DelegationPolicyInput(
     risk_flags=RiskFlags(),
     system_health=SystemHealth(),
 )
+SITUATION = Situation(
+    INPUT,
+    RULES,
+    installed_profiles=("doc_reader", "comparator", "evidence_builder", "web_verifier"),
+    healthy_tools=("retrieve_documents", "query_metadata", "web_search"),
+    targets_readable=True,
+)
+_OWN = {field.name for field in fields(Situation)} - {"asked", "settings"}
 _PARTS: dict[str, type[Model]] = {
     "retrieval_stats": RetrievalStats,
     "doc_scope": DocScope,
@@ -69,25 +73,26 @@ def policy_input(**changes: Any) -> DelegationPolicyInput:
     return DelegationPolicyInput.model_validate(values)
 
 
-def facts(**changes: Any) -> SubagentFacts:
-    return FACTS.model_copy(update=changes)
-
-
 def rules(**changes: Any) -> Settings:
     """`RULES`, with settings of its groups changed by their own names: `max_active=2`."""
     return RULES.model_copy(
         update={
             group: getattr(RULES, group).model_copy(
-                update={name: value for name, value in changes.items() if name in fields}
+                update={name: value for name, value in changes.items() if name in names}
             )
-            for group, fields in _GROUPS.items()
+            for group, names in _GROUPS.items()
         }
     )
 
 
-def decided(**changes: Any) -> DelegationPolicyOutput:
-    """The decision on `INPUT`, `FACTS` and `RULES`, each with those of the changes that are its own."""
-    of_facts = {name: changes.pop(name) for name in list(changes) if name in SubagentFacts.model_fields}
-    limits = {name for fields in _GROUPS.values() for name in fields} - _IN_INPUT
+def situation(**changes: Any) -> Situation:
+    """`SITUATION`, with its fields and those of its input and settings changed by their own names."""
+    own = {name: changes.pop(name) for name in list(changes) if name in _OWN}
+    limits = {name for names in _GROUPS.values() for name in names} - _IN_INPUT
     of_rules = {name: changes.pop(name) for name in list(changes) if name in limits}
-    return decide(policy_input(**changes), facts(**of_facts), rules(**of_rules))
+    return replace(SITUATION, asked=policy_input(**changes), settings=rules(**of_rules), **own)
+
+
+def decided(**changes: Any) -> DelegationPolicyOutput:
+    """The decision in the `situation` with these changes."""
+    return decide(situation(**changes))

@@ -1,4 +1,4 @@
-"""Random questions, facts and rules for the delegation policy; equal seeds give equal ones."""
+"""Random situations for the delegation policy; equal seeds give equal ones."""
 
 import random
 from typing import Any, get_args
@@ -10,20 +10,19 @@ from shared.answering.policy_models import (
     RetrievalStats,
     RiskFlags,
     RuntimeBudget,
-    SubagentFacts,
     SystemHealth,
 )
+from shared.answering.situation import Situation
 from shared.platform.settings import Settings
 from shared.runs.models import ProfileName, SubagentTool
 from shared.runs.plan import QueryIntent
 from tests.unit.subagents.delegation_cases import rules
 
-Case = tuple[DelegationPolicyInput, SubagentFacts, Settings]
 
-
-def random_case(chance: random.Random) -> Case:
+def random_situation(chance: random.Random) -> Situation:
     """Mostly sensible values, so that every outcome occurs, and some that are far out."""
-    return _input(chance), _facts(chance), _rules(chance)
+    asked, facts, settings = _input(chance), _facts(chance), _rules(chance)
+    return Situation(asked, settings, **facts)
 
 
 def _some(chance: random.Random, names: tuple[str, ...], each: float) -> tuple[str, ...]:
@@ -91,20 +90,18 @@ def _doc_ids(chance: random.Random) -> tuple[str, ...]:
     return tuple(f"doc-{number}" for number in range(chance.choice((0, 0, 1, 3))))
 
 
-def _facts(chance: random.Random) -> SubagentFacts:
-    return SubagentFacts.model_validate(
-        {
-            "installed_profiles": _some(chance, get_args(ProfileName), 0.9),
-            "healthy_tools": _some(chance, get_args(SubagentTool), 0.9),
-            "targets_readable": not _rarely(chance),
-            "circuit_closed": not _rarely(chance),
-            "web_allowed": chance.random() < 0.7,
-            "depth": 1 if _rarely(chance) else 0,
-            "started": _usual(chance, chance.randint(0, 1), 2),
-            "requested_profile": _usual(chance, None, *get_args(ProfileName)),
-            "spent_usd": _usual(chance, chance.random() / 20, 0.0, -1.0, 5.0),
-        }
-    )
+def _facts(chance: random.Random) -> dict[str, Any]:
+    return {
+        "installed_profiles": _some(chance, get_args(ProfileName), 0.9),
+        "healthy_tools": _some(chance, get_args(SubagentTool), 0.9),
+        "targets_readable": not _rarely(chance),
+        "circuit_closed": not _rarely(chance),
+        "web_allowed": chance.random() < 0.7,
+        "depth": 1 if _rarely(chance) else 0,
+        "started": _usual(chance, chance.randint(0, 1), 2),
+        "requested_profile": _usual(chance, None, *get_args(ProfileName)),
+        "spent_usd": _usual(chance, chance.random() / 20, 0.0, -1.0, 5.0),
+    }
 
 
 def _rules(chance: random.Random) -> Settings:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.access.models import UserContext
-from shared.answering.delegation import starts_of
+from shared.answering.delegation_tasks import starts_of
 from shared.answering.inline import run_child
 from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.answering.profiles import BackedClaim, Claim, DocReaderReport, EvidenceReport, Proof

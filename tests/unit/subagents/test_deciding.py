@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from shared.answering import policy_input
+from shared.answering import delegated_documents
 from shared.answering.budget import CRASH_GRACE
 from shared.answering.control import ControlState
-from shared.answering.policy_models import REASON_WORDS
+from shared.answering.policy import REASON_WORDS
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.search import SearchPage, SearchRequest
@@ -150,7 +150,7 @@ async def test_a_look_up_that_hangs_keeps_no_answer_waiting(monkeypatch: pytest.
         await asyncio.sleep(60)
         pytest.fail("it was waited for")
 
-    monkeypatch.setattr(policy_input, "_LOOKUP_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(delegated_documents, "LOOKUP_TIMEOUT_S", 0.01)
     monkeypatch.setattr(InMemorySearchIndex, "search", hang)
     shown = await told(delegation_request(asked={"doc_ids": ("appendix",)}), ("appendix",))
     assert shown["reason_codes"] == ["POLICY_EVAL_ERROR"]

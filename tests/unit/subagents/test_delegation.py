@@ -1,13 +1,14 @@
 """The delegation policy: every gate and trigger by itself, at its threshold, and against the others."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
-from shared.answering.policy import decide
-from shared.answering.policy_models import REASON_WORDS, BudgetAllocation, DelegationPolicyOutput
+from shared.answering.policy import REASON_WORDS, RULES, decide
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.runs.models import GateCode, NegativeCode, NoteCode, PositiveCode, ProfileName
-from tests.unit.subagents.delegation_cases import FACTS, INPUT, RULES, decided
+from tests.unit.subagents.delegation_cases import INPUT, SITUATION, decided
 
 NOTHING = BudgetAllocation()
 POSITIVES: dict[PositiveCode, dict[str, Any]] = {
@@ -52,8 +53,10 @@ def test_every_trigger_has_a_case() -> None:
 
 
 def test_every_reason_has_words_for_people() -> None:
-    kinds = (GateCode, NegativeCode, PositiveCode, NoteCode)
-    assert list(REASON_WORDS) == [code for kind in kinds for code in get_args(kind)]
+    kinds = {"gate": GateCode, "negative": NegativeCode, "positive": PositiveCode, "note": NoteCode}
+    assert [(rule.kind, rule.code) for rule in RULES] == [
+        (kind, code) for kind, codes in kinds.items() for code in get_args(codes)
+    ]
     assert len(set(REASON_WORDS.values())) == len(REASON_WORDS)
     assert all(text.endswith(".") and "_" not in text for text in REASON_WORDS.values())
 
@@ -269,5 +272,5 @@ def test_acceptance(
 
 def test_an_error_inside_is_a_safe_no() -> None:
     broken = INPUT.model_copy(update={"query_intent": "doc_summary", "doc_scope": None})
-    output = decide(broken, FACTS, RULES)
+    output = decide(replace(SITUATION, asked=broken))
     assert output == DelegationPolicyOutput(decision="no_delegate", reason_codes=("POLICY_EVAL_ERROR",))

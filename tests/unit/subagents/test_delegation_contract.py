@@ -7,7 +7,7 @@ import re
 from shared.answering.policy import RULES_VERSION, decide, decision_event, policy_version
 from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS, INPUT, RULES, decided, policy_input, rules
-from tests.unit.subagents.delegation_random import random_case
+from tests.unit.subagents.delegation_random import random_situation
 
 WANTED = {"score_spread": 0.05, "candidate_count": 6}
 
@@ -79,6 +79,6 @@ def test_the_output_is_the_contracts_to_the_letter() -> None:
 
 def test_whoever_changes_what_is_decided_raises_the_version() -> None:
     chance = random.Random(5)
-    outputs = [decide(*random_case(chance)).model_dump_json() for _ in range(3000)]
+    outputs = [decide(random_situation(chance)).model_dump_json() for _ in range(3000)]
     digest = hashlib.sha256("\n".join(outputs).encode()).hexdigest()[:12]
     assert (RULES_VERSION, digest) == ("3", "b213d087ae8a")

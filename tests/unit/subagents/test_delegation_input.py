@@ -7,13 +7,8 @@ from typing import Any
 import pytest
 
 from shared.answering.control import ControlView
-from shared.answering.policy_input import (
-    DelegationRequest,
-    describe,
-    retrieval_stats,
-    spent_tokens,
-    target_documents,
-)
+from shared.answering.delegated_documents import DelegationRequest, target_documents
+from shared.answering.delegation import describe, retrieval_stats, spent_tokens
 from shared.answering.policy_models import DelegationPolicyInput, DocScope, RetrievalStats, RuntimeBudget
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.evidence import Evidence, StoredPlan

@@ -3,53 +3,50 @@
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from shared.answering.policy import decide
-from shared.answering.policy_models import (
-    BudgetAllocation,
-    DelegationPolicyInput,
-    DelegationPolicyOutput,
-    SubagentFacts,
-)
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyInput, DelegationPolicyOutput
 from shared.answering.profiles import PROFILES
-from shared.platform.settings import Settings
-from tests.unit.subagents.delegation_random import Case, random_case
+from shared.answering.situation import Situation
+from tests.unit.subagents.delegation_random import random_situation
 
 CASES = 20_000
-Decided = tuple[DelegationPolicyInput, SubagentFacts, Settings, DelegationPolicyOutput]
+Decided = tuple[Situation, DelegationPolicyOutput]
 
 
 @pytest.fixture(scope="module")
 def decisions() -> list[Decided]:
     chance = random.Random(20_000)
-    return [(*case, decide(*case)) for case in (random_case(chance) for _ in range(CASES))]
+    return [(one, decide(one)) for one in (random_situation(chance) for _ in range(CASES))]
 
 
 def delegated(decisions: list[Decided]) -> Iterator[Decided]:
-    return (decision for decision in decisions if decision[3].decision == "delegate")
+    return (decision for decision in decisions if decision[1].decision == "delegate")
 
 
 def check_scope(decisions: Iterable[Decided]) -> None:
-    for asked, facts, rules, output in decisions:
+    for now, output in decisions:
         assert output.selected_profile is not None
-        scope, risk = set(output.tool_scope), asked.risk_flags
-        assert output.selected_profile in facts.installed_profiles
+        scope, risk = set(output.tool_scope), now.asked.risk_flags
+        assert output.selected_profile in now.installed_profiles
         assert scope <= set(PROFILES[output.selected_profile].tools)
         assert scope >= set(PROFILES[output.selected_profile].required_tools)
-        assert scope <= set(facts.healthy_tools)
+        assert scope <= set(now.healthy_tools)
         is_strict = risk.compliance_mode == "strict"
         if risk.restricted_tools_only or is_strict:
-            assert scope <= set(rules.subagents.restricted_tool_names)
-        if risk.sensitive_domain or is_strict or not facts.web_allowed:
+            assert scope <= set(now.settings.subagents.restricted_tool_names)
+        if risk.sensitive_domain or is_strict or not now.web_allowed:
             assert "web_search" not in scope
 
 
 def check_budget(decisions: Iterable[Decided]) -> None:
-    for asked, facts, rules, output in decisions:
-        budget, allocated = asked.runtime_budget, output.budget_allocation
-        cost_left = budget.max_subagent_cost_usd - max(facts.spent_usd, 0)
+    for now, output in decisions:
+        rules = now.settings
+        budget, allocated = now.asked.runtime_budget, output.budget_allocation
+        cost_left = budget.max_subagent_cost_usd - max(now.spent_usd, 0)
         assert 0 < allocated.max_child_latency_ms <= rules.subagents.child_timeout_ms
         assert 0 < allocated.max_child_tokens <= rules.budgets.max_child_tokens
         assert 0 < allocated.max_child_cost_usd <= min(cost_left, rules.budgets.max_child_cost_usd)
@@ -101,22 +98,19 @@ def test_whoever_is_not_delegated_gets_nothing(decisions: list[Decided]) -> None
 
 
 def test_no_gate_is_passed_that_is_shut(decisions: list[Decided]) -> None:
-    for _, facts, rules, output in decisions:
+    for now, output in decisions:
         if output.decision != "no_delegate":
-            assert rules.subagents.enabled
-            assert facts.targets_readable
-            assert facts.circuit_closed
-            assert facts.depth < rules.subagents.max_recursion_depth
-            assert facts.started < rules.subagents.max_per_request
+            assert now.settings.subagents.enabled
+            assert now.targets_readable
+            assert now.circuit_closed
+            assert now.depth < now.settings.subagents.max_recursion_depth
+            assert now.started < now.settings.subagents.max_per_request
 
 
 def test_equal_questions_are_decided_equally_also_after_a_trip_as_json(decisions: list[Decided]) -> None:
-    for asked, facts, rules, output in decisions[:4000]:
-        again: Case = (
-            DelegationPolicyInput.model_validate_json(asked.model_dump_json()),
-            SubagentFacts.model_validate_json(facts.model_dump_json()),
-            rules.model_copy(deep=True),
-        )
-        assert again == (asked, facts, rules)
-        assert decide(*again) == output
+    for now, output in decisions[:4000]:
+        asked = DelegationPolicyInput.model_validate_json(now.asked.model_dump_json())
+        again = replace(now, asked=asked, settings=now.settings.model_copy(deep=True))
+        assert again == now
+        assert decide(again) == output
         assert DelegationPolicyOutput.model_validate_json(output.model_dump_json()) == output

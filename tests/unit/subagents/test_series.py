@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.answering.policy_input import DelegationRequest
+from shared.answering.delegated_documents import DelegationRequest
 from shared.platform.errors import CallTimeoutError
 from shared.platform.search import SearchPage, SearchRequest
 from shared.retrieval.models import Hit

@@ -1,46 +1,29 @@
-"""Input of the delegation policy: the question, its evidence, the remaining budget and the load.
-
-The state of the circuit breaker and the number of active sub-agents require a table lookup, which is made
-only if the decision would otherwise be to delegate (`delegation`).
-"""
+"""The documents that a delegation is about: their ids, their size, and whether the user may read them."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.answering.budget import Spent
-from shared.answering.children import children_of, delegations_of
-from shared.answering.control import ControlView
-from shared.answering.policy_models import (
-    ConversationState,
-    DelegationPolicyInput,
-    DocScope,
-    RetrievalStats,
-    RiskFlags,
-    RuntimeBudget,
-    SystemHealth,
-)
+from shared.answering.policy_models import DocScope
 from shared.answering.services import SubagentServices
 from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
-from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.document_names import repeated_series, series_of, speaks_of_editions, words_of
 from shared.retrieval.document_rows import RowsReadOnce
-from shared.retrieval.fusion import score_spread, top_score
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan
-from shared.runs.journal import Journal
 from shared.runs.models import RunRequest
 from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
 
 MOST_DOCUMENTS = 6  # per task; with more, each would get too little of 8,000 tokens; unmeasured
+LOOKUP_TIMEOUT_S = 2.0  # the answer waits for it, so skip the sub-agent rather than wait longer
 _PAGE_TOKENS = 500  # of prose; unmeasured
-_PLANNING_TOKENS = 1_000  # instructions (about 450) and plan; unmeasured with a real model
+_MOST_SERIES = 2  # more than two series are not a comparison of editions
 
 
 @dataclass(frozen=True)
@@ -74,55 +57,6 @@ class DelegationRequest:
         return self.call.task if self.call else self.stored.plan.standalone_question or self.request.question
 
 
-def describe(
-    delegation_request: DelegationRequest, settings: Settings, budget: RuntimeBudget, control: ControlView
-) -> DelegationPolicyInput:
-    """Return the policy's input."""
-    request, limits = delegation_request.request, settings.subagents
-    # If all slots are taken, including those of sub-agents that haven't started, the limit of active ones is
-    # reached. If waiting sub-agents fill the queue, the queue is the limit instead.
-    is_full = control.circuit_closed and not control.free and control.waiting < limits.max_queue_depth
-    departments = {(record.department or "").casefold() for record in delegation_request.evidence.records}
-    return DelegationPolicyInput(
-        request_id=request.run_id,
-        user_id=request.user.user_id,
-        thread_id=request.thread_id,
-        query=delegation_request.question,
-        query_intent=delegation_request.stored.plan.intent,
-        retrieval_stats=retrieval_stats(delegation_request.evidence),
-        doc_scope=_doc_scope(delegation_request),
-        conversation_state=ConversationState(user_requested_deep_mode=request.deep),
-        runtime_budget=budget,
-        risk_flags=RiskFlags(
-            sensitive_domain=not departments.isdisjoint(limits.sensitive_department_names),
-            restricted_tools_only=limits.restricted_tools_only,
-            compliance_mode=limits.compliance_mode,
-        ),
-        system_health=SystemHealth(
-            degraded_mode=limits.degraded_mode,
-            subagent_queue_depth=control.waiting,
-            active_subagents=max(control.active, limits.max_active) if is_full else control.active,
-        ),
-    )
-
-
-def retrieval_stats(evidence: Evidence) -> RetrievalStats:
-    """Return how reliable the evidence is. Scores are clamped to 0..1, because of rounding."""
-    if not evidence.hits:
-        listed = len(evidence.records)
-        exact = 1.0 if listed else 0.0
-        return RetrievalStats(
-            top_score=exact, score_spread=exact, candidate_count=listed, docs_hit_count=listed
-        )
-    scores = [min(max(hit.score, 0.0), 1.0) for hit in evidence.hits]
-    return RetrievalStats(
-        top_score=top_score(scores),
-        score_spread=score_spread(scores),
-        candidate_count=len(evidence.hits),
-        docs_hit_count=len({hit.doc_id for hit in evidence.hits}),
-    )
-
-
 def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
     """Return ids of the documents named by the model, the question or the caller, in this precedence.
 
@@ -151,6 +85,11 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
         return targets  # all documents of a kind are divided between several sub-agents
     best = [doc_id for doc_id in hit_ids if doc_id in targets]
     return tuple(dict.fromkeys((*best, *targets)))[:MOST_DOCUMENTS]
+
+
+def text_tokens(text: str) -> int:
+    """Estimate the tokens of a text."""
+    return int(len(text) / CHARS_PER_TOKEN)
 
 
 async def with_documents(
@@ -185,7 +124,7 @@ async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services
         SecuredIndex(services.content_index, request.user, RowsReadOnce(services.documents))
     )
     try:
-        async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
+        async with asyncio.timeout(LOOKUP_TIMEOUT_S):
             sizes = await run_together(*(blocks.sizes(doc_id) for doc_id in doc_ids))
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("delegation.sizes_late", error_type=type(failed).__name__)
@@ -193,19 +132,13 @@ async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services
     return sum(tokens for of_one in sizes for _, tokens in of_one)
 
 
-def spent_tokens(request: RunRequest) -> int:
-    """Estimate the tokens used for planning, because models don't always report their usage."""
-    conversation = request.conversation
-    texts = [text for turn in conversation.turns for text in (turn.question, turn.answer)]
-    return _PLANNING_TOKENS + sum(map(_tokens, (request.question, conversation.summary, *texts)))
-
-
-def _doc_scope(delegation_request: DelegationRequest) -> DocScope:
+def doc_scope(delegation_request: DelegationRequest) -> DocScope:
+    """Return how much the question asks to be read."""
     plan, evidence = delegation_request.stored.plan, delegation_request.evidence
     targets = target_documents(delegation_request)
     # The caller's choice only limits the search; the question is about the documents that it names.
     names_several = evidence.narrowed and len(set(delegation_request.stored.doc_ids)) > 1
-    evidence_tokens = sum(_tokens(hit.content or hit.image_caption or "") for hit in evidence.hits)
+    evidence_tokens = sum(text_tokens(hit.content or hit.image_caption or "") for hit in evidence.hits)
     # Phrases such as "in these filings" or "in each period", with evidence from several editions of a series.
     is_about_editions = speaks_of_editions(delegation_request.question) and bool(
         repeated_series(hit.filename for hit in evidence.hits)
@@ -218,35 +151,6 @@ def _doc_scope(delegation_request: DelegationRequest) -> DocScope:
     )
 
 
-def _tokens(text: str) -> int:
-    return int(len(text) / CHARS_PER_TOKEN)
-
-
-_LOOKUP_TIMEOUT_S = 2.0  # the answer waits for it, so skip the sub-agent rather than wait longer
-_MOST_SERIES = 2  # more than two series are not a comparison of editions
-
-
-def budget_of(
-    delegation_request: DelegationRequest, settings: Settings, spent: Spent, now: datetime
-) -> RuntimeBudget:
-    """Return the question's total budget and the rest of it.
-
-    Args:
-        spent: usage of sub-agents of earlier steps.
-    """
-    began = delegation_request.began or delegation_request.request.created_at
-    elapsed_ms = max(int((now - began).total_seconds() * 1000), 0)
-    max_tokens = settings.budgets.max_total_tokens_per_request
-    return RuntimeBudget(
-        max_total_latency_ms=settings.budgets.max_total_latency_ms,
-        remaining_latency_ms=settings.budgets.max_total_latency_ms - elapsed_ms,
-        max_total_tokens=max_tokens,
-        remaining_tokens=max_tokens
-        - max(delegation_request.tokens, spent_tokens(delegation_request.request) + spent.tokens),
-        max_subagent_cost_usd=settings.budgets.max_subagent_cost_usd,
-    )
-
-
 async def may_read_targets(delegation_request: DelegationRequest, services: SubagentServices) -> bool:
     """Return whether the user may read all target documents. Documents without evidence are looked up."""
     record_ids = {record.doc_id for record in delegation_request.evidence.records}
@@ -254,7 +158,7 @@ async def may_read_targets(delegation_request: DelegationRequest, services: Suba
     if not unknown:
         return True
     documents = StepSearches(services).documents(delegation_request.request)
-    async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
+    async with asyncio.timeout(LOOKUP_TIMEOUT_S):
         return set(unknown) <= (await documents.get_many(unknown)).keys()
 
 
@@ -270,7 +174,7 @@ async def rest_of_series(
     series = repeated_series(filenames.values())[:_MOST_SERIES]
     documents = StepSearches(services).documents(delegation_request.request)
     try:
-        async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
+        async with asyncio.timeout(LOOKUP_TIMEOUT_S):
             alike = await run_together(
                 *(
                     documents.find_named(words_of(one), caller_limits(delegation_request.request))
@@ -286,22 +190,3 @@ async def rest_of_series(
         for record in sorted(records, key=lambda record: record.filename, reverse=True)
         if series_of(record.filename) == one and record.doc_id not in filenames
     )
-
-
-async def spent_before(delegation_request: DelegationRequest, journal: Journal) -> tuple[int, Spent]:
-    """Return how many sub-agents earlier steps started, and their usage; zero before the first turn.
-
-    A sub-agent that stored no state counts with its whole budget, because it may have used it.
-    """
-    if delegation_request.call is None:
-        return 0, Spent()
-    async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
-        delegations = await delegations_of(journal)
-        children = await children_of(journal, delegations)
-    used = [
-        (state.tokens, state.cost_usd)
-        if (state := child.state).started_at
-        else (child.task.budget.max_child_tokens, child.task.budget.max_child_cost_usd)
-        for child in children
-    ]
-    return len(used), Spent(sum(tokens for tokens, _ in used), sum(cost_usd for _, cost_usd in used))

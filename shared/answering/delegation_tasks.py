@@ -1,0 +1,92 @@
+"""Division of a delegation into tasks of sub-agents.
+
+A doc_reader reads a few documents in depth, so several documents are divided between several doc_readers.
+Every other profile runs as a single sub-agent on all of its documents.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from shared.answering.delegated_documents import MOST_DOCUMENTS, DelegationRequest, task_documents
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.answering.situation import Situation
+from shared.answering.subagent_models import SubagentStart, SubagentTask
+from shared.runs.models import ProfileName
+
+_MOST_KNOWN = 50  # passages that can be read in one request
+
+
+def child_prefix(delegation_request: DelegationRequest) -> str:
+    """Return the id prefix of the children that a step starts."""
+    return f"{delegation_request.request.run_id}:s{delegation_request.step:03d}c"
+
+
+def tasks_of(
+    delegation_request: DelegationRequest,
+    decided: DelegationPolicyOutput,
+    situation: Situation,
+    now: datetime,
+) -> tuple[SubagentTask, ...]:
+    """Return one task per sub-agent; empty unless the decision is to delegate."""
+    if decided.decision != "delegate" or decided.selected_profile is None:
+        return ()
+    profile = decided.selected_profile
+    documents = task_documents(delegation_request, compared=profile == "comparator")
+    count = _count(profile, documents, situation)
+    budget = _share(decided.budget_allocation, situation, count)
+    request = delegation_request.request
+    return tuple(
+        SubagentTask(
+            child_id=f"{child_prefix(delegation_request)}{index}",
+            run_id=request.run_id,
+            step=delegation_request.step,
+            index=index,
+            profile=profile,
+            question=delegation_request.question,
+            phrasings=() if delegation_request.call else delegation_request.stored.plan.search_queries,
+            known_blocks=tuple(hit.block_id for hit in delegation_request.evidence.hits[:_MOST_KNOWN]),
+            doc_ids=documents[index::count][:MOST_DOCUMENTS],
+            project_id=request.project_id,
+            tools=decided.tool_scope,
+            budget=budget,
+            deadline=now + timedelta(milliseconds=budget.max_child_latency_ms),
+        )
+        for index in range(count)
+    )
+
+
+def starts_of(tasks: Sequence[SubagentTask]) -> tuple[SubagentStart, ...]:
+    """Return what the script knows of each task's sub-agent."""
+    return tuple(
+        SubagentStart(
+            run_id=task.run_id,
+            path=task.place.path,
+            profile=task.profile,
+            max_tokens=task.budget.max_child_tokens,
+        )
+        for task in tasks
+    )
+
+
+def _count(profile: ProfileName, documents: Sequence[str], situation: Situation) -> int:
+    """Return the number of sub-agents: as many as can each get the minimum budget, and at least one."""
+    if profile != "doc_reader":
+        return 1
+    budgets = situation.settings.budgets
+    least_tokens = max(
+        budgets.min_remaining_tokens_to_delegate - situation.settings.subagents.reserve_tokens, 1
+    )
+    most = min(len(documents), situation.children_left, situation.child_tokens_left // least_tokens)
+    if budgets.min_remaining_cost_to_delegate_usd > 0:
+        most = min(most, int(situation.cost_left_usd / budgets.min_remaining_cost_to_delegate_usd))
+    return max(most, 1)
+
+
+def _share(whole: BudgetAllocation, situation: Situation, count: int) -> BudgetAllocation:
+    """Divide tokens and money between `count` concurrent sub-agents; each gets the full time."""
+    return whole.model_copy(
+        update={
+            "max_child_tokens": min(whole.max_child_tokens, situation.child_tokens_left // count),
+            "max_child_cost_usd": min(whole.max_child_cost_usd, situation.cost_left_usd / count),
+        }
+    )

@@ -1,0 +1,171 @@
+"""Input of a delegation decision, and the budget, profile and tools that follow from it. Pure."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from shared.answering.policy_models import DelegationPolicyInput
+from shared.answering.profiles import PROFILES, Profile, with_smaller
+from shared.platform.settings import Settings
+from shared.runs.models import ProfileName, SubagentTool
+from shared.runs.plan import QueryIntent
+
+_BY_INTENT: dict[QueryIntent, ProfileName] = {
+    "doc_summary": "doc_reader",
+    "compare_docs": "comparator",
+    "evidence_trace": "evidence_builder",
+}
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The question, its evidence and the system, when the policy decides.
+
+    Attributes:
+        asked: the contract's input.
+        installed_profiles: profiles with an available sub-agent.
+        healthy_tools: tools that currently work.
+        targets_readable: whether the user may read every target document.
+        circuit_closed: whether the recent failure rate of sub-agents is acceptable.
+        web_allowed: whether questions may be searched on the web.
+        depth: level of the delegating agent: 0 = the main agent, 1 = a sub-agent.
+        started: number of sub-agents that this request has started.
+        spent_usd: their cost.
+        free_slots: number of sub-agents that may start now, over all questions.
+        requested_profile: profile named in the model's call of `delegate`; None = no call.
+    """
+
+    asked: DelegationPolicyInput
+    settings: Settings
+    installed_profiles: tuple[ProfileName, ...]
+    healthy_tools: tuple[SubagentTool, ...]
+    targets_readable: bool
+    circuit_closed: bool = True
+    web_allowed: bool = False
+    depth: int = 0
+    started: int = 0
+    spent_usd: float = 0.0
+    free_slots: int = 0
+    requested_profile: ProfileName | None = None
+
+    @property
+    def latency_left_ms(self) -> int:
+        """Milliseconds left for the question."""
+        budget = self.asked.runtime_budget
+        return min(budget.remaining_latency_ms, budget.max_total_latency_ms)
+
+    @property
+    def child_latency_left_ms(self) -> int:
+        """Milliseconds left for sub-agents, without the main agent's reserve for the answer."""
+        return self.latency_left_ms - self.settings.subagents.reserve_latency_ms
+
+    @property
+    def tokens_left(self) -> int:
+        """Tokens left for the question, including the main agent's; negative if overdrawn."""
+        budget = self.asked.runtime_budget
+        return min(budget.remaining_tokens, budget.max_total_tokens)
+
+    @property
+    def child_tokens_left(self) -> int:
+        """Tokens left for all sub-agents together, without the main agent's reserve for the answer."""
+        return self.tokens_left - self.settings.subagents.reserve_tokens
+
+    @property
+    def cost_left_usd(self) -> float:
+        """US dollars left for the question's sub-agents."""
+        return self.asked.runtime_budget.max_subagent_cost_usd - max(self.spent_usd, 0.0)
+
+    @property
+    def children_left(self) -> int:
+        """How many sub-agents the question may still start now."""
+        return min(self.settings.subagents.max_per_request - self.started, self.free_slots)
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether the user requested deeper work."""
+        return self.asked.conversation_state.user_requested_deep_mode
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the best passage fits the question poorly."""
+        least = self.settings.thresholds.low_retrieval_confidence_top_score
+        return self.asked.retrieval_stats.top_score < least
+
+    @property
+    def is_about_whole_documents(self) -> bool:
+        """Whether an answer needs its documents whole: a summary or a comparison."""
+        is_summary_or_comparison = self.asked.query_intent in ("doc_summary", "compare_docs")
+        return is_summary_or_comparison or self.asked.doc_scope.requires_full_document
+
+    @property
+    def fits_whole(self) -> bool:
+        """Whether the documents are known to fit into the prompt of the answer."""
+        return 0 < self.asked.doc_scope.estimated_tokens <= self.settings.answering.whole_documents_tokens
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether sub-agents start at once. Otherwise a decision to delegate is only advice for the model."""
+        is_long = self.asked.doc_scope.estimated_tokens > self.settings.answering.whole_documents_tokens
+        is_requested = self.is_deep or self.requested_profile is not None
+        return is_requested or (self.is_about_whole_documents and is_long)
+
+    @property
+    def is_queue_full(self) -> bool:
+        """Whether too many sub-agents wait for their first turn."""
+        return self.asked.system_health.subagent_queue_depth >= self.settings.subagents.max_queue_depth
+
+    @cached_property
+    def allowed_tools(self) -> set[SubagentTool]:
+        """Tools that this question's sub-agents may use, whether they work or not."""
+        risk = self.asked.risk_flags
+        allowed = {tool for profile in PROFILES.values() for tool in profile.tools}
+        is_strict = risk.compliance_mode == "strict"
+        if risk.restricted_tools_only or is_strict:
+            allowed &= set(self.settings.subagents.restricted_tool_names)
+        # A web search discloses the question to others.
+        if not self.web_allowed or risk.sensitive_domain or is_strict:
+            allowed.discard("web_search")
+        return allowed
+
+    @property
+    def usable_tools(self) -> set[SubagentTool]:
+        """Allowed tools that work."""
+        return self.allowed_tools & set(self.healthy_tools)
+
+    @property
+    def ideal_profile(self) -> ProfileName:
+        """The profile that suits the question best, whether it is available or not."""
+        if self.requested_profile is not None:
+            return self.requested_profile
+        scope = self.asked.doc_scope
+        if self.asked.query_intent in _BY_INTENT:
+            return _BY_INTENT[self.asked.query_intent]
+        if scope.multi_document:
+            return "comparator"
+        if scope.requires_full_document:
+            return "doc_reader"
+        # Web pages can't answer a question about specific documents.
+        if self.is_unsure and "web_search" in self.usable_tools and not scope.target_doc_ids:
+            return "web_verifier"
+        return "evidence_builder"
+
+    @cached_property
+    def installed(self) -> tuple[Profile, ...]:
+        """The ideal profile and smaller ones, best first, as far as they are installed."""
+        suited = with_smaller(self.ideal_profile)
+        return tuple(profile for profile in suited if profile.name in self.installed_profiles)
+
+    @cached_property
+    def permitted(self) -> tuple[Profile, ...]:
+        """Installed profiles whose required tools are allowed, best first."""
+        return tuple(one for one in self.installed if self.allowed_tools.issuperset(one.required_tools))
+
+    @cached_property
+    def working(self) -> tuple[Profile, ...]:
+        """Permitted profiles whose required tools work, best first. The first one is started."""
+        healthy = set(self.healthy_tools)
+        return tuple(one for one in self.permitted if healthy.issuperset(one.required_tools))
+
+    @property
+    def tool_scope(self) -> tuple[SubagentTool, ...]:
+        """Tools of the profile to start."""
+        return tuple(tool for tool in self.working[0].tools if tool in self.usable_tools)
