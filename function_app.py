@@ -19,7 +19,10 @@ STARTING_WORK = (
     *("chat", "documents", "maintenance", "mcp", "messages", "runs", "summaries"),
     *("threads", "users", "v1"),
 )
-OTHERS = ("agents", "audit", "health", "me", "memory", "metrics", "search", "sharepoint", "site", "workspace")
+OTHERS = (
+    *("agents", "audit", "health", "me", "memory", "metrics", "search", "sharepoint", "shares", "site"),
+    "workspace",
+)
 
 for resource in STARTING_WORK:
     add_function(app, resource, f"api/{resource}/{{*rest}}", starts_work=True)

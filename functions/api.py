@@ -22,6 +22,7 @@ from functions import (
     pages,
     runs,
     search,
+    shares,
     site,
     summaries,
     teams,
@@ -35,6 +36,7 @@ from functions.http.application import build_app
 _RESOURCES = (
     chat,
     runs,
+    shares,
     search,
     mcp,
     agents,

@@ -19,6 +19,7 @@ from shared.access.idempotency import purge_old_requests
 from shared.answering.metrics import purge_old_metrics
 from shared.answering.retention import purge_old_runs, resume_erasures
 from shared.answering.revival import revive_instance, revive_run
+from shared.answering.shares import purge_shares
 from shared.conversations.memory import remember
 from shared.conversations.models import EraseTask, RememberTask
 from shared.documents.state import DocumentState
@@ -119,6 +120,7 @@ def _purges(
         "runs": partial(purge_old_runs, now, services, forget),
         "summaries": partial(purge_old_summaries, now, settings, blobs, services.user_limits, forget),
         "channel_inbox": partial(purge_taken, now, settings, blobs, forget),
+        "shares": partial(purge_shares, now, blobs),
         "workspaces": partial(purge_workspaces, now, blobs),
         "channel_turns": partial(purge_turns, now, settings, services.bot_turns),
         "sub_agent_metrics": partial(purge_old_metrics, now, settings, services.subagent_metrics),

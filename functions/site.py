@@ -34,6 +34,7 @@ class SiteView(Model):
         suffixes: suffixes of supported files, in lower case with their dot.
         web_import: whether web pages may be imported.
         stand_in: whether answers come from the local stand-in instead of a language model.
+        sharing: whether answers may be shared.
     """
 
     max_question_chars: int = Field(description="Maximum length of a question.")
@@ -42,6 +43,7 @@ class SiteView(Model):
     suffixes: tuple[str, ...]
     web_import: bool = False
     stand_in: bool = False
+    sharing: bool = False
 
 
 router = APIRouter(tags=["Caller"], route_class=ApiRoute)
@@ -114,6 +116,7 @@ async def get_site() -> Response:
         max_request_bytes=settings.ingestion.max_upload_bytes,
         suffixes=tuple(sorted(FORMATS)),
         web_import=settings.web_pages.web_import,
+        sharing=settings.conversations.sharing,
         stand_in=settings.models.chat.partition("@")[0] == _STAND_IN,
     )
     return json_response(view, headers={"Cache-Control": "no-cache"})

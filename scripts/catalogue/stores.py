@@ -106,7 +106,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "run-log",
-            "journals and answers of runs",
+            "journals and answers of runs, ids of the documents behind them, shares with their addressees",
             "yes",
             "by run id",
         ),
@@ -130,6 +130,12 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "below `summary-lists/`",
             "yes",
             "ids of summaries, in a folder named by a digest of the user's id",
+        ),
+        Store(
+            "work",
+            "below `shares/`",
+            "yes",
+            "ids of runs by the random ids of their shares; deleted with the run, or after 90 days",
         ),
         Store(
             "work",

@@ -108,6 +108,9 @@ AuditAction = Literal[
     "reingest",
     "delete",
     "write_file",
+    "share",
+    "open_share",
+    "revoke_share",
     "erase_person",
     "read_audit",
     "refused",
@@ -127,7 +130,8 @@ class AuditEntry(Model):
     subject: str = Field(
         default="",
         description="Pseudonym of the person who was erased, or whose entries were read; of a refused "
-        "request its method and route, or its tool.",
+        "request its method and route, or its tool; of an opened share what was shown: `answer`, `question` "
+        "or, `refused`, nothing.",
     )
     origin: str = Field(default="", description="The client's address, or the channel.")
 

@@ -7,6 +7,6 @@ step: `prepare` plans and searches, `turn_step` lets the model search again or a
 rules over a `situation` whether sub-agents work on a question, and `profiles` lists their profiles. `inline`
 runs the same script in one process, and `agent` exposes it as a Python API.
 
-Pure: budget, clarification, findings, policy, policy_models, profiles, script, situation,
+Pure: budget, clarification, findings, policy, policy_models, profiles, script, share_models, situation,
 statements, steps, sub_agent, subagent_models.
 """

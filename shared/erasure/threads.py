@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from shared.access.limits import release
 from shared.answering.children import child_ids, remember_ids
+from shared.answering.shares import end_shares
 from shared.conversations.branches import is_shown_elsewhere, relatives_of
 from shared.conversations.models import EraseTask, Thread, ThreadTurn
 from shared.conversations.thread_store import ThreadStore
@@ -93,6 +94,7 @@ async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is
     if record is not None and record.finished_at is None:
         await release(record.owner_id, run_id, services.settings, services.user_limits)
         await _tell_readers(run_id, services.run_log)
+    await end_shares(run_id, services.blobs)
     await run_together(
         services.run_log.delete(run_id),
         services.blobs.delete_prefix(RUN_LOG, f"{run_id}/"),

@@ -543,6 +543,11 @@ class ConversationSettings(SettingsGroup):
 
     turns: int = constant(6, alias="CONVERSATION_TURNS")  # older turns are summarised; unmeasured
     turn_summary_timeout_s: float = model_timeout(60)  # runs in the background; unmeasured
+    sharing: bool = Field(
+        default=False,
+        description="Whether people may share answers with colleagues who can read all documents behind "
+        "them. While it is off, existing shares don't open.",
+    )
     run_retention_days: int = Field(
         default=30,
         ge=1,

@@ -27,7 +27,7 @@ _running: list[LocalStack] = []
 def environment_without_model() -> dict[str, str]:
     """Return this process's environment without the model endpoint of the person who runs the tests.
 
-    The directory knows the people of the tests of access, too.
+    The directory knows the people of the tests of access, too, and answers can be shared.
     """
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     listed = json.loads(local_directory())
@@ -35,7 +35,7 @@ def environment_without_model() -> dict[str, str]:
         {"id": person.user_id, "name": person.user_id, "groups": [*person.groups, "another"]}
         for person in PEOPLE.values()
     ]
-    return {**environment, "LOCAL_DIRECTORY": json.dumps(listed)}
+    return {**environment, "LOCAL_DIRECTORY": json.dumps(listed), "SHARING": "true"}
 
 
 def settings_for(folder: Path) -> StackSettings:

@@ -11,5 +11,5 @@ from tests.servers import ModelServer
 @pytest.fixture(scope="package")
 def app(tmp_path_factory: pytest.TempPathFactory, model_server: ModelServer) -> Iterator[SampleApp]:
     """Yield the app with the samples, for all files of this package."""
-    with sample_app(tmp_path_factory.mktemp("api"), model_server) as app:
+    with sample_app(tmp_path_factory.mktemp("api"), model_server, sharing=True) as app:
         yield app

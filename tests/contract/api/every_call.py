@@ -58,6 +58,10 @@ def _questions(user: httpx.Client) -> None:
     user.get(f"{run}/events").raise_for_status()
     user.get(run).raise_for_status()
     user.post(f"{run}/openings", json={"n": 1}).raise_for_status()
+    share = user.post(f"{run}/shares", json={"audience": ["*"]}).raise_for_status().json()["share_id"]
+    user.get(f"{run}/shares").raise_for_status()
+    user.get(f"/shares/{share}").raise_for_status()
+    user.delete(f"{run}/shares/{share}").raise_for_status()
     user.put(f"{run}/feedback", json={"rating": 4}).raise_for_status()
     user.get(f"{run}/feedback").raise_for_status()
     user.delete(f"{run}/feedback").raise_for_status()

@@ -110,6 +110,23 @@ def own_runs_listed(world: AccessCorpus) -> None:
         assert not found & others, name
 
 
+def answers_shared(world: AccessCorpus) -> None:
+    """Share everybody's answer with everybody: nobody sees words of documents that they can't read."""
+    for owner in PEOPLE:
+        path, order = f"/runs/{run_of(world, owner)}/shares", {"audience": ["*"]}
+        made = world.caller(owner).post(path, json=order)
+        if made.status_code != 201:  # switched off, or there is an obstacle
+            assert made.status_code in (403, 404, 409), made.text
+            continue
+        for name, person in PEOPLE.items():
+            if name != owner:
+                assert world.caller(name).post(path, json=order).status_code == 404, name
+            opened = world.caller(name).get(f"/shares/{made.json()['share_id']}")
+            shows_no_foreign(person, opened)
+            assert opened.status_code == 200, name
+        world.caller(owner).delete(f"{path}/{made.json()['share_id']}").raise_for_status()
+
+
 def own_summaries_listed(world: AccessCorpus) -> None:
     for name in PEOPLE:
         others = {summary_of(world, other) for other in world.summaries if other != name}
@@ -426,6 +443,12 @@ ROUTES: Mapping[str, Probe] = {
     "GET runs/{run_id}/feedback": of_one_person(run_of, "GET", "/runs/{}/feedback", (200, 404)),
     "DELETE runs/{run_id}/feedback": of_one_person(run_of, "DELETE", "/runs/{}/feedback", 204),
     "POST runs/{run_id}/openings": of_one_person(run_of, "POST", "/runs/{}/openings", (204, 404), {"n": 1}),
+    "POST runs/{run_id}/shares": answers_shared,
+    "GET runs/{run_id}/shares": of_one_person(run_of, "GET", "/runs/{}/shares", (200, 404)),
+    "DELETE runs/{run_id}/shares/{share_id}": of_one_person(
+        run_of, "DELETE", f"/runs/{{}}/shares/{ABSENT}", (204, 404)
+    ),
+    "GET shares/{share_id}": answers_shared,
     "POST summaries": summarised,
     "GET summaries": own_summaries_listed,
     "GET summaries/{summary_id}": of_one_person(summary_of, "GET", "/summaries/{}", 200),

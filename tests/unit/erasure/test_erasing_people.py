@@ -94,7 +94,10 @@ async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twi
     raise AssertionError("An erasure takes more calls than that.")
 
 
-_COUNTED_AS_DELETED = {"conversations", "quality_records", "idempotency_keys", "limits", "queue_messages"}
+_COUNTED_AS_DELETED = {
+    *("conversations", "quality_records", "idempotency_keys", "limits", "queue_messages"),
+    "workspace_files",
+}
 
 
 @pytest.mark.parametrize("request_json", [b"{}", None])

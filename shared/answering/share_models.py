@@ -1,0 +1,101 @@
+"""Shares of answers: stored models and wire models. Pure."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shared.documents.requests import Principal
+from shared.evidence.models import AnswerFigure, Citation
+from shared.platform.models import Model
+from shared.runs.provenance import Obstacle, UsedDocument
+
+MAX_SHARE_DAYS = 90
+MAX_ADDRESSEES = 100
+ShareObstacle = Obstacle | Literal["changed"]
+"""`changed`: the owner can no longer read a document in the version that was used."""
+
+
+class StoredShare(Model):
+    """A share, stored below its run, with which it is erased.
+
+    Attributes:
+        audience: entries as in an access list.
+        shared_by: the owner's display name; empty if unknown.
+        documents: all documents that a reader of the answer must be able to read, in these versions.
+    """
+
+    share_id: str
+    run_id: str
+    audience: tuple[str, ...]
+    shared_by: str
+    created_at: datetime
+    expires_at: datetime
+    documents: tuple[UsedDocument, ...]
+
+
+class SharePointer(Model):
+    """Leads from the id in a share's address to its run. Opens nothing by itself."""
+
+    run_id: str
+
+
+class ShareOrder(Model):
+    """Body of POST /api/runs/{run_id}/shares."""
+
+    audience: Annotated[tuple[Principal, ...], Field(min_length=1, max_length=MAX_ADDRESSEES)] = Field(
+        description="Who may open it: ids of people and groups, departments, `org:` and an organisation, "
+        "or `*`."
+    )
+    days: int = Field(
+        default=30, ge=1, le=MAX_SHARE_DAYS, strict=True, description="Days until the share ends."
+    )
+
+
+class Share(Model):
+    """A share as shown to its owner."""
+
+    share_id: str = Field(description="The share's id.")
+    url: str = Field(description="Address of the shared answer on the web page, relative to the app.")
+    audience: tuple[str, ...] = Field(description="Who may open it.")
+    created_at: datetime = Field(description="When it was created.")
+    expires_at: datetime = Field(description="When it ends.")
+
+
+class NeededDocument(Model):
+    """A document that the readers of a shared answer must be able to read."""
+
+    doc_id: str = Field(description="The document.")
+    filename: str = Field(description="Name of the file; empty if the caller can't read it.")
+
+
+class ShareList(Model):
+    """Response of GET /api/runs/{run_id}/shares."""
+
+    shares: tuple[Share, ...] = Field(description="Active shares, newest first.")
+    documents: tuple[NeededDocument, ...] = Field(
+        description="Documents that a reader must be able to read to see the answer."
+    )
+    obstacles: tuple[ShareObstacle, ...] = Field(
+        description="Why the answer can't be shared; empty = it can."
+    )
+
+
+class SharedAnswer(Model):
+    """The answer in a share: never plans, thoughts, sub-agents, costs or ids of run, thread and owner."""
+
+    text: str = Field(description="The answer, Markdown.")
+    language: str = Field(description="ISO 639-1 code.")
+    citations: tuple[Citation, ...] = Field(description="Citations, in the order of their numbers.")
+    figures: tuple[AnswerFigure, ...] = Field(description="Pictures in the text, in order.")
+
+
+class SharedView(Model):
+    """A share as shown to those with whom it is shared."""
+
+    question: str = Field(description="The question.")
+    shared_by: str = Field(description="Name of the person who shared it; empty if unknown.")
+    expires_at: datetime = Field(description="When the share ends.")
+    answer: SharedAnswer | None = Field(
+        description="The answer; null unless the caller can read every document behind it, unchanged."
+    )
