@@ -126,6 +126,7 @@ class Shares:
         self._clock = clock
         self._at_work: Counter[str] = Counter()
         self._let_in: dict[str, deque[float]] = {}
+        self._refused: dict[str, dict[str, float]] = {}  # user -> file -> until when it may return
         self._deferred: Counter[str] = Counter()
         self._questions = 0
         self._question_until = -math.inf
@@ -140,14 +141,19 @@ class Shares:
         return max(_LEAST_SHARE, self._places // (people + 1))
 
     @contextmanager
-    def taken(self, whose: str) -> Iterator[None]:
+    def taken(self, whose: str, file: str) -> Iterator[None]:
         """Occupy a step for the duration of the block.
+
+        A file whose step is refused returns after a pause that doubles each time. Until then it counts as
+        admitted: otherwise new files would take every place before it returns, for minutes.
 
         Raises:
             NoPlaceFreeError: the user's share is used up.
         """
         if self.is_full(whose):
+            self._refused.setdefault(whose, {})[file] = self._clock() + _RETURN_S
             raise NoPlaceFreeError
+        self._refused.get(whose, {}).pop(file, None)
         if coming := self._let_in.get(whose):
             coming.popleft()
         self._at_work[whose] += 1
@@ -209,13 +215,16 @@ class Shares:
             del self._deferred[whose]
 
     def has_room(self, whose: str) -> bool:
-        """Return whether the share has room, counting files admitted just now."""
-        coming = self._let_in.get(whose, deque())
-        while coming and coming[0] < self._clock():
+        """Return whether the share has room. Files admitted just now or waiting for a step count."""
+        now, coming = self._clock(), self._let_in.get(whose, deque())
+        while coming and coming[0] < now:
             coming.popleft()
         if not coming:
             self._let_in.pop(whose, None)
-        return self._at_work[whose] + len(coming) < self._share(whose)
+        waiting = {file: until for file, until in self._refused.pop(whose, {}).items() if until >= now}
+        if waiting:
+            self._refused[whose] = waiting
+        return self._at_work[whose] + len(coming) + len(waiting) < self._share(whose)
 
 
 _LEAST_SHARE = 2  # steps
@@ -227,6 +236,7 @@ _BETWEEN_LOOKS_S = 0.5
 _SHORTEST_DEFERRAL_S = 1.0  # queues hide messages for whole seconds
 _LONGEST_DEFERRAL_S = 300.0
 _ARRIVAL_S = 2.0  # from a file's event to its first long step; 0.3 s on an idle machine
+_RETURN_S = 150.0  # longer than the longest pause of a started file (`orchestrations/ingest_document.py`)
 _PLACES = 12  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
 SHARES = Shares(_PLACES)
 _WORTH_A_REQUEST = 16  # texts

@@ -50,7 +50,7 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
     """
     try:
         try:
-            with SHARES.taken(sender_of(task.step.blob_name)) if in_turn else nullcontext():
+            with SHARES.taken(sender_of(task.step.blob_name), task.doc_id) if in_turn else nullcontext():
                 return await act(task, *details)
         except NoPlaceFreeError:
             await task.update()  # a waiting document stays claimed
@@ -96,7 +96,7 @@ async def accept(task: IngestTask) -> Accepted:
     if not accepted.small or accepted.rights_changed:
         return accepted
     try:
-        with SHARES.taken(sender_of(task.step.blob_name)):
+        with SHARES.taken(sender_of(task.step.blob_name), task.doc_id):
             return accepted.model_copy(update={"done": await ingest_small(task)})
     except NoPlaceFreeError:
         return accepted

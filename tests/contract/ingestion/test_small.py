@@ -126,7 +126,7 @@ async def test_a_person_whose_share_is_used_up_does_not_lose_a_small_document(
     shares = Shares(1)
     monkeypatch.setattr(steps, "SHARES", shares)
     await drop(services, name, metadata={"acl": "sales"})
-    with shares.taken(""), shares.taken(""):
+    with shares.taken("", "any"), shares.taken("", "any"):
         task = IngestTask(IngestStep(blob_name=name, instance_id="one"), services)
         accepted = await steps.accept(task)
         state = await state_of(services, name)

@@ -151,7 +151,7 @@ async def test_a_file_is_deferred_while_its_senders_share_is_full_and_an_access_
 
     with ExitStack() as at_work:
         for _ in range(6):
-            at_work.enter_context(shares.taken("anna"))
+            at_work.enter_context(shares.taken("anna", "any"))
         # No call waits: a trigger that sleeps holds up the events behind it.
         async with asyncio.timeout(1):
             for blob in (name, f"{name}.acl.json", "uploads/ben/b.md"):
