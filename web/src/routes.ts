@@ -2,7 +2,7 @@
 // never text of a document or a question, because platforms log URLs.
 import { signal } from "@preact/signals";
 
-export type View = "chat" | "documents" | "account" | "admin";
+export type View = "chat" | "documents" | "account" | "admin" | "shared";
 
 export interface Route {
   view: View;
@@ -13,10 +13,12 @@ export interface Route {
   /** The open document, next to a conversation at page `page`. */
   doc: string;
   page: number;
+  /** The id of the open share. */
+  share: string;
 }
 
-const NOWHERE: Route = { view: "chat", thread: "", run: "", cite: 0, doc: "", page: 0 };
-const VIEWS: readonly string[] = ["chat", "documents", "account", "admin"];
+const NOWHERE: Route = { view: "chat", thread: "", run: "", cite: 0, doc: "", page: 0, share: "" };
+const VIEWS: readonly string[] = ["chat", "documents", "account", "admin", "shared"];
 
 function here(): Route {
   const query = new URLSearchParams(location.search);
@@ -28,13 +30,14 @@ function here(): Route {
     cite: Number(query.get("cite")) || 0,
     doc: query.get("doc") ?? "",
     page: Number(query.get("page")) || 0,
+    share: query.get("share") ?? "",
   };
 }
 
 export const route = signal<Route>(here());
 window.addEventListener("popstate", () => (route.value = here()));
 
-export function addressOf(next: Route): string {
+export function addressOf(next: Partial<Route>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(next)) if (value && value !== NOWHERE[name as keyof Route]) query.set(name, String(value));
   const text = query.toString();

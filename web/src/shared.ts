@@ -4,4 +4,6 @@ import "./parts/dialog";
 import "./stores/audiences";
 import "./stores/chat";
 import "./stores/uploads";
+import "./views/chat/citation_list";
+import "./views/chat/markdown";
 import "./views/sources/page_panel";

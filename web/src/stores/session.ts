@@ -6,7 +6,7 @@ import type { Me, SiteView } from "../api/types";
 import { language, load, type Language } from "../words/words";
 
 export const me = signal<Me | null>(null);
-export const site = signal<SiteView>({ max_question_chars: 8000, max_document_bytes: 1e8, max_request_bytes: 4e6, suffixes: [], web_import: false, stand_in: false });
+export const site = signal<SiteView>({ max_question_chars: 8000, max_document_bytes: 1e8, max_request_bytes: 4e6, suffixes: [], web_import: false, stand_in: false, sharing: false });
 
 export type Theme = "auto" | "light" | "dark";
 const THEME = "groundwork.theme";

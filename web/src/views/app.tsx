@@ -18,6 +18,7 @@ import { SourcePanel } from "./sources/source_panel";
 // build.mjs names each file after its view; functions/site.py and infra/ list these names.
 const documents = () => import("./documents/documents");
 const DocumentsView = lazy(async () => (await documents()).DocumentsView);
+const SharedView = lazy(async () => (await documents()).SharedView);
 const DocumentPanel = lazy(async () => (await documents()).DocumentPanel);
 const AccountView = lazy(async () => (await import("./account/account")).AccountView);
 const AdminView = lazy(async () => (await import("./admin/admin")).AdminView);
@@ -25,9 +26,9 @@ const AdminView = lazy(async () => (await import("./admin/admin")).AdminView);
 export function App() {
   const [hasHelp, setHelp] = useState(false);
   const [hasSidebar, setSidebar] = useState(false); // only on narrow screens, where it is collapsible
-  const { view, run, cite, thread, doc, page } = route.value;
+  const { view, run, cite, thread, doc, page, share } = route.value;
   const hasSource = view === "chat" && run !== "" && cite > 0;
-  const hasPage = view === "chat" && !hasSource && doc !== "" && page > 0;
+  const hasPage = (view === "chat" || view === "shared") && !hasSource && doc !== "" && page > 0;
   const hasDocument = view === "documents" && doc !== "";
   const hasPanel = hasSource || hasPage || hasDocument;
   useEffect(() => setSidebar(false), [view, thread, doc]);
@@ -53,6 +54,7 @@ export function App() {
         {view === "documents" && <DocumentsView />}
         {view === "account" && <AccountView />}
         {view === "admin" && <AdminView />}
+        {view === "shared" && <SharedView id={share} />}
       </main>
       {hasSource && <SourcePanel key={run} />}
       {hasPage && <PagePanel key={doc} />}

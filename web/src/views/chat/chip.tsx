@@ -2,6 +2,7 @@
 import type { Citation } from "../../api/types";
 import { route, turn } from "../../routes";
 import { dateTime, moment, t } from "../../words/words";
+import { openPage } from "../sources/page_panel";
 import { hideCard, showCard } from "./hover_card";
 
 export function placeOf(citation: Citation): string {
@@ -41,8 +42,15 @@ export function openSource(runId: string, n: number): void {
   turn({ run: runId, cite: n, doc: "", page: 0 });
 }
 
+/** Opens the source of a citation. Readers of a shared answer have no run and see the page itself. */
+function open(citation: Citation, runId: string): void {
+  if (runId) openSource(runId, citation.n);
+  else if (citation.doc_id) openPage(citation.doc_id, citation.page_number);
+  else if (citation.final_url) window.open(citation.final_url, "_blank", "noopener");
+}
+
 export function Chip({ citation, runId }: { citation: Citation; runId: string }) {
-  const isOpen = route.value.run === runId && route.value.cite === citation.n;
+  const isOpen = runId !== "" && route.value.run === runId && route.value.cite === citation.n;
   const kind = isOutside(citation) ? " outside" : isProved(citation) ? "" : " unproved";
   const name = [t("source", { n: String(citation.n) }), citation.filename, placeOf(citation)].filter(Boolean).join(", ");
   const show = (event: Event) => showCard(citation, event.currentTarget as HTMLElement);
@@ -56,7 +64,7 @@ export function Chip({ citation, runId }: { citation: Citation; runId: string })
       onFocus={show}
       onMouseLeave={hideCard}
       onBlur={hideCard}
-      onClick={() => (hideCard(), openSource(runId, citation.n))}
+      onClick={() => (hideCard(), open(citation, runId))}
     >
       {citation.n}
     </button>

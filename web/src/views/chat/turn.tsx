@@ -6,7 +6,9 @@ import { askAgain, citationsOfTurn, edit, turns, workingTurn, type Turn } from "
 import { attempt } from "../../stores/notices";
 import { said } from "../../words/server";
 import { dateTime, t } from "../../words/words";
+import { site } from "../../stores/session";
 import { IconButton } from "../../parts/button";
+import { lazy } from "../../parts/lazy";
 import { memo } from "../../parts/memo";
 import { Clarification, Clarified } from "./clarification";
 import { Markdown } from "./markdown";
@@ -15,6 +17,8 @@ import { Progress } from "./progress";
 import { Rating } from "./rating";
 import { CitationList } from "./citation_list";
 import { copyAnswer, saveAnswer } from "./take_away";
+
+const ShareDialog = lazy(async () => (await import("../documents/documents")).ShareDialog);
 
 /** Position of this version among the turn's versions, counted from 0. Constant if there is only one. */
 export interface Version {
@@ -107,6 +111,7 @@ const isNewest = (turn: Turn) => turns.value.at(-1)?.runId === turn.runId;
 
 function Actions({ turn, answer, version }: { turn: Turn; answer: RunAnswer | null; version: Version }) {
   const [isCopied, setCopied] = useState(false);
+  const [isSharing, setSharing] = useState(false);
   const copy = async () => {
     if (!(await attempt(() => copyAnswer(turn.question, answer!, turn.runId)))) return;
     setCopied(true);
@@ -119,6 +124,8 @@ function Actions({ turn, answer, version }: { turn: Turn; answer: RunAnswer | nu
       {answer && (
         <>
           <IconButton icon={isCopied ? "check" : "copy"} name={t("copy")} onClick={copy} />
+          {site.value.sharing && <IconButton icon="share" name={t("share")} onClick={() => setSharing(true)} />}
+          {isSharing && <ShareDialog runId={turn.runId} onClose={() => setSharing(false)} />}
           <IconButton icon="download" name={t("export")} onClick={() => attempt(() => saveAnswer(turn.question, answer, turn.runId))} />
         </>
       )}

@@ -2,3 +2,5 @@
 import "../../shared";
 export { DocumentPanel } from "./document_panel";
 export { DocumentsView } from "./documents_view";
+export { ShareDialog } from "./share_dialog";
+export { SharedView } from "./shared_view";
