@@ -14,6 +14,7 @@ from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.document_names import repeated_series, series_of, speaks_of_editions, words_of
 from shared.retrieval.document_rows import RowsReadOnce
+from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
@@ -22,6 +23,7 @@ from shared.tools.searches import StepSearches, caller_limits
 
 MOST_DOCUMENTS = 6  # per task; with more, each would get too little of 8,000 tokens; unmeasured
 LOOKUP_TIMEOUT_S = 2.0  # the answer waits for it, so skip the sub-agent rather than wait longer
+_NEAR_BEST = 0.5  # share of the best score; unrelated passages had a third to a half of it
 _PAGE_TOKENS = 500  # of prose; unmeasured
 _MOST_SERIES = 2  # more than two series are not a comparison of editions
 
@@ -73,13 +75,11 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
     These are the named documents. A comparison of editions without named documents is limited to the editions
     found and the rest of their series. If there are too many, the best ones are returned.
     """
-    hit_ids = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))
+    hit_ids = tuple(dict.fromkeys(hit.doc_id for hit in _fitting(delegation_request.evidence.hits)))
     targets = target_documents(delegation_request)
     if not targets:
         # Compared things needn't be documents; a third document may describe them.
-        is_of_editions = compared and repeated_series(
-            hit.filename for hit in delegation_request.evidence.hits
-        )
+        is_of_editions = compared and _series(delegation_request)
         return (*hit_ids, *delegation_request.series)[:MOST_DOCUMENTS] if is_of_editions else ()
     if len(targets) <= MOST_DOCUMENTS or delegation_request.stored.every_ids:
         return targets  # all documents of a kind are divided between several sub-agents
@@ -90,6 +90,18 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
 def text_tokens(text: str) -> int:
     """Estimate the tokens of a text."""
     return int(len(text) / CHARS_PER_TOKEN)
+
+
+def _fitting(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that score nearly as well as the best. The others only fill up the prompt."""
+    least = _NEAR_BEST * max((hit.score for hit in hits), default=0.0)
+    return [hit for hit in hits if hit.score >= least]
+
+
+def _series(delegation_request: DelegationRequest) -> list[str]:
+    """Return the series of which the evidence has several documents that fit the question."""
+    filenames = {hit.doc_id: hit.filename for hit in _fitting(delegation_request.evidence.hits)}
+    return list(repeated_series(filenames.values()))
 
 
 async def with_documents(
@@ -109,7 +121,8 @@ async def with_documents(
         delegation_request = replace(
             delegation_request, series=await rest_of_series(delegation_request, services)
         )
-    hit_ids = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))[:MOST_DOCUMENTS]
+    fitting = _fitting(delegation_request.evidence.hits)
+    hit_ids = tuple(dict.fromkeys(hit.doc_id for hit in fitting))[:MOST_DOCUMENTS]
     doc_ids = task_documents(delegation_request, compared=compared) or (hit_ids if compared else ())
     pages = {record.doc_id: record.page_count or 1 for record in delegation_request.evidence.records}
     tokens = sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _PAGE_TOKENS
@@ -140,9 +153,7 @@ def doc_scope(delegation_request: DelegationRequest) -> DocScope:
     names_several = evidence.narrowed and len(set(delegation_request.stored.doc_ids)) > 1
     evidence_tokens = sum(text_tokens(hit.content or hit.image_caption or "") for hit in evidence.hits)
     # Phrases such as "in these filings" or "in each period", with evidence from several editions of a series.
-    is_about_editions = speaks_of_editions(delegation_request.question) and bool(
-        repeated_series(hit.filename for hit in evidence.hits)
-    )
+    is_about_editions = speaks_of_editions(delegation_request.question) and bool(_series(delegation_request))
     return DocScope(
         target_doc_ids=targets,
         estimated_tokens=delegation_request.document_tokens or evidence_tokens,
@@ -171,7 +182,7 @@ async def rest_of_series(
     few of its documents. A failed lookup is ignored, because a comparison works without them.
     """
     filenames = {hit.doc_id: hit.filename for hit in delegation_request.evidence.hits}
-    series = repeated_series(filenames.values())[:_MOST_SERIES]
+    series = _series(delegation_request)[:_MOST_SERIES]
     documents = StepSearches(services).documents(delegation_request.request)
     try:
         async with asyncio.timeout(LOOKUP_TIMEOUT_S):

@@ -184,12 +184,19 @@ class QuestionSearch:
             return Evidence(narrowed=True, unreadable=empty, warnings=self._warnings)
         ranked = [ranking for rankings in within for ranking in rankings]
         named = self._described(hits, ranked, narrowed=True).model_copy(update={"unreadable": empty})
-        if stored.is_choice or stored.every_ids or not _may_mean_others(stored, hits):
+        is_fixed = stored.is_choice or stored.every_ids or self._are_named_by_file(stored)
+        if is_fixed or not _may_mean_others(stored, hits):
             return named
         elsewhere = await self._evidence(await self._anywhere(stored.plan), top_k)
         if not elsewhere.hits or _top(elsewhere.hits) < _top(hits) + CLEARLY_BETTER:
             return named
         return _merged(named, elsewhere) if stored.plan.query_type == "COMPARISON" else elsewhere
+
+    def _are_named_by_file(self, stored: StoredPlan) -> bool:
+        """Return whether the question gives the file names of its documents, so that it can't mean others."""
+        references = {reference.strip().casefold() for reference in stored.plan.document_references}
+        filenames = {self._records[one].filename.casefold() for one in stored.doc_ids if one in self._records}
+        return bool(filenames) and filenames <= references
 
     def _without_text(
         self, doc_ids: Sequence[str], within: Sequence[Sequence[Ranking]]

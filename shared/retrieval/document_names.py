@@ -77,6 +77,15 @@ _FILLERS = frozenset(
     "des ein eine einen von und für im zum zur datei dokument".split()
 )
 
+# People call a file by its format: "the fire drill e-mail".
+_FORMAT_WORDS = {
+    "eml": frozenset(("e", "mail", "email")),
+    "xlsx": frozenset(("spreadsheet", "workbook", "tabelle")),
+    "csv": frozenset(("spreadsheet", "tabelle")),
+    "pptx": frozenset(("presentation", "slide", "präsentation")),
+    "vtt": frozenset(("recording", "transcript")),
+}
+
 # "Berichten" -> "bericht": the kinds of documents, as the ends of German compounds; -s is English.
 _GENITIVES = (
     ("buches", "buch"),
@@ -118,8 +127,9 @@ def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[
     """Return the documents that a reference may mean, best first; empty if none matches well enough.
 
     A reference equal to a file name or title matches only that document. Otherwise the score is the share of
-    the reference's words in the file name, title or type. All numbers of the reference must occur there,
-    because numbers distinguish years, versions and models.
+    the reference's words in the file name, title or type. Words for the file's format, such as "e-mail", are
+    ignored. All numbers of the reference must occur there, because numbers distinguish years, versions and
+    models.
     """
     if not reference.strip():
         return ()
@@ -127,10 +137,12 @@ def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[
     exact = [record for record in documents if _same_name(reference, record)]
     if exact:
         return tuple(exact)
-    words = _words(reference)
+    words = _with_months(_words(reference))
     if not words:
         return ()
-    scored = [(_score(words, _document_words(record)), record) for record in documents]
+    scored = [
+        (_score(_without_format(words, record), _document_words(record)), record) for record in documents
+    ]
     best = max((score for score, _ in scored), default=0.0)
     if best < _MIN_SHARE:
         return ()
@@ -168,7 +180,7 @@ def spelled_as_named(reference: str, records: Iterable[DocumentRecord]) -> str:
 
 def fits_whole(reference: str, record: DocumentRecord) -> bool:
     """Return whether all words of a reference occur in the document's name, title or type."""
-    words = _words(reference)
+    words = _without_format(_with_months(_words(reference)), record)
     return _same_name(reference, record) or (bool(words) and words <= _document_words(record))
 
 
@@ -209,12 +221,24 @@ def _same_name(reference: str, record: DocumentRecord) -> bool:
     )
 
 
+def _without_format(words: set[str], record: DocumentRecord) -> set[str]:
+    """Return the words of a reference without those for the document's format, unless there are no others."""
+    suffix = record.filename.rpartition(".")[2].casefold()
+    return words - _FORMAT_WORDS.get(suffix, frozenset()) or words
+
+
 def _document_words(record: DocumentRecord) -> set[str]:
-    return _words(_naming_text(record))
+    words = _with_months(_words(_naming_text(record)))
+    return words | {_MONTH_NUMBERS[word] for word in words if word in _MONTH_NUMBERS}
 
 
 def _naming_text(record: DocumentRecord) -> str:
     return f"{record.filename} {record.title} {record.document_type or ''}"
+
+
+def _with_months(words: set[str]) -> set[str]:
+    """Return the words with the months in one form, so that "March" means 03 in a file name, too."""
+    return {_MONTH_NAMES.get(word, word) for word in words}
 
 
 def _words(text: str) -> set[str]:
@@ -223,11 +247,27 @@ def _words(text: str) -> set[str]:
 
 _DOCUMENT_SERIES_WORD = re.compile(r"[^\W_]+")
 
-_MONTHS = frozenset(
-    """january february march april may june july august september october november december
-    jan feb mar apr jun jul aug sep sept oct nov dec
-    januar februar märz mai juni juli oktober dezember mär okt dez""".split()
+_MONTHS_IN_ORDER = (
+    "january januar jan",
+    "february februar feb",
+    "march märz mar mär",
+    "april apr",
+    "may mai",
+    "june juni jun",
+    "july juli jul",
+    "august aug",
+    "september sept sep",
+    "october oktober oct okt",
+    "november nov",
+    "december dezember dec dez",
 )
+_MONTH_NAMES = {
+    name: f"month {number}"
+    for number, names in enumerate(_MONTHS_IN_ORDER, start=1)
+    for name in names.split()
+}
+_MONTH_NUMBERS = {f"{number:02}": f"month {number}" for number in range(1, len(_MONTHS_IN_ORDER) + 1)}
+_MONTHS = frozenset(_MONTH_NAMES)
 
 # "these filings", "each reported period", "in den letzten drei Quartalen": several of them are meant.
 _SEVERAL_EDITIONS = re.compile(

@@ -360,6 +360,24 @@ async def test_a_gap_about_which_nothing_new_is_found_costs_no_further_call() ->
     assert len([event for event in seen if event.name == "TOOL_STARTED"]) == 2
 
 
+async def test_a_document_that_is_missing_is_not_searched_for_in_others() -> None:
+    name = "retention-2031.pdf"
+    gap = f'<answer><gap missing="There is no document named {name}." next_step="Ask Ann."/>'
+    model = ScriptedChatModel(plan(document_references=(name,)), gap)
+    services = await corpus_services(chat_model=model, content_index=LateReports("block_id"))
+    view, _ = await ask(services, question=f"What does {name} say about the revenue?")
+    assert text_of(view) == f"There is no document named {name}.\n\nAsk Ann."
+    assert [prompt.name for prompt in model.prompts] == ["plan", "answer"]
+
+
+async def test_passages_about_something_else_are_not_shown_for_a_gap() -> None:
+    model = ScriptedChatModel(plan(), '<answer><gap missing="seed crackers" next_step="Ask Ann."/>')
+    services = await corpus_services(chat_model=model, content_index=LateReports("block_id"))
+    view, _ = await ask(services)
+    assert text_of(view) == "seed crackers\n\nAsk Ann."
+    assert [prompt.name for prompt in model.prompts] == ["plan", "answer"]
+
+
 async def test_what_was_written_behind_a_gap_is_shown_when_nothing_new_is_found() -> None:
     said = (
         '<answer><gap missing="the weight" next_step="Ask Ann."/>The pressure is 15 bar. '

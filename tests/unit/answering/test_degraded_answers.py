@@ -145,7 +145,7 @@ async def test_a_search_that_fails_fails_the_run_an_abstention_would_be_a_lie() 
 
 async def test_a_search_for_a_gap_whose_answer_fails_leaves_the_first_answer_that_there_is_none() -> None:
     async def abstaining() -> AsyncGenerator[str, None]:
-        yield '<gap missing="the pressure" next_step="Ask."/>'
+        yield '<gap missing="The revenue was million euros." next_step="Ask."/>'
 
     # One block at a time, so that the second attempt finds another.
     settings = fake_settings(answer_blocks=1, subagents_enabled=False)
@@ -154,7 +154,7 @@ async def test_a_search_for_a_gap_whose_answer_fails_leaves_the_first_answer_tha
     assert [prompt.name for prompt in model.prompts] == ["plan", "answer", "answer", "answer"]
     answer = answer_of(view, events)
     assert answer.abstained
-    assert answer.missing == "the pressure"
+    assert answer.missing == "The revenue was million euros."
 
 
 async def test_a_model_that_is_misconfigured_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

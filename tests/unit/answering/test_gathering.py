@@ -99,6 +99,19 @@ async def test_only_a_document_that_is_really_named_narrows_the_search(
     assert (len({hit.doc_id for hit in found.hits}) == 1) is narrowed
 
 
+@pytest.mark.parametrize(("reference", "narrowed"), [("report-2022.pdf", True), ("report 2022", False)])
+async def test_a_question_with_a_file_name_is_about_that_file_whatever_others_say(
+    reference: str, narrowed: bool
+) -> None:
+    services = await services_with("report-2022.pdf", "letter.pdf")
+    await add_blocks(services, "letter.pdf", "Seed crackers keep for a month.")
+    question = "Seed crackers keep for a month?"
+    wanted = plan(standalone_question=question, search_queries=(), document_references=(reference,))
+    found = await blocks_for(services, wanted)
+    assert found.narrowed is narrowed
+    assert ({hit.doc_id for hit in found.hits} == {"report-2022.pdf"}) is narrowed
+
+
 async def test_a_file_that_is_older_than_the_newest_hundred_is_found_by_its_name() -> None:
     services = await services_with(*(f"file-{number}.txt" for number in range(120)), "old.pdf")
     found = await blocks_for(services, plan(document_references=(" old.pdf ",)))

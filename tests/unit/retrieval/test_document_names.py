@@ -32,6 +32,7 @@ REPORTS = (
     record("report-2023.pdf", "Annual report 2023"),
     record("report-2024.pdf", "Annual report 2024"),
     record("pump-manual.pdf", "HX-200 pump: operating manual", "manual"),
+    record("fire-drill.eml", "Fire drill on 6 November"),
 )
 
 
@@ -50,6 +51,23 @@ def test_a_title_means_that_document() -> None:
 
 def test_some_words_of_a_title_are_enough() -> None:
     assert names("the pump manual") == ["pump-manual.pdf"]
+
+
+def test_a_month_may_be_written_as_a_number() -> None:
+    reports = [record(f"inspection-report-2025-{month:02}.md", "Inspection report") for month in range(1, 13)]
+    for reference in (
+        "inspection report March 2025",
+        "inspection report März 2025",
+        "2025-03 inspection report",
+    ):
+        assert [found.filename for found in match_reference(reference, reports)] == [reports[2].filename]
+    assert len(match_reference("inspection report 2025", reports)) == len(reports)
+
+
+def test_a_file_may_be_called_by_its_format() -> None:
+    assert names("the fire drill e-mail") == ["fire-drill.eml"]
+    assert names("the e-mail") == []
+    assert names("the parking e-mail") == []
 
 
 def test_a_year_tells_two_versions_apart() -> None:

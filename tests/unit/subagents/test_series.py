@@ -1,5 +1,7 @@
 """A comparison that names no document is about all of a series, as far as the asker may read it."""
 
+from dataclasses import replace
+
 import pytest
 
 from shared.answering.delegated_documents import DelegationRequest
@@ -79,3 +81,12 @@ async def test_a_look_up_that_fails_costs_nothing_else(monkeypatch: pytest.Monke
     monkeypatch.setattr(InMemorySearchIndex, "search", away)
     found = await documents_of(comparison("Q1 NVDA.pdf", "Q2 NVDA.pdf"), services)
     assert found == ("Q1 NVDA.pdf", "Q2 NVDA.pdf")
+
+
+async def test_a_series_that_only_fills_up_the_passages_limits_no_search() -> None:
+    services = await library("pump.pdf", "Q1 NVDA.pdf", "Q2 NVDA.pdf", "Q3 NVDA.pdf")
+    given = comparison("pump.pdf", "Q1 NVDA.pdf", "Q2 NVDA.pdf")
+    best, *others = given.evidence.hits
+    hits = (best, *(hit.model_copy(update={"score": 0.2}) for hit in others))
+    evidence = given.evidence.model_copy(update={"hits": hits})
+    assert await documents_of(replace(given, evidence=evidence), services) == ()
