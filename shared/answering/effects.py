@@ -1,10 +1,11 @@
 """Execution of a single step; used by both drivers."""
 
-import asyncio
+import time
 from contextlib import suppress
 from typing import assert_never
 
 from shared.answering import prepare, subagent_turn, turn_step
+from shared.answering.attempts import result_of_other
 from shared.answering.run_end import commit_step, project_run, report_step
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import StepContext
@@ -29,8 +30,7 @@ from shared.runs.metering import Charge, MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import RunRequest
 from shared.runs.run_files import RunFiles
 
-_LATER_ATTEMPT_POLL_S = 0.5
-_LATER_ATTEMPT_TRIES = 240  # two minutes, longer than the limit for an answer
+_OTHER_ATTEMPT_S = 120.0  # longer than the limit for an answer
 
 
 async def perform_metered(step_input: StepInput, services: AnsweringServices) -> StepResult:
@@ -89,7 +89,7 @@ async def _result_of(context: StepContext) -> StepResult:
             await project_run(context.run_id, context.services)
         observed = RunClosed()
     except StaleAttemptError:
-        return await _result_of_later_attempt(context)
+        return await _result_of_other(context)
     except GroundworkError as failed:
         get_logger().warning(
             "step.failed", run_id=context.run_id, error_type=failed.code, step=context.action.step
@@ -120,16 +120,15 @@ async def _perform(context: StepContext) -> Observation:
             assert_never(context.action)
 
 
-async def _result_of_later_attempt(context: StepContext) -> StepResult:
-    """Wait until the attempt that took over completes the step, and return its result."""
-    for _ in range(_LATER_ATTEMPT_TRIES):
-        await asyncio.sleep(_LATER_ATTEMPT_POLL_S)
-        with suppress(GroundworkError):
-            await context.journal.read()
-        if (result := _completed(context)) is not None:
-            return result
-        if context.journal.is_closed:
-            return StepResult(observation=RunClosed())
+async def _result_of_other(context: StepContext) -> StepResult:
+    """Return the result of the attempt that took over, or a retryable failure if it takes too long."""
+    until = time.monotonic() + _OTHER_ATTEMPT_S
+    result = await result_of_other(
+        context.journal,
+        lambda: _completed(context),
+        StepResult(observation=RunClosed()),
+        lambda: until - time.monotonic(),
+    )
     message = "Another attempt at this step started and did not finish."
     failed = StepFailed(error_type=StaleAttemptError.code, message=message, retryable=True)
-    return StepResult(observation=failed, tokens=context.meter.used)
+    return result or StepResult(observation=failed, tokens=context.meter.used)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from shared.answering import control
+from shared.answering.attempts import result_of_other
 from shared.answering.budget import (
     CHARS_PER_TOKEN,
     MARGIN_S,
@@ -69,7 +70,6 @@ _PASSING = frozenset({"NetworkError", "RateLimitError"})  # errors for which a r
 _MAX_SAID_CHARS = 600  # of the text that accompanies a model's calls
 _STORE_S = MARGIN_S / 2  # share of the margin; the rest is for notifying the parent
 _BOOK_S = 0.1  # how long a very short turn waits until its start is recorded
-_OTHER_POLL_S = 0.2
 _STOPPED = TurnResult(status="partial")
 """The run has ended, or the time is up, so the result is no longer needed."""
 
@@ -404,22 +404,14 @@ async def _stored(context: TurnContext, result: TurnResult, error: GroundworkErr
 
 
 async def _result_of_other(context: TurnContext) -> TurnResult:
-    """Wait within this turn's time for the attempt that took over, and return its result."""
-    journal = context.journal
-    while context.remaining_s > _STORE_S:
-        await asyncio.sleep(_OTHER_POLL_S)
-        try:
-            await journal.read()
-        except NotFoundError:
-            return _STOPPED  # erased run
-        except GroundworkError:
-            continue
-        result = completed_turn(journal, context.place, context.turn)
-        if result is not None:
-            return result
-        if journal.is_closed:
-            return _STOPPED
-    return _STOPPED
+    """Return the result of the attempt that took over, unless this turn's time ends first."""
+    result = await result_of_other(
+        context.journal,
+        lambda: completed_turn(context.journal, context.place, context.turn),
+        _STOPPED,
+        lambda: context.remaining_s - _STORE_S,
+    )
+    return result or _STOPPED
 
 
 def _log(context: TurnContext, result: TurnResult) -> None:

@@ -198,7 +198,7 @@ async def test_a_committed_answer_is_never_reported_as_failed() -> None:
 async def test_an_attempt_that_was_overtaken_answers_with_the_result_of_the_later_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
+    monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
     services = await corpus_services()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     step = StepInput(run_id=request.run_id, action=Prepare(step=1))

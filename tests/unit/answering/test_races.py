@@ -113,7 +113,7 @@ async def require_one_end(services: Services, log: InMemoryRunLog, run_id: str) 
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
+    monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
 
 
 @pytest.mark.parametrize("rival", [cancel, find_dead])

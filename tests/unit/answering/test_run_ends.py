@@ -15,8 +15,10 @@ from shared.answering.runs import begin_run
 from shared.answering.shown_answer import shown_text
 from shared.answering.steps import AnswerWritten, CommitAnswer, RunClosed, StepFields, StepInput, TakeTurn
 from shared.platform.errors import ConflictError
+from shared.runs.event_log import open_event_log
 from shared.runs.events import RunEvent
 from shared.runs.journal import read_journal
+from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
@@ -125,7 +127,7 @@ async def test_a_run_that_has_ended_cannot_be_cancelled() -> None:
 async def test_of_two_answers_to_one_step_the_first_that_is_complete_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
+    monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
     services = await corpus_services()
     run_id = await begun(services, steps=1)
     step = StepInput(run_id=run_id, action=WRITE)
@@ -148,7 +150,7 @@ async def test_of_two_answers_to_one_step_the_first_that_is_complete_is_shown(
 async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
+    monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
     services = await corpus_services()
     run_id = await begun(services, steps=1)
     step = StepInput(run_id=run_id, action=WRITE)
@@ -169,6 +171,41 @@ async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
     assert stored is not None
     assert shown_text(events(services, run_id)) == stored.answer.text
     assert len({result.model_dump_json() for result in results}) == 1
+
+
+async def test_an_overtaken_attempt_of_a_run_that_is_erased_waits_for_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
+    services = await corpus_services()
+    run_id = await begun(services, steps=1)
+
+    class ErasedSoon(InMemoryRunLog):
+        """Erases the run once this attempt has seen that another one took over."""
+
+        reads_left: int | None = None
+
+        async def read(self, run_id: str, offset: int = 0) -> LogSlice:
+            if self.reads_left == 0:
+                await self.delete(run_id)
+            elif self.reads_left is not None:
+                self.reads_left -= 1
+            return await super().read(run_id, offset)
+
+    log = ErasedSoon()
+    assert isinstance(services.run_log, InMemoryRunLog)
+    log.logs = services.run_log.logs
+
+    class Overtaken(ScriptedChatModel):
+        async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
+            yield OTHER
+            await open_event_log(log, run_id, WRITE.step)
+            log.reads_left = 1
+
+    async with asyncio.timeout(60):  # an attempt waits for two minutes
+        step = StepInput(run_id=run_id, action=WRITE)
+        ended = await perform(step, replace(services, run_log=log, chat_model=Overtaken()))
+    assert isinstance(ended, RunClosed)
 
 
 ABSTAINING = '<gap missing="the pressure" next_step="Ask."/>'
