@@ -164,6 +164,29 @@ def test_what_is_no_rating_is_not_sent(words: tuple[str, ...]) -> None:
     assert app.sent == []
 
 
+def test_an_answer_is_shared_listed_and_its_share_ended() -> None:
+    share = {
+        "share_id": "s1",
+        "url": "/web?view=shared&share=s1",
+        "audience": ["ben"],
+        "created_at": "2026-01-01T00:00:00Z",
+        "expires_at": "2026-01-31T00:00:00Z",
+    }
+    documents = [{"doc_id": DOC_ID, "filename": "manual.pdf"}]
+    listed = {"shares": [share], "documents": documents, "obstacles": ["database"]}
+    app = RecordingApp({"POST /runs/r1/shares": share, "GET /runs/r1/shares": listed})
+    code, text = done(app, "share", "r1", "--with", "ben", "--days", "7")
+    assert code == 0
+    assert "/web?view=shared&share=s1" in text
+    assert app.sent == [("POST /runs/r1/shares", {"audience": ["ben"], "days": 7})]
+    _, text = done(app, "share", "r1")
+    assert "manual.pdf" in text
+    assert "it used a database" in text
+    assert "s1" in text
+    with pytest.raises(CommandError, match="exclude each other"):
+        done(app, "share", "r1", "--with", "ben", "--revoke", "s1")
+
+
 def test_filters_of_a_search_are_words_or_json() -> None:
     app = RecordingApp({"POST /search": {"results": []}})
     code, _ = done(
