@@ -1,6 +1,7 @@
 """Ids of documents, blocks and ingestion instances, and ranges of ids. Pure and deterministic."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shared.platform.hashing import digest
@@ -30,15 +31,16 @@ def version_folder(doc_id: str, version_key: str) -> str:
     return f"{VERSIONS}{doc_id}/{version_key}/"
 
 
-def block_id(doc_id: str, embedded_text: str, embedding_model: str, occurrence: int) -> str:
+def block_id(doc_id: str, texts: Iterable[str], embedding_model: str, occurrence: int) -> str:
     """Return the id of a block, which depends on its text but not on its neighbours.
 
     The id includes the embedding model, because a query must never mix vectors of two models.
 
     Args:
+        texts: what is embedded, and what is shown if it differs.
         occurrence: 0 for the document's first block with this text, 1 for the next.
     """
-    return f"{doc_id}-{digest(embedding_model, embedded_text)[:16]}-{occurrence}"
+    return f"{doc_id}-{digest(embedding_model, *texts)[:16]}-{occurrence}"
 
 
 def block_id_in(doc_id: str, block_id: str) -> str:

@@ -28,7 +28,7 @@ from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
-RULES_VERSION = "7"  # of parsing, chunking and naming; raising it reingests every document
+RULES_VERSION = "8"  # of parsing, chunking and naming; raising it reingests every document
 MAX_SMALL_BYTES = 32 * 1024  # about 9,000 tokens: one embedding request, and done within seconds
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}

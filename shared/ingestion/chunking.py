@@ -6,6 +6,7 @@ limit, with one sentence of overlap, within its section. The heading path is emb
 apart. A block is never over the limit, whatever comes in.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,10 @@ _CLOSED_LEVEL = 2  # headings up to this level always end a section
 _SPECIAL_TOKENS = 2  # [CLS] and [SEP] of the embedding model
 _PATH_SHARE = 4  # a heading path may take a quarter of a block
 _OVERLAP_SHARE = 4  # and so may the sentence repeated from the block before
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_SHOWN_SHARE = 3  # a table as it is shown may take three times the tokens that are embedded
+_SENTENCE_ENDS = (".", "!", "?", "\u3002")
+_RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 _HEADER_LINES = 2  # of a Markdown table: the header row and the rule below it
 _DECORATION_TIMES = 3  # a logo comes on every page, a figure that is looked at again comes twice
 _CONTEXT_CHARS = 700  # on either side
@@ -65,8 +70,11 @@ def _timed(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chun
 
 
 def embedded_text(chunk: Chunk) -> str:
-    """What is embedded for a chunk: its heading path, then its text."""
-    return f"{chunk.heading_path}\n{chunk.text}" if chunk.heading_path else chunk.text
+    """Return what is embedded for a chunk: its heading path, then its text, with tables as plain lines."""
+    text = chunk.text
+    if chunk.kind == "table":
+        text = "\n".join(line for row in text.splitlines() if (line := plain_row(row)))
+    return f"{chunk.heading_path}\n{text}" if chunk.heading_path else text
 
 
 @dataclass
@@ -150,13 +158,19 @@ class _Packer:
         is_whole = heading_path == HEADING_SEPARATOR.join(path)
         placed = zip(places, section, strict=True)
         lead_in = ""
-        for is_table, group in groupby(placed, key=lambda one: one[1].kind == "table"):
-            elements = list(group)
-            headings = [" ".join(one.text.split()) for _, one in elements if one.kind == "heading"]
-            if is_whole and len(headings) == len(elements) < len(section) and {*headings} <= {*path}:
-                continue  # headings above a table: a block of them alone says nothing
-            texts = self._tables(elements, budget, lead_in) if is_table else self._texts(elements, budget)
-            lead_in = "" if is_table else _lead_in(elements[-1][1])
+        groups = [list(group) for _, group in groupby(placed, key=lambda one: one[1].kind == "table")]
+        for number, elements in enumerate(groups, start=1):
+            is_table = elements[0][1].kind == "table"
+            if is_table:
+                texts = self._tables(elements, budget, lead_in)
+            else:
+                lead_in = self._lead_in(elements[-1][1], budget) if number < len(groups) else ""
+                said_elsewhere = {*(path if is_whole else ())}
+                if not lead_in.endswith(_SENTENCE_ENDS):
+                    said_elsewhere.add(lead_in)
+                if len(elements) < len(section) and {_line(one) for _, one in elements} <= said_elsewhere:
+                    continue  # headings and the title or unit of a table: a block of them alone says nothing
+                texts = self._texts(elements, budget)
             for place, text in texts:
                 yield Chunk(
                     text=text,
@@ -208,10 +222,20 @@ class _Packer:
             for number, (text, part_tokens) in enumerate(self._words_within(piece.text, budget)):
                 yield _Piece(text, " " if number else piece.glue, tokens=part_tokens, place=piece.place)
 
+    def _lead_in(self, element: Element, budget: int) -> str:
+        """Return the text in front of a table that belongs to it: title, unit, or the end of a paragraph."""
+        if element.kind not in ("paragraph", "list_item"):
+            return ""  # headings stand in the path
+        text = _line(element)
+        if len(text) > _MAX_LEAD_IN_CHARS and text.endswith(":"):
+            text = split_sentences(text)[-1]
+        (tokens,) = self.count([text])
+        return text if len(text) <= _MAX_LEAD_IN_CHARS and tokens <= budget // _PATH_SHARE else ""
+
     def _tables(self, tables: Sequence[_Placed], budget: int, lead_in: str) -> Iterator[tuple[int, str]]:
         """Each table behind what introduces it; that of the first is `lead_in`."""
-        (tokens,) = self.count([lead_in])
-        if lead_in and tokens <= budget // _PATH_SHARE:
+        if lead_in:
+            (tokens,) = self.count([lead_in])
             for place, text in self._rows(tables[:1], budget - tokens):
                 yield place, f"{lead_in}\n\n{text}"
             tables = tables[1:]
@@ -221,7 +245,7 @@ class _Packer:
         """Long tables are cut into groups of rows, each under the header unless that takes half a block."""
         for place, table in tables:
             lines = table.text.splitlines()
-            sizes = self.count(lines)
+            sizes = self._row_sizes(lines)
             if sum(sizes) <= budget:
                 yield place, table.text
                 continue
@@ -232,35 +256,50 @@ class _Packer:
             rows: list[str] = []
             for row, tokens in list(zip(lines, sizes, strict=True))[len(header) :]:
                 rows += [row] if tokens <= room else [text for text, _ in self._words_within(row, room)]
-            for run, _ in self._runs(rows, room):
+            for run, _ in _runs(rows, self._row_sizes(rows), room):
                 yield place, "\n".join([*header, *run])
+
+    def _row_sizes(self, rows: Sequence[str]) -> list[int]:
+        """Return the tokens that each row takes of a block.
+
+        They are those of the embedded line, because markup is half of a table of numbers; but a row of mostly
+        empty cells counts by its markup, so that the text shown stays bounded.
+        """
+        embedded, shown = self.count([plain_row(row) for row in rows]), self.count(rows)
+        return [max(plain, full // _SHOWN_SHARE) for plain, full in zip(embedded, shown, strict=True)]
 
     def _words_within(self, text: str, limit: int) -> list[tuple[str, int]]:
         """The text in runs of whole words, each within the limit, with their tokens."""
-        return [(" ".join(run), size) for run, size in self._runs(split_words(text), limit)]
+        words = split_words(text)
+        return [(" ".join(run), size) for run, size in _runs(words, self.count(words), limit)]
 
-    def _runs(self, texts: Sequence[str], limit: int) -> Iterator[tuple[list[str], int]]:
-        """Texts in order, in runs whose tokens add up to `limit` at most."""
-        run: list[str] = []
-        size = 0
-        for text, tokens in zip(texts, self.count(texts), strict=True):
-            if run and size + tokens > limit:
-                yield run, size
-                run, size = [], 0
-            run.append(text)
-            size += tokens
-        if run:
+
+def _runs(texts: Sequence[str], sizes: Sequence[int], limit: int) -> Iterator[tuple[list[str], int]]:
+    """Texts in order, in runs whose tokens add up to `limit` at most."""
+    run: list[str] = []
+    size = 0
+    for text, tokens in zip(texts, sizes, strict=True):
+        if run and size + tokens > limit:
             yield run, size
+            run, size = [], 0
+        run.append(text)
+        size += tokens
+    if run:
+        yield run, size
 
 
-def _lead_in(element: Element) -> str:
-    """The text in front of a table that belongs to it: its title, its unit, or the end of a paragraph."""
-    if element.kind not in ("paragraph", "list_item"):
-        return ""  # headings stand in the path
-    text = " ".join(element.text.split())
-    if len(text) > _MAX_LEAD_IN_CHARS and text.endswith(":"):
-        text = split_sentences(text)[-1]
-    return text if len(text) <= _MAX_LEAD_IN_CHARS else ""
+def plain_row(line: str) -> str:
+    """Return a line of a Markdown table without markup; "" for the rule below the header."""
+    if not line.startswith("|"):
+        return line
+    if _RULE.fullmatch(line):
+        return ""
+    cells = (cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(line))
+    return " ".join(cell for cell in cells if cell)
+
+
+def _line(element: Element) -> str:
+    return " ".join(element.text.split())
 
 
 def _pieces(element: Element) -> Iterator[_Piece]:

@@ -237,19 +237,19 @@ def make_blocks(
     Args:
         captions: by picture key, as far as known.
     """
-    seen: Counter[str] = Counter()
+    seen: Counter[tuple[str, ...]] = Counter()
     blocks = []
     pieces: list[Chunk | Figure] = [*parsed.chunks, *parsed.figures]
     # In reading order, counted from 0; pieces of one element keep their order.
     by_place = sorted(range(len(pieces)), key=lambda position: pieces[position].place)
     ordinals = {position: ordinal for ordinal, position in enumerate(by_place)}
     for position, chunk in enumerate(parsed.chunks):
-        text = embedded_text(chunk)
+        texts = (embedded_text(chunk), *((chunk.text,) if chunk.kind == "table" else ()))
         ordinal = ordinals[position]
         place = (str(chunk.page_number), str(chunk.start_seconds), chunk.heading_path, chunk.cues or "")
         blocks.append(
             Block(
-                block_id=block_id(doc_id, text, embedding_model, seen[text]),
+                block_id=block_id(doc_id, texts, embedding_model, seen[texts]),
                 doc_id=doc_id,
                 block_type="card" if chunk.kind == "card" else "text",
                 page_number=chunk.page_number,
@@ -261,7 +261,7 @@ def make_blocks(
                 content_hash=digest(str(ordinal), *place, chunk.text)[:32],
             )
         )
-        seen[text] += 1
+        seen[texts] += 1
     blocks += [
         _figure_block(doc_id, figure, ordinals[position], captions.get(figure.key), embedding_model)
         for position, figure in enumerate(parsed.figures, start=len(parsed.chunks))

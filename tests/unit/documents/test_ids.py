@@ -26,7 +26,7 @@ def test_a_path_has_one_id_and_another_path_another() -> None:
 def test_ids_fit_index_keys_and_instance_ids_whatever_the_path() -> None:
     name = 'folder/it\'s "quoted" #1?.pdf'
     assert SAFE_KEY.match(document_id(name))
-    assert SAFE_KEY.match(block_id(document_id(name), "text", "model", 12))
+    assert SAFE_KEY.match(block_id(document_id(name), ("text",), "model", 12))
     assert SAFE_KEY.match(instance_id(name, '"0x8DC"'))
     assert SAFE_KEY.match(instance_id(name, "an / odd # etag"))
 

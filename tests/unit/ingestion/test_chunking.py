@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,23 @@ def test_a_table_is_a_separate_block_with_what_introduces_it() -> None:
     ]
 
 
+@pytest.mark.parametrize("lead_in", ["(in millions)", "Prices were as follows:"])
+def test_what_only_introduces_a_table_is_no_separate_block(lead_in: str) -> None:
+    table = Element(kind="table", text="| a | b |\n| --- | --- |\n| 1 | 2 |", page_number=1)
+    found = chunks(heading("Prices"), paragraph(lead_in), table, paragraph("End."))
+    assert [(c.kind, c.text) for c in found] == [
+        ("table", f"{lead_in}\n\n{table.text}"),
+        ("text", "End."),
+    ]
+
+
+def test_a_paragraph_too_long_to_introduce_a_table_is_a_separate_block() -> None:
+    table = Element(kind="table", text="| a | b |\n| --- | --- |\n| 1 | 2 |", page_number=1)
+    found = chunks(heading("Prices"), paragraph(" ".join(map(sentence, range(2)))), table)
+    assert [c.kind for c in found] == ["text", "table"]
+    assert found[1].text == table.text
+
+
 def test_a_heading_right_above_a_table_is_in_its_path_and_no_separate_block() -> None:
     table = Element(kind="table", text="| a |\n| --- |\n| 1 |", page_number=1)
     (chunk,) = chunks(heading("Prices"), table)
@@ -103,6 +121,29 @@ def test_a_long_table_is_split_by_rows_under_its_header() -> None:
     assert len(found) > 1
     assert all(c.text.startswith("| item | price |\n| --- | --- |\n") for c in found)
     assert [line for c in found for line in c.text.splitlines()[2:]] == rows
+
+
+def test_a_table_is_shown_with_its_markup_and_embedded_without() -> None:
+    text = "| | 2019 |\n| --- | --- |\n| Net sales | $ 4 |\n| R\\|D | - |"
+    (chunk,) = chunks(heading("Results"), Element(kind="table", text=text, page_number=1))
+    assert chunk.text == text
+    assert embedded_text(chunk) == "Results\n2019\nNet sales $ 4\nR|D -"
+
+
+def test_markup_takes_no_room_from_a_table() -> None:
+    # Each of the eight rows has three words and three borders.
+    rows = [f"| item {number} | {number} |" for number in range(8)]
+    table = Element(kind="table", text="\n".join(["| item | price |", "| --- | --- |", *rows]))
+    (chunk,) = chunks(table, max_tokens=27 + SPECIAL)
+    assert chunk.text == table.text
+
+
+def test_empty_cells_do_not_make_a_table_of_any_length_one_block() -> None:
+    rows = ["| x" + " |" * 40 for _ in range(20)]
+    table = Element(kind="table", text="\n".join(["| x" + " |" * 40, "| ---" + " | ---" * 39 + " |", *rows]))
+    found = chunks(table, max_tokens=100)
+    assert len(found) > 1
+    assert all(count_words([c.text])[0] <= 300 for c in found)
 
 
 def test_lines_of_code_stay_lines() -> None:

@@ -102,13 +102,13 @@ def test_currencies_and_percent_signs_stay_with_their_figures(tmp_path: Path) ->
 def test_a_long_table_repeats_its_header_in_each_chunk(tmp_path: Path) -> None:
     page = Page()
     page.row("In thousands", "2023", "2022")
-    for number in range(40):
+    for number in range(80):
         page.row(f"Product number {number}", f"{number + 1},100", f"{number + 1},050")
     chunks = chunk_elements(page.elements(tmp_path), 200, estimate_tokens)
     assert len(chunks) > 2
     assert all("| In thousands | 2023 | 2022 |\n| --- |" in chunk.text for chunk in chunks)
     rows = [line for chunk in chunks for line in chunk.text.splitlines() if line.startswith("| Product")]
-    assert len(rows) == len(set(rows)) == 40
+    assert len(rows) == len(set(rows)) == 80
 
 
 def test_a_table_without_a_header_repeats_no_row_in_its_place(tmp_path: Path) -> None:
