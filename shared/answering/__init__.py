@@ -1,9 +1,9 @@
 """Agents: the default agent, agents from files, and sub-agents.
 
 `runs` starts a run. `script` defines the order of a run's steps, sub-agents included; `effects` performs one
-step: `prepare` plans and searches, `turn_step` lets the model search again or answer (`turn`,
-`turn_question`), and `run_end` commits the answer. `statements` splits a turn's answer into statements,
-`proofs` proves them, `draft` renders them, and `answer_writer` streams them. `policy` decides by
+step, by the rule of `attempts`: `prepare` plans and searches, `turn_step` lets the model search again or
+answer (`turn`, `turn_question`), and `run_end` commits the answer. `statements` splits a turn's answer into
+statements, `proofs` proves them, `draft` renders them, and `answer_writer` streams them. `policy` decides by
 rules over a `situation` whether sub-agents work on a question, and `profiles` lists their profiles. `inline`
 runs the same script in one process, and `agent` exposes it as a Python API.
 

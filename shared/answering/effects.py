@@ -1,11 +1,10 @@
 """Execution of a single step; used by both drivers."""
 
-import time
 from contextlib import suppress
 from typing import assert_never
 
 from shared.answering import prepare, subagent_turn, turn_step
-from shared.answering.attempts import result_of_other
+from shared.answering.attempts import perform_once
 from shared.answering.run_end import commit_step, project_run, report_step
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import StepContext
@@ -25,12 +24,10 @@ from shared.answering.steps import (
 from shared.answering.subagent_models import ReadTask, TakeSubagentTurn
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
-from shared.runs.event_log import RunClosedError, StaleAttemptError
+from shared.runs.event_log import StaleAttemptError
 from shared.runs.metering import Charge, MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import RunRequest
 from shared.runs.run_files import RunFiles
-
-_OTHER_ATTEMPT_S = 120.0  # longer than the limit for an answer
 
 
 async def perform_metered(step_input: StepInput, services: AnsweringServices) -> StepResult:
@@ -55,7 +52,7 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
     context = StepContext(services, step_input, meter)
     model = MeteredChatModel(services.chat_model, meter, reserve=context.reserve, charge=charge)
     context.services = services.using(chat_model=model)
-    return await _result_of(context)
+    return await perform_once(_StepAttempt(context))
 
 
 def _services_of_agent(request: RunRequest, services: AnsweringServices) -> AnsweringServices:
@@ -69,39 +66,54 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
 
 async def perform(step_input: StepInput, services: AnsweringServices) -> Observation:
     """Perform a step without a budget and return its observation."""
-    return (await _result_of(StepContext(services, step_input))).observation
+    return (await perform_once(_StepAttempt(StepContext(services, step_input)))).observation
 
 
-async def _result_of(context: StepContext) -> StepResult:
-    """Return the result of an earlier attempt that completed the step; otherwise perform the step."""
-    try:
-        await context.read_journal()
-        if context.journal.is_closed:
-            raise RunClosedError("The run has ended.")
-        if (result := _completed(context)) is not None:
-            return result
+class _StepAttempt:
+    """An attempt at a step of the run itself."""
+
+    patience_s = 120.0  # longer than the limit for an answer
+
+    def __init__(self, context: StepContext) -> None:
+        self._context = context
+        self.journal = context.journal
+
+    async def read(self) -> None:
+        """Read the journal, and the documents that it says are shown."""
+        await self._context.read_journal()
+
+    def completed(self) -> StepResult | None:
+        """Return the result of the step if the journal contains its completion."""
+        line = self.journal.completion(self._context.action.step)
+        return None if line is None else StepResult.from_payload(line.result)
+
+    async def perform(self) -> StepResult:
+        """Perform the step. Tokens reserved by an earlier attempt count as used."""
+        context = self._context
         if context.is_repeated:
             context.meter.used += context.journal.reserved(context.action.step)
-        observed = await _perform(context)
-    except RunClosedError:
-        # The writer of the end may have died before projecting it, or this step changed the record since.
+        return self._result(await _perform(context))
+
+    async def stopped(self) -> StepResult:
+        """Project the end: its writer may have died before, or this step has changed the record since."""
         with suppress(GroundworkError):
-            await project_run(context.run_id, context.services)
-        observed = RunClosed()
-    except StaleAttemptError:
-        return await _result_of_other(context)
-    except GroundworkError as failed:
+            await project_run(self._context.run_id, self._context.services)
+        return self._result(RunClosed())
+
+    async def failed(self, error: GroundworkError) -> StepResult:
+        """Tell readers to drop the step's events, and return the failure."""
+        context = self._context
+        if isinstance(error, StaleAttemptError):
+            message = "Another attempt at this step started and did not finish."
+            return self._result(StepFailed(error_type=error.code, message=message, retryable=True))
         get_logger().warning(
-            "step.failed", run_id=context.run_id, error_type=failed.code, step=context.action.step
+            "step.failed", run_id=context.run_id, error_type=error.code, step=context.action.step
         )
-        await context.discard(failed.code)
-        observed = step_failed(failed, context.remaining_s)
-    return StepResult(observation=observed, tokens=context.meter.used)
+        await context.discard(error.code)
+        return self._result(step_failed(error, context.remaining_s))
 
-
-def _completed(context: StepContext) -> StepResult | None:
-    line = context.journal.completion(context.action.step)
-    return None if line is None else StepResult.from_payload(line.result)
+    def _result(self, observed: Observation) -> StepResult:
+        return StepResult(observation=observed, tokens=self._context.meter.used)
 
 
 async def _perform(context: StepContext) -> Observation:
@@ -118,17 +130,3 @@ async def _perform(context: StepContext) -> Observation:
             return await report_step(context, context.action)
         case _:
             assert_never(context.action)
-
-
-async def _result_of_other(context: StepContext) -> StepResult:
-    """Return the result of the attempt that took over, or a retryable failure if it takes too long."""
-    until = time.monotonic() + _OTHER_ATTEMPT_S
-    result = await result_of_other(
-        context.journal,
-        lambda: _completed(context),
-        StepResult(observation=RunClosed()),
-        lambda: until - time.monotonic(),
-    )
-    message = "Another attempt at this step started and did not finish."
-    failed = StepFailed(error_type=StaleAttemptError.code, message=message, retryable=True)
-    return result or StepResult(observation=failed, tokens=context.meter.used)

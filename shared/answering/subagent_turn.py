@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from shared.answering import control
-from shared.answering.attempts import result_of_other
+from shared.answering.attempts import perform_once
 from shared.answering.budget import (
     CHARS_PER_TOKEN,
     MARGIN_S,
@@ -247,36 +247,54 @@ async def read_task(place: SubagentPlace, services: SubagentServices) -> TaskRea
 
 async def take_turn(place: SubagentPlace, turn: TakeSubagentTurn, services: SubagentServices) -> TurnResult:
     """Take a turn, or return the result of a completed one."""
-    journal = Journal(services.run_log, services.blobs, place.run_id)
-    try:
-        await journal.read()
-        earlier_result = completed_turn(journal, place, turn)
-        if earlier_result is not None:
-            return earlier_result
-        context = await _turn_context(place, turn, services, journal)
-    except (RunClosedError, NotFoundError):
-        return _STOPPED
-    except GroundworkError as failed:
-        return _not_begun(place, failed)
-    is_first = context.state.started_at is None
-    beginning = (
-        asyncio.create_task(control.begin(services.subagent_control, place.child_id)) if is_first else None
-    )
-    try:
-        return await _taken(context, is_first=is_first)
-    except RunClosedError:
-        return _STOPPED
-    except StaleAttemptError:
-        return await _result_of_other(context)
-    finally:
-        if beginning is not None:
+    return await perform_once(_TurnAttempt(place, turn, services))
+
+
+class _TurnAttempt:
+    """An attempt at a turn of a sub-agent."""
+
+    def __init__(self, place: SubagentPlace, turn: TakeSubagentTurn, services: SubagentServices) -> None:
+        self._place = place
+        self._turn = turn
+        self._services = services
+        self._context: TurnContext | None = None
+        self.journal = Journal(services.run_log, services.blobs, place.run_id)
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds left of the turn's time."""
+        return self._context.remaining_s - _STORE_S if self._context else 0.0
+
+    async def read(self) -> None:
+        """Read the journal."""
+        await self.journal.read()
+
+    def completed(self) -> TurnResult | None:
+        """Return the result of the turn if the journal contains its completion."""
+        return completed_turn(self.journal, self._place, self._turn)
+
+    async def perform(self) -> TurnResult:
+        """Take the turn, and record the start of the sub-agent if it is the first."""
+        self._context = context = await _turn_context(self._place, self._turn, self._services, self.journal)
+        if context.state.started_at is not None:
+            return await _taken(context, is_first=False)
+        beginning = asyncio.create_task(control.begin(self._services.subagent_control, self._place.child_id))
+        try:
+            return await _taken(context, is_first=True)
+        finally:
             await asyncio.wait([beginning], timeout=_BOOK_S)
             beginning.cancel()
 
+    async def stopped(self) -> TurnResult:
+        """Return that the result is no longer needed."""
+        return _STOPPED
 
-def _not_begun(place: SubagentPlace, failed: GroundworkError) -> TurnResult:
-    get_logger().warning("sub_agent.start_failed", run_id=place.run_id, error_type=failed.code)
-    return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",), tokens=0)
+    async def failed(self, error: GroundworkError) -> TurnResult:
+        """Return that the turn has not begun; an erased run or an overtaken turn needs no result."""
+        if isinstance(error, NotFoundError | StaleAttemptError):
+            return _STOPPED
+        get_logger().warning("sub_agent.start_failed", run_id=self._place.run_id, error_type=error.code)
+        return TurnResult(status="failed", retryable=error.retryable, warnings=("TOOL_FAILED",), tokens=0)
 
 
 async def _turn_context(
@@ -305,12 +323,7 @@ async def _turn_context(
 async def _taken(context: TurnContext, *, is_first: bool) -> TurnResult:
     """Make one attempt at the turn, and complete it."""
     warned = _note_attempt(context)
-    try:
-        await context.open(*(("started", "turn") if is_first else ("turn",)))
-    except (RunClosedError, StaleAttemptError):
-        raise
-    except GroundworkError as failed:
-        return _not_begun(context.place, failed)
+    await context.open(*(("started", "turn") if is_first else ("turn",)))
     status: TurnStatus = "failed"
     error: GroundworkError | None = None
     try:
@@ -401,17 +414,6 @@ async def _stored(context: TurnContext, result: TurnResult, error: GroundworkErr
         if not is_over:
             return result.model_copy(update={"status": "failed", "retryable": True})
     return result
-
-
-async def _result_of_other(context: TurnContext) -> TurnResult:
-    """Return the result of the attempt that took over, unless this turn's time ends first."""
-    result = await result_of_other(
-        context.journal,
-        lambda: completed_turn(context.journal, context.place, context.turn),
-        _STOPPED,
-        lambda: context.remaining_s - _STORE_S,
-    )
-    return result or _STOPPED
 
 
 def _log(context: TurnContext, result: TurnResult) -> None:
