@@ -52,7 +52,7 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
     context = StepContext(services, step_input, meter)
     model = MeteredChatModel(services.chat_model, meter, reserve=context.reserve, charge=charge)
     context.services = services.using(chat_model=model)
-    return await perform_once(_StepAttempt(context))
+    return await perform_once(_RunStep(context))
 
 
 def _services_of_agent(request: RunRequest, services: AnsweringServices) -> AnsweringServices:
@@ -66,10 +66,10 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
 
 async def perform(step_input: StepInput, services: AnsweringServices) -> Observation:
     """Perform a step without a budget and return its observation."""
-    return (await perform_once(_StepAttempt(StepContext(services, step_input)))).observation
+    return (await perform_once(_RunStep(StepContext(services, step_input)))).observation
 
 
-class _StepAttempt:
+class _RunStep:
     """An attempt at a step of the run itself."""
 
     patience_s = 120.0  # longer than the limit for an answer
