@@ -16,7 +16,6 @@ from functions.http.trigger_scope import trigger_scope
 from functions.ingest import start_ingestion
 from shared import wiring
 from shared.access.idempotency import purge_old_requests
-from shared.answering.metrics import purge_old_metrics
 from shared.answering.retention import purge_old_runs, resume_erasures
 from shared.answering.revival import revive_instance, revive_run
 from shared.answering.shares import purge_shares
@@ -123,7 +122,6 @@ def _purges(
         "shares": partial(purge_shares, now, blobs),
         "workspaces": partial(purge_workspaces, now, blobs),
         "channel_turns": partial(purge_turns, now, settings, services.bot_turns),
-        "sub_agent_metrics": partial(purge_old_metrics, now, settings, services.subagent_metrics),
         "quality": partial(purge_old_quality, now, settings, services.quality),
         "audit": partial(services.audit.delete_before, before_audit),
         "idempotency_keys": partial(purge_old_requests, now, services.idempotency, services.user_limits),

@@ -1,6 +1,7 @@
 """GET /api/metrics/...: recent quality of answers and sub-agents. For administrators."""
 
-from datetime import UTC, datetime
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -11,10 +12,14 @@ from functions.http.contracts import contract, json_reply
 from functions.http.models import PLAIN_DIGITS
 from functions.http.requests import Administrator, Ready
 from functions.http.responses import json_response
-from shared.answering.metrics import SubagentMetrics, subagent_metrics
+from shared.answering.control import ControlStore, ControlView, read_control
+from shared.platform.errors import GroundworkError
 from shared.platform.models import Model
-from shared.quality.measures import quality_metrics
-from shared.quality.models import QualityMetrics
+from shared.platform.settings import Settings
+from shared.quality.measures import quality_metrics, read_period
+from shared.quality.models import AnswerRecord, QualityMetrics
+from shared.quality.subagent_measures import ProfileMetrics, by_profile
+from shared.runs.models import Count
 
 Hours = Annotated[int, Field(ge=1, le=168), PLAIN_DIGITS]  # a week, because each hour is one query
 
@@ -34,6 +39,28 @@ class QualityQuery(Model):
     project_id: str = Field(default="", max_length=128, description="Only this project.")
 
 
+class SubagentMetrics(Model):
+    """Body of GET /api/metrics/subagents.
+
+    Attributes:
+        since, until: the covered period; `complete` is False if it is shorter than requested.
+        decisions, delegated, deferred: decisions of the policy for all profiles.
+        profiles: profiles that were selected or had a child in this period.
+        control: None if the control state could not be read.
+    """
+
+    since: datetime
+    until: datetime
+    complete: bool = Field(
+        description="Whether the whole period is covered; false if it has too many records."
+    )
+    decisions: Count
+    delegated: Count
+    deferred: Count
+    profiles: tuple[ProfileMetrics, ...]
+    control: ControlView | None
+
+
 router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 
 
@@ -48,15 +75,29 @@ async def get_subagent_metrics(
     query: Annotated[MetricsQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
     """Return counts, success, latency and cost per profile, and the state of the circuit breaker."""
+    now = datetime.now(UTC)
+    since, records = await read_period(services.quality, now, query.hours)
+    runs = [record for record in records if isinstance(record, AnswerRecord)]
+    decided = Counter(decision.decision for run in runs for decision in run.decisions)
     return json_response(
-        await subagent_metrics(
-            services.settings,
-            services.subagent_control,
-            services.subagent_metrics,
-            datetime.now(UTC),
-            query.hours,
+        SubagentMetrics(
+            since=since,
+            until=now,
+            complete=since == now - timedelta(hours=query.hours),
+            decisions=decided.total(),
+            delegated=decided["delegate"],
+            deferred=decided["defer"],
+            profiles=by_profile(runs),
+            control=await _control(services.settings, services.subagent_control),
         )
     )
+
+
+async def _control(settings: Settings, subagent_control: ControlStore) -> ControlView | None:
+    try:
+        return await read_control(settings, subagent_control)
+    except GroundworkError:
+        return None
 
 
 @router.get(

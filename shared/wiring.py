@@ -21,7 +21,6 @@ from shared.access.idempotency import IdempotencyStore
 from shared.access.listed_directory import ListedDirectory
 from shared.access.user_limit_store import UserLimitStore
 from shared.answering.control import ControlStore
-from shared.answering.metrics import MetricStore
 from shared.conversations.thread_store import ThreadStore
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.docling import Docling, connect_docling
@@ -99,7 +98,6 @@ class Services:
     poison: PoisonQueues
     queues: TaskQueues
     subagent_control: ControlStore
-    subagent_metrics: MetricStore
     idempotency: IdempotencyStore
     user_limits: UserLimitStore
     quality: QualityStore
@@ -305,7 +303,6 @@ def build_services(settings: Settings) -> Services:
         poison=PoisonQueues(to.queues),
         queues=TaskQueues(to.queues),
         subagent_control=ControlStore(Table(to.tables, names.SUBAGENT_CONTROL_TABLE)),
-        subagent_metrics=MetricStore(Table(to.tables, names.SUBAGENT_METRICS_TABLE)),
         idempotency=IdempotencyStore(Table(to.tables, names.IDEMPOTENCY_TABLE)),
         user_limits=UserLimitStore(Table(to.tables, names.USER_LIMITS_TABLE)),
         quality=QualityStore(Table(to.tables, names.QUALITY_TABLE)),

@@ -27,14 +27,12 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemoryMetricReader]:
 
 
 def points(reader: InMemoryMetricReader, meter: str) -> Points:
-    """Return each metric's attributes and value, for histograms the sum. Only this meter may have recorded
-    any.
-    """
+    """Return each metric of a meter with its attributes and value, for histograms the sum."""
     found: Points = {}
     collected = reader.get_metrics_data()
     assert collected is not None
-    (scope,) = collected.resource_metrics[0].scope_metrics
-    assert scope.scope.name == meter
+    scopes = {scope.scope.name: scope for scope in collected.resource_metrics[0].scope_metrics}
+    scope = scopes[meter]
     for metric in scope.metrics:
         for point in metric.data.data_points:
             assert isinstance(point, NumberDataPoint | HistogramDataPoint)

@@ -414,7 +414,6 @@ module contentStorage 'modules/storage.bicep' = {
       'quality'
       'runs'
       'subagentcontrol'
-      'subagentmetrics'
       'threads'
       'userlimits'
     ]

@@ -171,7 +171,6 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "sub_agent.event_lost": LogEvent(
         "warning", "a sub-agent's event could not be appended to the run's journal"
     ),
-    "sub_agent.metrics_failed": LogEvent("warning", "a sub-agent's metrics could not be stored"),
     "sub_agent.start_failed": LogEvent("warning", "a sub-agent could not start"),
     "sub_agent.state_unreadable": LogEvent("error", "a sub-agent's state cannot be read and is ignored"),
     "sub_agent.turn": LogEvent("info", "a finished turn: `status`, `tokens`, `findings`"),

@@ -65,7 +65,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "quality",
-            "numbers about an answer under a digest of its run; no user ids",
+            "numbers about an answer and its sub-agents under a digest of its run; no user ids",
             "yes",
             (
                 "found by run id while it is known; records of runs deleted before expire "
@@ -89,12 +89,6 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "ids of active sub-agents, for minutes",
             "by itself",
             "leases expire",
-        ),
-        Store(
-            "subagentmetrics",
-            "numbers under a digest of a run's step; no user ids",
-            "by itself",
-            "rows expire after `RUN_RETENTION_DAYS`",
         ),
     ),
     "Containers": (

@@ -7,6 +7,8 @@ statements, `proofs` proves them, `draft` renders them, and `answer_writer` stre
 rules over a `situation` whether sub-agents work on a question, and `profiles` lists their profiles. `inline`
 runs the same script in one process, and `agent` exposes it as a Python API.
 
+`run_facts` records how a run and its sub-agents ended.
+
 Pure: budget, clarification, findings, policy, policy_models, profiles, script, share_models, situation,
 statements, steps, sub_agent, subagent_models.
 """

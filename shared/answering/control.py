@@ -29,7 +29,7 @@ from shared.platform.names import SUBAGENT_CONTROL_TABLE
 from shared.platform.settings import Settings, SubagentSettings
 from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
 from shared.platform.telemetry import get_logger
-from shared.runs.models import ChildStatus, Count
+from shared.runs.models import Count, succeeded
 
 Circuit = Literal["closed", "open", "half_open"]
 Result = TypeVar("Result")
@@ -100,15 +100,6 @@ class ControlView(Model):
     waiting: Count = 0
     max_active: Count = Field(default=0, description="Maximum number of concurrent sub-agents.")
     free: Count = 0
-
-
-def succeeded(status: ChildStatus) -> bool:
-    """Return whether a status counts as a success for the circuit breaker.
-
-    `partial` counts: there are findings, and the budget (time, tokens, money or turns) ended the work as
-    intended. `failed` returned nothing, `late` missed its deadline, and `running` was abandoned.
-    """
-    return status in ("done", "partial")
 
 
 def view(state: ControlState, limits: SubagentSettings, now: datetime) -> ControlView:

@@ -23,7 +23,6 @@ from shared.answering.delegated_documents import (
     with_documents,
 )
 from shared.answering.delegation_tasks import child_prefix, starts_of, tasks_of
-from shared.answering.metrics import note_decision
 from shared.answering.policy import REASON_WORDS, decide, decision_event, policy_failed
 from shared.answering.policy_models import (
     ConversationState,
@@ -38,7 +37,6 @@ from shared.answering.profiles import PROFILES, installed_profiles
 from shared.answering.services import SubagentServices
 from shared.answering.situation import Situation
 from shared.answering.subagent_models import Delegation, SubagentStart, SubagentTask
-from shared.platform.concurrency import run_in_background
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.retrieval.fusion import score_spread, top_score
@@ -100,8 +98,7 @@ async def decide_delegation(
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
         get_logger().warning("delegation.failed", run_id=run_id, error_type=type(failed).__name__)
         decision, delegation = policy_failed(), None
-    settings, step = services.settings, delegation_request.step
-    run_in_background(note_decision(services.subagent_metrics, run_id, step, decision, datetime.now(UTC)))
+    settings = services.settings
     event = decision_event(run_id, decision, settings)
     get_logger().info(event.event, **event.model_dump(mode="json", exclude=_UNLOGGED))
     if delegation is None:

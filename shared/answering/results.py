@@ -13,7 +13,6 @@ from urllib.parse import quote, urlsplit
 
 from shared.answering.children import Child, children_of, find_delegation
 from shared.answering.control import settle
-from shared.answering.metrics import note_ends
 from shared.answering.passages import by_document, in_turns
 from shared.answering.services import SubagentServices
 from shared.answering.subagent_models import Delegation, Finding, FoundProof, SubagentEnd, SubagentState
@@ -111,7 +110,7 @@ async def collect(
             [SubagentEnd(child_id=child.task.child_id, status=status) for child, status in ended],
         )
     )
-    await wait_briefly(settling, run_in_background(note_ends(services.subagent_metrics, delegation, ended)))
+    await wait_briefly(settling)
     states = [child.state for child in children]
     targets = tuple(dict.fromkeys(doc_id for task in delegation.tasks for doc_id in task.doc_ids))
     is_listing = bool(evidence.records) and not evidence.hits

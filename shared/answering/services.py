@@ -6,7 +6,6 @@ from typing import Protocol, Self
 from shared.access.audit_trail import AuditTrail
 from shared.access.user_limit_store import UserLimitStore
 from shared.answering.control import ControlStore
-from shared.answering.metrics import MetricStore
 from shared.platform.language_models.models import ChatModel
 from shared.platform.settings import Settings
 from shared.quality.services import QualityServices
@@ -20,7 +19,6 @@ class SubagentServices(ToolServices, Protocol):
 
     run_log: RunLog
     subagent_control: ControlStore
-    subagent_metrics: MetricStore
     user_limits: UserLimitStore
 
     def using(self, *, chat_model: ChatModel | None = None) -> Self:

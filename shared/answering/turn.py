@@ -19,6 +19,7 @@ from shared.answering.number_check import NumberCheck
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
 from shared.answering.quote_repair import QuoteRepairer
 from shared.answering.results import call_result
+from shared.answering.run_facts import writing_facts
 from shared.answering.script import retry_delay_s
 from shared.answering.statements import from_first_gap, split_turn
 from shared.answering.step_context import StepContext
@@ -45,7 +46,6 @@ from shared.evidence.reader_text import readable
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture
 from shared.platform.telemetry import get_logger
-from shared.quality.run_quality import writing_facts
 from shared.retrieval.models import Hit
 from shared.runs.event_log import EventLog
 from shared.runs.events import (

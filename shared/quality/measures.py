@@ -62,7 +62,6 @@ def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFac
             "figures_shown": len(answer.figures),
             "citations": len(answer.citations),
             "citations_verified": sum(one.verified or one.kind == "table" for one in answer.citations),
-            "sub_agents": len(answer.sub_agents),
             "warnings": len(answer.warnings),
         }
     )
@@ -106,7 +105,7 @@ class QualitySums:
             failed=outcomes["failed"],
             cancelled=outcomes["cancelled"],
             asked_back=sum(run.asked_back for run in self.runs),
-            delegated=sum(run.sub_agents > 0 for run in self.runs),
+            delegated=sum(bool(run.children) for run in self.runs),
             with_warnings=sum(run.warnings > 0 for run in self.runs),
         )
 
@@ -198,25 +197,39 @@ MOST_RECORDS = 100_000  # per request: 1.6 s of CPU time and 160 MB, besides rea
 _DAY = timedelta(days=1)
 
 
+async def read_period(
+    quality: QualityStore, now: datetime, hours: int
+) -> tuple[datetime, list[QualityRecord]]:
+    """Return the records of the last `hours`, and the start of the covered period.
+
+    The start is later than requested if there are too many records.
+
+    Raises:
+        GroundworkError: the records can't be read.
+    """
+    since, records = now - timedelta(hours=hours), list[QualityRecord]()
+    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    covered = now
+    # Newest day first, so that old records are dropped at the limit. A run's records share a day.
+    while day + _DAY > since and len(records) < MOST_RECORDS:
+        covered, last = max(day, since), min(day + _DAY, now)
+        found = quality.between(covered, last)
+        records += [record async for record in found if covered <= record.at < last]
+        day -= _DAY
+    return covered, records
+
+
 async def quality_metrics(
     quality: QualityStore, now: datetime, hours: int, project_id: str | None = None
 ) -> QualityMetrics:
     """Return the measures of the last `hours`. Raise GroundworkError if the records can't be read."""
-    since, seen = now - timedelta(hours=hours), 0
-    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    sums, covered = QualitySums(project_id), now
-    # Newest day first, so that old records are dropped at the limit. A run's records share a day.
-    while day + _DAY > since and seen < MOST_RECORDS:
-        covered, last = max(day, since), min(day + _DAY, now)
-        found = quality.between(covered, last)
-        records = [record async for record in found if covered <= record.at < last]
-        sums.add(records)
-        seen += len(records)
-        day -= _DAY
+    since, records = await read_period(quality, now, hours)
+    sums = QualitySums(project_id)
+    sums.add(records)
     return QualityMetrics(
-        since=covered,
+        since=since,
         until=now,
-        complete=covered == since,
+        complete=since == now - timedelta(hours=hours),
         project_id=project_id,
         answers=sums.counts(),
         ratings=sums.said(),

@@ -1,4 +1,4 @@
-"""Quality in use: a record per answer, rating and opened source, and their summary. No content.
+"""Facts of use: a record per run with its sub-agents, per rating and per opened source. No content.
 
 Each record has the instant of its question, so that all records of an answer are in the same hour. The key is
 a digest of the run id and identifies neither the run nor a person.
@@ -10,14 +10,44 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shared.platform.models import HourRecord, Model
-from shared.runs.models import Count, Reason, Thumb
+from shared.runs.models import ChildStatus, Count, ProfileName, Reason, ReasonCode, Thumb
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Outcome = Literal["answered", "abstained", "failed", "cancelled"]
 
 
+class DecisionFacts(Model):
+    """A decision of the delegation policy. `profile` is None unless it was to delegate."""
+
+    decision: Literal["delegate", "no_delegate", "defer"]
+    profile: ProfileName | None = None
+    reason_codes: tuple[ReasonCode, ...] = ()
+
+
+class ChildFacts(Model):
+    """The end of a sub-agent.
+
+    Attributes:
+        selected: the profile at the start; `profile` is the profile at the end.
+        timed_out: whether its own or its parent's time limit ended it.
+        latency_ms: time from its first turn to its end, or to its deadline. None = it never started.
+        claims, proved: number of all statements, and of statements with a verified proof.
+    """
+
+    selected: ProfileName
+    profile: ProfileName
+    status: ChildStatus
+    timed_out: bool
+    latency_ms: Count | None = None
+    turns: Count = 0
+    tokens: Count = 0
+    cost_usd: float = 0.0
+    claims: Count = 0
+    proved: Count = 0
+
+
 class AnswerRecord(HourRecord):
-    """The outcome of one run.
+    """The outcome of one run, with its decisions to delegate and its sub-agents.
 
     Attributes:
         at: when the question was asked.
@@ -29,7 +59,8 @@ class AnswerRecord(HourRecord):
         tool_calls, tool_calls_succeeded: of the main agent and its sub-agents.
         latency_ms: from question to end; None if it waited for the user.
         first_token_ms: as in `WritingFacts`.
-        sub_agents, warnings: their numbers.
+        warnings: number of warnings with the answer.
+        decisions, children: in the order of their steps.
     """
 
     kind: Literal["answer"] = "answer"
@@ -46,8 +77,9 @@ class AnswerRecord(HourRecord):
     tool_calls_succeeded: Count = 0
     latency_ms: Count | None = None
     first_token_ms: Count | None = None
-    sub_agents: Count = 0
     warnings: Count = 0
+    decisions: tuple[DecisionFacts, ...] = ()
+    children: tuple[ChildFacts, ...] = ()
 
 
 class RatingRecord(HourRecord):

@@ -23,6 +23,7 @@ from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore, owned_run
 
 METER = "groundwork.quality"
+SUBAGENT_METER = "groundwork.subagents"
 
 
 async def count(record: QualityRecord) -> None:
@@ -39,8 +40,9 @@ def _count(record: QualityRecord) -> None:
         attributes = {"rating": record.rating or 0, "thumb": record.thumb or "none"}
         counter("groundwork.answer.ratings", "{rating}", "Ratings given").add(1, attributes)
         return
+    _count_sub_agents(record)
     outcome = {"outcome": record.outcome}
-    ended = {**outcome, "asked_back": record.asked_back, "delegated": record.sub_agents > 0}
+    ended = {**outcome, "asked_back": record.asked_back, "delegated": bool(record.children)}
     counter("groundwork.answers", "{answer}", "Runs that ended").add(1, ended)
     if record.latency_ms is not None:
         duration = histogram("groundwork.answer.duration", "s", "Time of a run")
@@ -60,6 +62,31 @@ def _count(record: QualityRecord) -> None:
     if record.figures_available:
         figures = counter("groundwork.answer.figures", "{answer}", "Answers that had a figure")
         figures.add(1, {"shown": record.figures_shown > 0})
+
+
+def _count_sub_agents(record: AnswerRecord) -> None:
+    counter, histogram = partial(meters.counter, SUBAGENT_METER), partial(meters.histogram, SUBAGENT_METER)
+    for decision in record.decisions:
+        decided = {"decision": decision.decision, "profile": decision.profile or "none"}
+        decisions = counter(
+            "groundwork.subagent.decisions", "{decision}", "Decisions of the delegation policy"
+        )
+        decisions.add(1, decided)
+    for child in record.children:
+        profile = {"profile": child.selected}
+        reduced = child.profile != child.selected
+        ended = {**profile, "status": child.status, "timed_out": child.timed_out, "reduced": reduced}
+        counter("groundwork.subagent.ends", "{subagent}", "Sub-agents that ended").add(1, ended)
+        if child.latency_ms is not None:
+            duration = histogram("groundwork.subagent.duration", "s", "Duration of a sub-agent")
+            duration.record(child.latency_ms / 1000, profile)
+        tokens = histogram("groundwork.subagent.tokens", "{token}", "Tokens used by a sub-agent")
+        tokens.record(child.tokens, profile)
+        cost = histogram("groundwork.subagent.cost", "{USD}", "Cost of a sub-agent in US dollars")
+        cost.record(child.cost_usd, profile)
+        claims = counter("groundwork.subagent.claims", "{claim}", "Statements of sub-agents")
+        claims.add(child.proved, {**profile, "proved": True})
+        claims.add(max(0, child.claims - child.proved), {**profile, "proved": False})
 
 
 NOTE_LIMIT_S = 5.0  # a few milliseconds are usual; a starved machine stalls for seconds

@@ -89,6 +89,15 @@ ChildStatus = Literal["running", "done", "partial", "failed", "late"]
 """`partial`: stopped by its budget, with some results. `late`: stopped by the parent at the deadline."""
 
 
+def succeeded(status: ChildStatus) -> bool:
+    """Return whether a status counts as a success for the circuit breaker.
+
+    `partial` counts: there are findings, and the budget (time, tokens, money or turns) ended the work as
+    intended. `failed` returned nothing, `late` missed its deadline, and `running` was abandoned.
+    """
+    return status in ("done", "partial")
+
+
 class ToolUse(Model):
     """Metadata of a sub-agent's tool call, without its contents."""
 

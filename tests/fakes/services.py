@@ -22,7 +22,7 @@ from tests.fakes.stores import (
 )
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
-from tests.fakes.stores_subagents import InMemoryControlStore, InMemoryMetricStore
+from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.fakes.table import InMemoryTable
 
 OWNER_ID_KEY = "the key of tests for ids, 0123456789"
@@ -66,7 +66,6 @@ def fake_services(**replacements: Any) -> Services:
         "queues": InMemoryTaskQueues(),
         "directory": InMemoryDirectory(),
         "subagent_control": InMemoryControlStore(),
-        "subagent_metrics": InMemoryMetricStore(),
         "idempotency": InMemoryIdempotencyStore(),
         "user_limits": InMemoryUserLimitStore(),
         "quality": InMemoryQualityStore(),

@@ -1,9 +1,8 @@
-"""The state and metrics of sub-agents that instances share, in memory."""
+"""The state of sub-agents that instances share, in memory."""
 
 import itertools
 
 from shared.answering.control import ControlState, ControlStore
-from shared.answering.metrics import MetricRecord, MetricStore
 from shared.platform.errors import ConflictError
 from tests.fakes.table import InMemoryTable
 
@@ -24,17 +23,3 @@ class InMemoryControlStore(ControlStore):
             raise ConflictError("The record changed.")
         self.state = state.model_copy(update={"revision": f"revision-{next(self._revisions)}"})
         return self.state
-
-
-class InMemoryMetricStore(MetricStore):
-    """The real store over a table in memory."""
-
-    def __init__(self) -> None:
-        self.table = InMemoryTable()
-        super().__init__(self.table)
-
-    @property
-    def records(self) -> dict[tuple[str, str], MetricRecord]:
-        """The records by hour, and by kind and key."""
-        found = {keys: self.record_of(row) for keys, row in self.table.rows.items()}
-        return {keys: record for keys, record in found.items() if record is not None}

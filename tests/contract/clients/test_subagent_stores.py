@@ -1,6 +1,4 @@
-"""The contracts of `ControlStore` and `MetricStore`, in memory and with Azurite, also
-with racing instances.
-"""
+"""The contract of `ControlStore`, in memory and with Azurite, also with racing instances."""
 
 import asyncio
 import itertools
@@ -9,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.answering.control import ControlState, ControlStore, Lease, begin, grant, read_control, settle
-from shared.answering.metrics import ChildRecord, DecisionRecord, MetricRecord, MetricStore
 from shared.answering.subagent_models import SubagentEnd
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError
 from shared.platform.tables import MAX_TEXT_CHARS, Table
@@ -24,31 +21,6 @@ HOUR = datetime(2026, 3, 1, 12, tzinfo=UTC)
 @pytest.fixture
 def control(table: Table) -> ControlStore:
     return ControlStore(table)
-
-
-@pytest.fixture
-def metrics(table: Table) -> MetricStore:
-    return MetricStore(table)
-
-
-def decision(key: str, at: datetime = HOUR) -> DecisionRecord:
-    return DecisionRecord(key=key, at=at, decision="delegate", profile="comparator")
-
-
-def child(key: str, at: datetime = HOUR) -> ChildRecord:
-    return ChildRecord(
-        key=key,
-        at=at,
-        selected="comparator",
-        profile="doc_reader",
-        status="late",
-        timed_out=True,
-        latency_ms=5,
-    )
-
-
-async def of_hour(metrics: MetricStore, hour: datetime) -> list[MetricRecord]:
-    return sorted([record async for record in metrics.between(hour, hour)], key=lambda record: record.key)
 
 
 async def test_nobody_has_written_yet(control: ControlStore) -> None:
@@ -104,54 +76,6 @@ async def test_a_row_that_is_not_understood_starts_none_and_costs_no_answer(to_s
     assert (
         await read_control(services.settings, services.subagent_control)
     ).free == services.settings.subagents.max_active
-
-
-async def test_records_are_found_by_their_hour(metrics: MetricStore) -> None:
-    before, after = HOUR - timedelta(microseconds=1), HOUR + timedelta(minutes=59, seconds=59)
-    for record in (
-        decision("a", before),
-        decision("b"),
-        child("c", after),
-        decision("d", HOUR + timedelta(hours=1)),
-    ):
-        assert await metrics.add(record)
-    assert await of_hour(metrics, HOUR) == [decision("b"), child("c", after)]
-    assert await of_hour(metrics, HOUR - timedelta(hours=5)) == []
-
-
-async def test_what_is_added_twice_is_there_once(metrics: MetricStore) -> None:
-    assert await metrics.add(decision("a"))
-    assert not await metrics.add(decision("a", HOUR + timedelta(minutes=1)))
-    assert await metrics.add(child("a"))
-    assert len(await of_hour(metrics, HOUR)) == 2
-
-
-async def test_old_hours_are_deleted_and_no_more_than_asked_for(metrics: MetricStore) -> None:
-    for number in range(5):
-        await metrics.add(decision(f"{number}", HOUR - timedelta(hours=number)))
-        await metrics.add(child(f"{number}", HOUR - timedelta(hours=number)))
-    assert await metrics.delete_before(HOUR - timedelta(hours=1), most=4) == 4
-    assert await metrics.delete_before(HOUR - timedelta(hours=1), most=4) == 2
-    assert await metrics.delete_before(HOUR - timedelta(hours=1), most=4) == 0
-    assert len(await of_hour(metrics, HOUR)) == len(await of_hour(metrics, HOUR - timedelta(hours=1))) == 2
-
-
-@pytest.mark.contract
-async def test_more_than_one_transaction_of_old_records_goes(to_storage: Connections) -> None:
-    metrics = MetricStore(Table(to_storage.tables, table_name("metrics")))
-    for start in range(0, 230, 23):
-        await asyncio.gather(*(metrics.add(decision(f"{number}")) for number in range(start, start + 23)))
-    assert await metrics.delete_before(HOUR + timedelta(hours=1), most=1_000) == 230
-    assert await of_hour(metrics, HOUR) == []
-
-
-@pytest.mark.contract
-async def test_a_record_that_is_not_understood_hides_no_other(to_storage: Connections) -> None:
-    table = Table(to_storage.tables, table_name("metrics"))
-    metrics = MetricStore(table)
-    await metrics.add(decision("a"))
-    await table.insert({"PartitionKey": "2026030112", "RowKey": "child-b", "content": "{spoiled"})
-    assert await of_hour(metrics, HOUR) == [decision("a")]
 
 
 @pytest.fixture(autouse=True)

@@ -26,6 +26,7 @@ from shared.answering.subagent_models import Finding, FoundProof, SubagentEnd, S
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.platform.telemetry import LOGGER_NAME
+from shared.quality.models import AnswerRecord
 from shared.retrieval.models import Hit
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ChildStatus, RunView
@@ -34,6 +35,7 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
+from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.scripts import delay_s, next_action, observe, start
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS
 from tests.unit.subagents.lines import keep_state, stored_delegation
@@ -101,6 +103,14 @@ def finding(text: str, status: ChildStatus = "done", page: str = "") -> RunChild
     return run
 
 
+def facts_of(services: Services) -> AnswerRecord:
+    """The record of the only run."""
+    assert isinstance(services.quality, InMemoryQualityStore)
+    (record,) = services.quality.records.values()
+    assert isinstance(record, AnswerRecord)
+    return record
+
+
 def decisions(events: list[RunEvent]) -> list[dict[str, Any]]:
     return [event.data for event in events if event.data.get("state") == "delegation"]
 
@@ -142,6 +152,16 @@ async def test_an_answer_is_written_from_what_sub_agents_found() -> None:
     ]
     assert view.answer.warnings == ()
     assert [data["decision"] for data in decisions(events)] == ["delegate"]
+    facts = facts_of(services)
+    assert [(one.decision, one.profile) for one in facts.decisions] == [("delegate", "evidence_builder")]
+    (child,) = facts.children
+    assert (child.selected, child.profile, child.status, child.timed_out) == (
+        "evidence_builder",
+        "evidence_builder",
+        "done",
+        False,
+    )
+    assert (child.turns, child.tokens, child.claims, child.proved) == (1, 500, 1, 1)
 
 
 async def test_readers_learn_of_the_decision_before_the_sub_agents_have_ended() -> None:
@@ -161,13 +181,16 @@ async def test_readers_learn_of_the_decision_before_the_sub_agents_have_ended() 
 
 
 async def test_sub_agents_that_bring_nothing_cost_a_warning_and_not_the_answer() -> None:
-    view, events = await ask(await delegating_world(), silent)
+    services = await delegating_world()
+    view, events = await ask(services, silent)
     assert view.answer is not None
     assert view.answer.text.startswith("It runs at 15 bar.")
     assert view.answer.warnings
     told = [event.data["text"] for event in events if event.data.get("state") == "warning"]
     assert tuple(told) == view.answer.warnings
     assert not any(warning in view.answer.text for warning in told)
+    (child,) = facts_of(services).children
+    assert (child.status, child.latency_ms, child.claims) == ("failed", None, 0)
 
 
 async def test_what_sub_agents_brought_is_taken_once_however_many_turns_follow() -> None:

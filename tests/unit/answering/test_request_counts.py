@@ -9,7 +9,6 @@ from shared.access.user_limit_store import UserLimitStore
 from shared.answering.control import ControlStore
 from shared.answering.effects import perform_metered
 from shared.answering.inline import run_to_end
-from shared.answering.metrics import MetricStore
 from shared.answering.runs import begin_run
 from shared.answering.script import RunEnd
 from shared.answering.steps import StepFields, StepInput
@@ -55,7 +54,6 @@ class Counts:
             "quality": QualityStore(counted(services.quality._table)),
             "user_limits": UserLimitStore(counted(services.user_limits._table)),
             "subagent_control": ControlStore(counted(services.subagent_control._table)),
-            "subagent_metrics": MetricStore(counted(services.subagent_metrics._table)),
         }
         return replace(services, **made)
 

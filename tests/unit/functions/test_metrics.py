@@ -5,15 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from starlette.types import ASGIApp
 
-from shared.answering.metrics import ChildRecord, note_decision
-from shared.answering.policy_models import DelegationPolicyOutput
+from shared.answering.control import ControlState
+from shared.platform.errors import DependencyError
+from shared.quality.models import AnswerRecord, ChildFacts, DecisionFacts
 from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, make_app, problem_of
 
-DELEGATE = DelegationPolicyOutput(
-    decision="delegate", reason_codes=("INTENT_COMPARE_DOCS",), selected_profile="comparator"
-)
+DELEGATE = DecisionFacts(decision="delegate", reason_codes=("INTENT_COMPARE_DOCS",), profile="comparator")
 
 
 @pytest.fixture
@@ -52,12 +51,27 @@ async def test_nothing_ran(user: AsUser) -> None:
 
 
 async def test_what_ran_is_told_by_profile(services: Services, user: AsUser) -> None:
-    now = datetime.now(UTC)
-    await note_decision(services.subagent_metrics, "run", 1, DELEGATE, now)
-    child = {"key": "k", "at": now, "selected": "comparator", "profile": "doc_reader", "status": "partial"}
-    await services.subagent_metrics.add(
-        ChildRecord(**child, timed_out=True, latency_ms=900, tokens=70, cost_usd=0.001, claims=4, proved=3)
+    child = ChildFacts(
+        selected="comparator",
+        profile="doc_reader",
+        status="partial",
+        timed_out=True,
+        latency_ms=900,
+        tokens=70,
+        cost_usd=0.001,
+        claims=4,
+        proved=3,
     )
+    for key, hours in (("new", 0), ("old", 3)):
+        await services.quality.add(
+            AnswerRecord(
+                key=key,
+                at=datetime.now(UTC) - timedelta(hours=hours, seconds=1),
+                outcome="answered",
+                decisions=(DELEGATE,),
+                children=(child,),
+            )
+        )
     told = (await user("olga", roles=["admin"]).get("/metrics/subagents?hours=2")).json()
     assert told["profiles"] == [
         {
@@ -78,6 +92,17 @@ async def test_what_ran_is_told_by_profile(services: Services, user: AsUser) -> 
             "fallbacks_main_agent": 0,
         }
     ]
+
+
+async def test_a_circuit_that_cannot_be_read_does_not_hide_the_rest(
+    services: Services, user: AsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreachable() -> ControlState:
+        raise DependencyError("No connection to the table storage.")
+
+    monkeypatch.setattr(services.subagent_control, "read", unreachable)
+    answer = await user("olga", roles=["admin"]).get("/metrics/subagents")
+    assert (answer.status_code, answer.json()["control"]) == (200, None)
 
 
 @pytest.mark.parametrize("hours", ["0", "169", "-1", "1.5", "a", "²"])

@@ -12,14 +12,13 @@ from azure.durable_functions import OrchestrationRuntimeStatus
 from azure.durable_functions.models import PurgeHistoryResult
 
 from functions import background
-from shared.answering.metrics import note_decision
 from shared.platform.errors import DependencyError
+from shared.quality.models import AnswerRecord
 from shared.runs.models import RunRecord
 from shared.wiring import Services
 from tests.fakes.stores import InMemoryRunStore
+from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.fakes.stores_requests import InMemoryIdempotencyStore
-from tests.fakes.stores_subagents import InMemoryMetricStore
-from tests.unit.functions.test_metrics import DELEGATE
 
 
 class PurgingClient:
@@ -37,6 +36,10 @@ class PurgingClient:
         return PurgeHistoryResult(instancesDeleted=3)
 
 
+def ended(at: datetime) -> AnswerRecord:
+    return AnswerRecord(key="run", at=at, outcome="answered")
+
+
 def tidy(services: Services, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the timer's function, which takes the client of Durable Functions."""
 
@@ -50,7 +53,7 @@ def tidy(services: Services, monkeypatch: pytest.MonkeyPatch) -> Any:
 async def test_the_timer_takes_old_records_away(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime.now(UTC)
     for days in (0, 31, 32):
-        await note_decision(services.subagent_metrics, "run", days, DELEGATE, now - timedelta(days=days))
+        await services.quality.add(ended(now - timedelta(days=days)))
     client = PurgingClient()
     await tidy(services, monkeypatch)(client=client)
     slices = [(since, before) for since, before, _ in client.purged]
@@ -62,8 +65,8 @@ async def test_the_timer_takes_old_records_away(services: Services, monkeypatch:
     assert len(slices) < 20
     statuses = client.purged[0][2]
     assert {status.value for status in statuses} == {"Completed", "Failed", "Terminated", "Canceled"}
-    assert isinstance(services.subagent_metrics, InMemoryMetricStore)
-    (left,) = services.subagent_metrics.records.values()
+    assert isinstance(services.quality, InMemoryQualityStore)
+    (left,) = services.quality.records.values()
     assert left.at == now
 
 
@@ -87,14 +90,14 @@ async def test_a_purge_that_fails_stops_no_other(
     services: Services, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = datetime.now(UTC)
-    await note_decision(services.subagent_metrics, "run", 31, DELEGATE, now - timedelta(days=31))
+    await services.quality.add(ended(now - timedelta(days=31)))
     broken = replace(services, runs=UnreadableRunStore(), idempotency=UnreadableIdempotencyStore())
     client = PurgingClient()
     with pytest.raises(DependencyError) as failure:
         await tidy(broken, monkeypatch)(client=client)
     assert failure.value.detail == "Purges failed: runs, idempotency_keys."  # the invocation has failed
-    assert isinstance(services.subagent_metrics, InMemoryMetricStore)
-    assert services.subagent_metrics.records == {}
+    assert isinstance(services.quality, InMemoryQualityStore)
+    assert services.quality.records == {}
     assert client.purged != []
     errors = [json.loads(line.getMessage()) for line in caplog.records if line.levelno >= logging.ERROR]
     assert [(error["event"], error["kind"]) for error in errors] == [

@@ -10,6 +10,7 @@ import pytest
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.run_end import cancel_run
+from shared.answering.run_facts import note_end
 from shared.answering.runs import begin_run, close_dead_run
 from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import DependencyError
@@ -17,7 +18,6 @@ from shared.platform.language_models.models import CallLimits
 from shared.quality.measures import purge_old_quality, quality_metrics
 from shared.quality.models import AnswerRecord, QualityRecord
 from shared.quality.recording import key_of
-from shared.quality.run_quality import note_end
 from shared.runs.events import ValueLine
 from shared.runs.journal import committed_answer, read_journal
 from shared.runs.models import ChatRequest, RunRequest

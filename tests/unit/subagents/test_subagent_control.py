@@ -13,12 +13,11 @@ from shared.answering.control import (
     granted,
     released,
     settled,
-    succeeded,
     view,
 )
 from shared.answering.subagent_models import SubagentEnd
 from shared.platform.settings import SubagentSettings
-from shared.runs.models import ChildStatus
+from shared.runs.models import ChildStatus, succeeded
 from tests.fakes.services import fake_settings
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

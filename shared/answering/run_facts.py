@@ -1,18 +1,23 @@
-"""The record of how a run ended, for quality metrics."""
+"""The record of how a run ended, with its sub-agents, from which all metrics are calculated.
+
+It contains names, numbers and times, but no user, run or text.
+"""
 
 import asyncio
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 
+from shared.answering.children import Child, children_of, delegations_of
+from shared.answering.views import final_status
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import answer_record
-from shared.quality.models import AnswerRecord
+from shared.quality.models import AnswerRecord, ChildFacts, DecisionFacts
 from shared.quality.recording import NOTE_LIMIT_S, keep, key_of
 from shared.quality.services import QualityServices
 from shared.runs.event_log import EventLog
-from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent, latest_todo
+from shared.runs.events import DelegationStatus, RunEvent, ToolResultEvent, ToolStartedEvent, latest_todo
 from shared.runs.journal import Journal
-from shared.runs.models import RunAnswer, RunRecord, WritingFacts
+from shared.runs.models import ChildStatus, RunAnswer, RunRecord, WritingFacts
 
 
 async def note_end(
@@ -47,8 +52,55 @@ async def _ended(record: RunRecord, journal: Journal, answer: RunAnswer | None) 
             "project_id": request.project_id if request else None,
             "tool_calls": calls,
             "tool_calls_succeeded": min(calls, succeeded),
+            "decisions": decisions_of(events),
+            "children": await _children(record, journal),
             **({} if record.todo else _plan(events)),
         }
+    )
+
+
+def decisions_of(events: Iterable[RunEvent]) -> tuple[DecisionFacts, ...]:
+    """Return the policy's decisions. A decision that was repeated after a crash counts once."""
+    decisions = dict.fromkeys(
+        (event.step, event.decision, event.selected_profile, event.reason_codes)
+        for event in events
+        if isinstance(event, DelegationStatus)
+    )
+    return tuple(
+        DecisionFacts(decision=decision, profile=profile, reason_codes=reason_codes)
+        for _, decision, profile, reason_codes in decisions
+    )
+
+
+async def _children(record: RunRecord, journal: Journal) -> tuple[ChildFacts, ...]:
+    """Return the facts of all sub-agents. Those that a cancellation interrupted are left out."""
+    now = datetime.now(UTC)
+    children = await children_of(journal, await delegations_of(journal))
+    return tuple(
+        child_facts(child, final_status(child, now))
+        for child in children
+        if record.status != "cancelled" or child.state.ended_at is not None
+    )
+
+
+def child_facts(child: Child, status: ChildStatus) -> ChildFacts:
+    """Return the facts of a sub-agent that ended with `status`."""
+    task, state = child.task, child.state
+    latency_ms = None
+    if state.started_at is not None:
+        took = (state.ended_at or task.deadline) - state.started_at
+        latency_ms = max(0, round(took / timedelta(milliseconds=1)))
+    return ChildFacts(
+        status=status,
+        selected=task.profile,
+        profile=state.profile,
+        timed_out=status == "late" or "TIME_OUT" in state.warnings,
+        latency_ms=latency_ms,
+        turns=state.turns_ended,
+        tokens=state.tokens,
+        cost_usd=state.cost_usd,
+        claims=len(state.findings),
+        proved=sum(bool(finding.proofs) for finding in state.findings),
     )
 
 

@@ -6,22 +6,25 @@ from typing import Any
 
 import pytest
 
-from shared.answering.metrics import ChildRecord, DecisionRecord, MetricRecord, ProfileMetrics, by_profile
 from shared.quality.measures import percentile
+from shared.quality.models import AnswerRecord, ChildFacts, DecisionFacts
+from shared.quality.subagent_measures import ProfileMetrics, by_profile
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def decision(**values: Any) -> DecisionRecord:
-    return DecisionRecord(key="k", at=AT, **{"decision": "delegate", "profile": "comparator", **values})
+def decision(**values: Any) -> AnswerRecord:
+    made = DecisionFacts(**{"decision": "delegate", "profile": "comparator", **values})
+    return AnswerRecord(key="k", at=AT, outcome="answered", decisions=(made,))
 
 
-def child(**values: Any) -> ChildRecord:
+def child(**values: Any) -> AnswerRecord:
     usual = {"selected": "comparator", "profile": "comparator", "status": "done", "timed_out": False}
-    return ChildRecord(key="k", at=AT, **{**usual, **values})
+    made = ChildFacts(**{**usual, **values})
+    return AnswerRecord(key="k", at=AT, outcome="answered", children=(made,))
 
 
-def comparator(*records: MetricRecord) -> ProfileMetrics:
+def comparator(*records: AnswerRecord) -> ProfileMetrics:
     (profile,) = by_profile(records)
     assert profile.profile == "comparator"
     return profile
