@@ -27,9 +27,9 @@ from shared.conversations.window import (
     QUESTION_CHARS,
     answered,
     conversation_from,
+    current_turns,
     excerpt,
     title_of,
-    without_replaced,
 )
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
@@ -149,7 +149,7 @@ async def thread_with(questions: Sequence[str], user: UserContext, threads: Thre
         if turn.status != "erased":
             turns_by_thread[turn.thread_id].append(turn)
     turns_by_thread = defaultdict(
-        list, {thread_id: without_replaced(turns) for thread_id, turns in turns_by_thread.items()}
+        list, {thread_id: current_turns(turns) for thread_id, turns in turns_by_thread.items()}
     )
     texts = [question.strip() for question in questions]
     candidates: list[list[ThreadTurn]] = []
@@ -323,19 +323,20 @@ async def open_turn(
 
     Raises:
         NotFoundError: the user has no such thread.
-        ConflictError: too many concurrent questions, or `replaces` isn't the thread's newest run.
+        ConflictError: too many concurrent questions, or the run that `replaces` names can't be replaced.
     """
     if is_new:
         return await _begin_thread(request, threads)
     for attempt in range(_TRIES):
         thread, turns = await thread_and_turns(request.thread_id, request.user, threads)
         own = next((turn for turn in turns if turn.run_id == request.run_id), None)
-        others = [turn for turn in turns if turn is not own and turn.run_id != request.replaces]
-        conversation = conversation_from(thread, await _with_newest_answer(thread, others, run_log))
+        earlier = [turn for turn in turns if own is None or turn.number < own.number]
+        known = await _with_newest_answer(thread, earlier, run_log)
+        conversation = conversation_from(thread, known, request.replaces)
         if own is not None:
             return OpenedTurn(own.number, conversation)
-        if request.replaces and (not turns or turns[0].run_id != request.replaces):
-            raise ConflictError("Only the thread's newest question can be replaced.", "Branch the thread.")
+        if request.replaces and not _is_replaceable(request.replaces, thread, turns):
+            raise ConflictError("The question is too old to be replaced.", "Branch the thread.")
         number = thread.turn_count + 1
         changed = thread.model_copy(
             update={
@@ -354,6 +355,15 @@ async def open_turn(
         else:
             return OpenedTurn(number, conversation)
     raise ConflictError("Too many questions at once in this thread.", "Ask again in a moment.")
+
+
+def _is_replaceable(run_id: str, thread: Thread, turns: Sequence[ThreadTurn]) -> bool:
+    """Return whether the run is one of these turns, and the summary covers nothing but turns before it."""
+    replaced = next((turn for turn in turns if turn.run_id == run_id and is_shown(turn, thread)), None)
+    if replaced is None or replaced.number <= thread.summarised_count:
+        return False
+    kept = {turn.number for turn in current_turns(turns, run_id)}
+    return all(turn.number in kept for turn in current_turns(turns) if turn.number <= thread.summarised_count)
 
 
 async def _with_newest_answer(

@@ -71,22 +71,39 @@ def plain_answer(text: str) -> str:
     return _REMARK.sub("", _REFERENCE.sub("", _PICTURE.sub(r"\1", text))).strip()
 
 
-def without_replaced(turns: Sequence[ThreadTurn]) -> list[ThreadTurn]:
-    """Return the turns that no later turn replaces."""
-    replaced = {turn.replaces for turn in turns}
-    return [turn for turn in turns if turn.run_id not in replaced]
+def current_turns(turns: Sequence[ThreadTurn], replaced: str | None = None) -> list[ThreadTurn]:
+    """Return the turns that lead to the next question, oldest first.
+
+    A turn that replaces another follows what came before that one. What followed the earlier version is
+    left out.
+
+    Args:
+        turns: the newest of a thread, in any order.
+        replaced: run that the next question replaces; None = it follows the newest turn.
+    """
+    path: list[ThreadTurn] = []
+    before: dict[str, list[ThreadTurn]] = {}
+    for turn in sorted(turns, key=lambda turn: turn.number):
+        if turn.replaces:
+            path = before.get(turn.replaces, [])  # an unknown one is older than all these turns
+        before[turn.run_id] = path
+        path = [*path, turn]
+    return before.get(replaced, []) if replaced else path
 
 
-def conversation_from(thread: Thread, turns: Sequence[ThreadTurn]) -> Conversation:
+def conversation_from(
+    thread: Thread, turns: Sequence[ThreadTurn], replaced: str | None = None
+) -> Conversation:
     """Return the summary and the newest turns that fit, oldest first.
 
     Args:
         turns: of the thread, in any order; summarised, replaced, cleared and erased ones are skipped.
+        replaced: run that the next question replaces.
     """
     covered = max(thread.summarised_count, thread.cleared_count)
     left = CONVERSATION_CHARS - len(thread.summary)
     chosen: list[Turn] = []
-    for turn in sorted(without_replaced(turns), key=lambda turn: -turn.number):
+    for turn in reversed(current_turns(turns, replaced)):
         left -= len(turn.question) + len(turn.answer)
         if turn.number <= covered or turn.status == "erased" or left < 0:
             break
@@ -100,8 +117,7 @@ def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> lis
     Half of `most` remain, so the model is called once every few turns.
     """
     covered = max(thread.summarised_count, thread.cleared_count)
-    unknown = (turn for turn in without_replaced(turns) if turn.number > covered)
-    waiting = sorted(unknown, key=lambda turn: turn.number)
+    waiting = [turn for turn in current_turns(turns) if turn.number > covered]
     if len(waiting) <= most:
         return []
     return waiting[: min(len(waiting) - max(most // 2, 1), MAX_FOLDED)]

@@ -276,7 +276,7 @@ class RunRequest(Model):
         origin: the client's IP address, or the channel, for the audit trail.
         agent: definition of the agent at the time of the question; None = the default, which answers from all
             documents.
-        replaces: the run whose question is repeated; later questions don't see that run's turn.
+        replaces: the run whose question is asked again; later questions see neither its turn nor successors.
     """
 
     run_id: str
@@ -387,7 +387,7 @@ class ChatRequest(Model):
     replaces: str | None = Field(
         default=None,
         pattern=ID_PATTERN,
-        description="The thread's newest run, if this repeats its question. Later questions ignore that run.",
+        description="A run of the thread that this asks again. Later questions ignore it and its successors.",
     )
     project_id: str | None = Field(default=None, max_length=128, description="Id of the project to search.")
     doc_ids: tuple[str, ...] = Field(

@@ -163,6 +163,33 @@ def test_the_latest_question_is_edited_like_every_other(stack: LocalStack, brows
         expect(page.locator(".question-text")).to_have_text([FACT])
 
 
+def test_an_older_question_gets_versions_to_page_through(stack: LocalStack, browser: Browser) -> None:
+    weight = "What does the Heron 400 weigh without liquid?"
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        questions = page.locator(".question-text")
+        for question in (FACT, weight):
+            ask(page, question)
+            answered(page)
+        page.click(".turn:first-child [aria-label='Ask again']")
+        expect(questions).to_have_text([FACT])  # what followed belongs to the earlier version
+        answered(page)
+        expect(page.locator(".pager")).to_contain_text("2 of 2")
+        page.reload()
+        expect(questions).to_have_text([FACT])
+        page.click("[aria-label='Previous version']")
+        expect(questions).to_have_text([FACT, weight])
+        expect(page.locator(".pager")).to_contain_text("1 of 2")
+        page.click("[aria-label='Next version']")
+        ask(page, weight)
+        answered(page)
+        expect(questions).to_have_text([FACT, weight])
+        page.click("[aria-label='Previous version']")
+        page.click(".turn:last-child [aria-label='Ask again']")  # of the earlier version
+        expect(page.locator(".turn:last-child .pager")).to_contain_text("2 of 2")
+        assert watched.axe() == []
+
+
 def test_a_long_answer_is_read_from_its_beginning(stack: LocalStack, browser: Browser) -> None:
     with opened(browser, stack.base_url) as watched:
         page = watched.page

@@ -76,18 +76,50 @@ async def test_a_replaced_turn_is_shown_but_not_told_to_later_questions() -> Non
     assert second.conversation.turns == ()
     await run_to_end(second.run_id, services)
     third = await begin(services, "And why?", first.thread_id)
-    assert [turn.question for turn in third.conversation.turns] == ["At what pressure does it run?"]
+    assert questions(third) == ["At what pressure does it run?"]
     shown = (await read_messages(first.thread_id, ANNA, services, 20)).messages
     assert [message.replaces for message in shown] == [None, first.run_id, None]
 
 
-async def test_only_the_newest_turn_is_replaced() -> None:
+async def test_an_older_turn_is_replaced_with_all_that_followed_it() -> None:
     services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
-    await ask(services, "And why?", first.thread_id)
-    again = ChatRequest(question="How?", thread_id=first.thread_id, replaces=first.run_id)
-    with pytest.raises(ConflictError):
-        await begin_run(again, ANNA, services)
+    thread = first.thread_id
+    second = await ask(services, "And why?", thread)
+    await ask(services, "Since when?", thread)
+    again = ChatRequest(question="Why is that?", thread_id=thread, replaces=second.run_id)
+    newer = await begin_run(again, ANNA, services)
+    assert questions(newer) == [first.question]
+    await run_to_end(newer.run_id, services)
+    next_one = await ask(services, "Until when?", thread)
+    assert questions(next_one) == [first.question, "Why is that?"]
+    # An earlier version can be replaced too.
+    third = await begin_run(again, ANNA, services)
+    assert questions(third) == [first.question]
+    shown = (await read_messages(thread, ANNA, services, 20)).messages
+    assert [message.replaces for message in shown] == [None, None, None, second.run_id, None, second.run_id]
+
+
+async def test_a_turn_that_is_missing_or_summarised_is_not_replaced() -> None:
+    services = await corpus_services()
+    first = await ask(services, "At what pressure does the pump run?")
+    second = await ask(services, "And why?", first.thread_id)
+    stored = await services.threads.get(ANNA.user_id, first.thread_id)
+    assert stored is not None
+    summarised = stored.model_copy(update={"summarised_count": 1, "summary": "About a pump."})
+    turn = await services.threads.turn(ANNA.user_id, first.thread_id, 2)
+    assert turn is not None
+    await services.threads.replace(stored, summarised, turn)
+    for replaced in (first.run_id, "f" * 32):
+        again = ChatRequest(question="How?", thread_id=first.thread_id, replaces=replaced)
+        with pytest.raises(ConflictError):
+            await begin_run(again, ANNA, services)
+    newer = ChatRequest(question="How?", thread_id=first.thread_id, replaces=second.run_id)
+    assert (await begin_run(newer, ANNA, services)).conversation.summary == "About a pump."
+
+
+def questions(request: RunRequest) -> list[str]:
+    return [turn.question for turn in request.conversation.turns]
 
 
 async def test_a_thread_with_a_title_of_its_own_keeps_it() -> None:

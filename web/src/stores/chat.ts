@@ -68,6 +68,7 @@ export async function showThread(threadId: string): Promise<void> {
   turns.value = [];
   loadError.value = sendError.value = "";
   editing.value = null;
+  chosen.value = {};
   hasOlder.value = false;
   scope.value = NO_SCOPE;
   if (!threadId) return;
@@ -75,7 +76,7 @@ export async function showThread(threadId: string): Promise<void> {
   const stopped = leaving();
   try {
     const page = await read<MessageList>(`/api/threads/${threadId}/messages?limit=${TURNS}`, { signal: stopped });
-    receive(page);
+    await receive(page);
   } catch (error) {
     if (openThread.value === threadId && !stopped.aborted) loadError.value = wordsOf(error);
   } finally {
@@ -88,13 +89,16 @@ export async function loadOlder(): Promise<void> {
   const threadId = openThread.value;
   if (cursor === null) return;
   const page = await read<MessageList>(`/api/threads/${threadId}/messages?limit=${TURNS}&cursor=${cursor}`);
-  if (openThread.value === threadId) receive(page);
+  if (openThread.value === threadId) await receive(page);
 }
 
-function receive(page: MessageList): void {
+/** Adds older turns, and loads those that newer versions replace. */
+async function receive(page: MessageList): Promise<void> {
   cursor = page.cursor;
   hasOlder.value = cursor !== null;
   turns.value = [...page.messages.map(turnOf), ...turns.value];
+  const runs = new Set(turns.value.map((turn) => turn.runId));
+  if (turns.value.some((turn) => turn.replaces && !runs.has(turn.replaces))) await loadOlder();
 }
 
 function turnOf(message: ThreadMessage): Turn {
@@ -126,26 +130,54 @@ async function attachTo(run: Signal<RunState>): Promise<void> {
   if (isOver(run.value.status)) askQueued();
 }
 
-/** The versions of each turn, oldest first. */
-export const versions = computed(() => {
-  const byRun = new Map<string, Turn[]>();
-  const all: Turn[][] = [];
+/** A turn on display, its position among the versions of its question (from 0), and the key of the turn before. */
+export interface Shown {
+  turn: Turn;
+  versions: readonly Turn[];
+  at: number;
+  before: string;
+}
+
+/** The keys of the versions chosen for display, by the key of the turn before. The default leads to the newest turn. */
+const chosen = signal<Readonly<Record<string, string>>>({});
+
+/** The turns on display. What followed an earlier version is shown with that version only. */
+export const shown = computed(() => {
+  const following = new Map<string, Turn[]>(); // by the key of the turn before; "" = none
+  const before = new Map<string, string>(); // the same key by run
+  const parents = new Map<string, string>(); // and by turn
+  let last = "";
   for (const turn of turns.value) {
-    const before = byRun.get(turn.replaces);
-    if (before) before.push(turn);
-    else all.push([turn]);
-    if (turn.runId) byRun.set(turn.runId, before ?? all.at(-1)!);
+    const key = before.get(turn.replaces) ?? last;
+    following.set(key, [...(following.get(key) ?? []), turn]);
+    if (turn.runId) before.set(turn.runId, key);
+    parents.set(turn.key, key);
+    last = turn.key;
   }
-  return all;
+  const newest = new Set<string>(); // the newest turn and what it follows
+  for (let key = last; key; key = parents.get(key)!) newest.add(key);
+  const path: Shown[] = [];
+  for (let key = "", all; (all = following.get(key)); ) {
+    const wanted = all.findIndex((turn) => turn.key === chosen.value[key]);
+    const current = all.findIndex((turn) => newest.has(turn.key));
+    const at = [wanted, current, all.length - 1].find((one) => one >= 0)!;
+    path.push({ turn: all[at]!, versions: all, at, before: key });
+    key = all[at]!.key;
+  }
+  return path;
 });
+
+/** Displays a version of a question, and what followed it. */
+export function page({ versions, before }: Shown, at: number): void {
+  chosen.value = { ...chosen.value, [before]: versions[at]!.key };
+}
 
 /** Puts a question into the composer. Sending it starts a new thread with the turns before it. */
 export async function edit(turn: Turn): Promise<void> {
   write(turn.question);
-  const isVersion = (one: Turn[]) => one.includes(turn);
-  if (hasOlder.value && isVersion(versions.value[0]!)) await loadOlder();
-  const at = versions.value.findIndex(isVersion);
-  editing.value = { through: versions.value[at - 1]?.at(-1)?.runId ?? "" };
+  if (hasOlder.value && shown.value[0]!.turn === turn) await loadOlder();
+  const at = shown.value.findIndex((one) => one.turn === turn);
+  editing.value = { through: shown.value[at - 1]?.turn.runId ?? "" };
 }
 
 /** Opens a copy of the thread in which the edited question is asked. This thread keeps all turns. */
@@ -195,7 +227,7 @@ export async function ask(): Promise<void> {
 
 const isSending = () => isBranching || turns.value.some((turn) => !turn.runId);
 
-/** Asks the newest question again. Earlier answers remain available as versions. */
+/** Asks a question again. Earlier answers, with what followed them, remain available as versions. */
 export async function askAgain(turn: Turn): Promise<void> {
   if (!isSending() && !workingTurn.value) await submit(turn.question, crypto.randomUUID(), turn);
 }
@@ -231,6 +263,7 @@ async function submit(
   const threadId = openThread.value;
   const pending = pendingTurn(question, replaced?.runId ?? "");
   turns.value = [...turns.value, pending];
+  chosen.value = {};
   sendError.value = "";
   try {
     const run = await begin(pending, threadId, key);

@@ -1,14 +1,14 @@
 // The conversation: turns from the oldest loaded one to the newest, and the composer below.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { route } from "../../routes";
-import { hasOlder, isLoading, loadError, loadOlder, showThread, turns, versions, type Turn } from "../../stores/chat";
+import { hasOlder, isLoading, loadError, loadOlder, showThread, shown, turns } from "../../stores/chat";
 import { isConnected } from "../../stores/following";
 import { attempt } from "../../stores/notices";
 import { threads } from "../../stores/threads";
 import { t } from "../../words/words";
 import { IconButton } from "../../parts/button";
 import { Composer } from "./composer";
-import { NO_VERSION, TurnView } from "./turn";
+import { TurnView } from "./turn";
 import { Welcome } from "./welcome";
 
 const NEAR_END_PX = 60;
@@ -40,8 +40,8 @@ export function ChatView() {
           {isLoading.value && <p class="quiet">{t("loading")}</p>}
           {loadError.value && <p role="alert">{loadError.value}</p>}
           {isEmpty && <Welcome onSend={follow} />}
-          {versions.value.map((all) => (
-            <Versions key={all[0]!.key} all={all} />
+          {shown.value.map((one) => (
+            <TurnView key={one.turn.key} turn={one.turn} at={one.at} count={one.versions.length} />
           ))}
         </div>
       </div>
@@ -54,15 +54,6 @@ export function ChatView() {
       <Composer onSend={follow} />
     </div>
   );
-}
-
-/** A turn with its versions. */
-function Versions({ all }: { all: readonly Turn[] }) {
-  const [chosen, choose] = useState(-1);
-  useEffect(() => choose(-1), [all.length]); // show a new version at once
-  const at = chosen < 0 ? all.length - 1 : chosen;
-  const turn = all[at]!;
-  return <TurnView key={turn.key} turn={turn} version={all.length > 1 ? { at, count: all.length, choose } : NO_VERSION} />;
 }
 
 /** Keeps the growing newest turn in view until the user scrolls up. Its question stays visible at the top,

@@ -1,8 +1,9 @@
 // A question and its answer, stored or live.
+import { computed } from "@preact/signals";
 import { useState } from "preact/hooks";
 import type { RunAnswer } from "../../api/types";
 import { isOver, textOf, type RunState } from "../../model/run";
-import { askAgain, citationsOfTurn, edit, turns, workingTurn, type Turn } from "../../stores/chat";
+import { askAgain, citationsOfTurn, edit, page, shown, waitingTurn, workingTurn, type Turn } from "../../stores/chat";
 import { attempt } from "../../stores/notices";
 import { said } from "../../words/server";
 import { dateTime, t } from "../../words/words";
@@ -20,19 +21,17 @@ import { copyAnswer, saveAnswer } from "./take_away";
 
 const ShareDialog = lazy(async () => (await import("../documents/documents")).ShareDialog);
 
-/** Position of this version among the turn's versions, counted from 0. Constant if there is only one. */
-export interface Version {
+/** Position of the displayed version among those of its question, counted from 0. */
+interface Version {
   at: number;
   count: number;
-  choose(at: number): void;
 }
-export const NO_VERSION: Version = { at: 0, count: 1, choose: () => {} };
 
-export const TurnView = memo(function TurnView({ turn, version }: { turn: Turn; version: Version }) {
+export const TurnView = memo(function TurnView({ turn, at, count }: { turn: Turn } & Version) {
   return (
     <article class="turn" aria-label={t("questionAnswer")}>
       <Question turn={turn} />
-      <Answer turn={turn} version={version} />
+      <Answer turn={turn} at={at} count={count} />
     </article>
   );
 });
@@ -55,7 +54,7 @@ function Question({ turn }: { turn: Turn }) {
 
 const NO_FIGURES: RunAnswer["figures"] = [];
 
-function Answer({ turn, version }: { turn: Turn; version: Version }) {
+function Answer({ turn, at, count }: { turn: Turn } & Version) {
   const run = turn.run?.value ?? null;
   const told = run ?? turn.record.value; // state from events
   const answer = run ? run.answer : (turn.message?.answer ?? null);
@@ -74,16 +73,16 @@ function Answer({ turn, version }: { turn: Turn; version: Version }) {
           <Markdown text={text} citations={citations} figures={answer?.figures ?? NO_FIGURES} runId={turn.runId} />
         </div>
       )}
-      {answer?.abstained && isNewest(turn) && <NextSteps turn={turn} />}
+      {answer?.abstained && isLast(turn) && <NextSteps turn={turn} />}
       <Failure turn={turn} told={told} status={status} />
       {citations.length > 0 && isOver(status) && <CitationList citations={citations} runId={turn.runId} />}
-      {isOver(status) && turn.runId && <Actions turn={turn} answer={answer} version={version} />}
+      {isOver(status) && turn.runId && <Actions turn={turn} answer={answer} at={at} count={count} />}
     </div>
   );
 }
 
 function Failure({ turn, told, status }: { turn: Turn; told: RunState | null; status: string }) {
-  const again = isNewest(turn) && (
+  const again = canAsk.value && (
     <button type="button" class="button" onClick={() => askAgain(turn)}>
       {t(status === "cancelled" ? "askAgain" : "tryAgain")}
     </button>
@@ -107,9 +106,13 @@ function Failure({ turn, told, status }: { turn: Turn; told: RunState | null; st
   );
 }
 
-const isNewest = (turn: Turn) => turns.value.at(-1)?.runId === turn.runId;
+/** Whether the turn is the last one on display. */
+const isLast = (turn: Turn) => shown.value.at(-1)?.turn === turn;
 
-function Actions({ turn, answer, version }: { turn: Turn; answer: RunAnswer | null; version: Version }) {
+/** Whether no answer is being written or waits for a reply. */
+const canAsk = computed(() => !workingTurn.value && !waitingTurn.value);
+
+function Actions({ turn, answer, at, count }: { turn: Turn; answer: RunAnswer | null } & Version) {
   const [isCopied, setCopied] = useState(false);
   const [isSharing, setSharing] = useState(false);
   const copy = async () => {
@@ -120,7 +123,7 @@ function Actions({ turn, answer, version }: { turn: Turn; answer: RunAnswer | nu
   return (
     <div class="actions">
       {answer && <Rating turn={turn} />}
-      {answer && isNewest(turn) && !workingTurn.value && <IconButton icon="again" name={t("askAgain")} onClick={() => askAgain(turn)} />}
+      {answer && canAsk.value && <IconButton icon="again" name={t("askAgain")} onClick={() => askAgain(turn)} />}
       {answer && (
         <>
           <IconButton icon={isCopied ? "check" : "copy"} name={t("copy")} onClick={copy} />
@@ -129,12 +132,13 @@ function Actions({ turn, answer, version }: { turn: Turn; answer: RunAnswer | nu
           <IconButton icon="download" name={t("export")} onClick={() => attempt(() => saveAnswer(turn.question, answer, turn.runId))} />
         </>
       )}
-      {version.count > 1 && <Pager {...version} />}
+      {count > 1 && <Pager turn={turn} at={at} count={count} />}
     </div>
   );
 }
 
-function Pager({ at, count, choose }: Version) {
+function Pager({ turn, at, count }: { turn: Turn } & Version) {
+  const choose = (other: number) => page(shown.value.find((one) => one.turn === turn)!, other);
   return (
     <span class="pager" role="group" aria-label={t("versions")}>
       <IconButton icon="back" name={t("previousVersion")} disabled={at === 0} onClick={() => choose(at - 1)} />
