@@ -3,7 +3,6 @@
 A message that cannot be parsed raises, and ends in the poison queue.
 """
 
-import uuid
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -72,7 +71,7 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
 
     async def delete_document(state: DocumentState) -> None:
         await delete(state, services)
-        await start_ingestion(client, state.blob_name, f"{state.blob_name} erased {uuid.uuid4().hex}")
+        await start_ingestion(client, state.blob_name, services.queues)
 
     async with trigger_scope("erase_user"):
         instances = Instances(client)

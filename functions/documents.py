@@ -1,9 +1,7 @@
 """Routes that list, read, correct, share, reingest and delete documents."""
 
-import uuid
 from typing import Annotated, Literal
 
-import azure.durable_functions as df
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import Field
 
@@ -234,7 +232,7 @@ async def correct_document(
     again = await correct(state, corrections, services, only_unchanged=is_conditional(req.headers))
     await note_act(req, user, services, "correct", state.doc_id)
     if again:
-        await _start(client, state.blob_name)
+        await start_ingestion(client, state.blob_name, services.queues)
     changed = await changeable(state.doc_id, user, services.documents)
     return tagged_response(req, await _detail_of(changed, user, services), PASSING)
 
@@ -261,7 +259,7 @@ async def change_access(
     )
     await note_act(req, user, services, access_action(acl), state.doc_id)
     if is_behind:
-        await _start(client, state.blob_name)
+        await start_ingestion(client, state.blob_name, services.queues)
     changed = await changeable(state.doc_id, user, services.documents)
     return tagged_response(req, await _detail_of(changed, user, services), PASSING)
 
@@ -283,7 +281,7 @@ async def reingest_document(
     state = await changeable(doc_id, user, services.documents)
     await try_again(state, services)
     await note_act(req, user, services, "reingest", state.doc_id)
-    await _start(client, state.blob_name)
+    await start_ingestion(client, state.blob_name, services.queues)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
     return json_response(await _detail_of(state, user, services), 202, headers)
 
@@ -304,7 +302,7 @@ async def delete_document(
     await _require_match(req, state, user, services)
     await delete(state, services)
     await note_act(req, user, services, "delete", state.doc_id)
-    await _start(client, state.blob_name)
+    await start_ingestion(client, state.blob_name, services.queues)
     return json_response(DocumentDeleting(doc_id=state.doc_id), 202)
 
 
@@ -318,7 +316,3 @@ async def _require_match(
 
 async def _detail_of(state: DocumentState, user: UserContext, services: Services) -> DocumentDetail:
     return await get_own_document(state, user, services)
-
-
-async def _start(client: df.DurableOrchestrationClient, blob_name: str) -> None:
-    await start_ingestion(client, blob_name, f"{blob_name} asked for {uuid.uuid4().hex}")

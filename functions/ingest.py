@@ -1,7 +1,8 @@
 """Starts the ingestion of a document whose blob was written or deleted. Reads names, never content.
 
 An event only names a blob, and `ingest_document` decides what to do. So events may arrive late, twice and out
-of order, and a sidecar's event counts for its document.
+of order, and a sidecar's event counts for its document. Each is noted in the document's row before the
+ingestion starts; one that is running sees it before it ends.
 """
 
 import json
@@ -20,6 +21,7 @@ from shared.platform.tracing import link_to
 
 if TYPE_CHECKING:
     from shared.ingestion.models import DeferredFile
+    from shared.platform.queues import TaskQueues
     from shared.wiring import Services
 
 
@@ -65,6 +67,8 @@ class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger")
 
 blueprint = df.Blueprint()
 CONNECTION = "DocumentsStorage"
+_CHECK_S = 1.0  # an instance ends this soon after its last look, as a rule; doubled with each check
+_LONGEST_CHECK_S = 60.0
 
 
 @blueprint.blob_trigger(
@@ -75,6 +79,7 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
     """Handle a written document or sidecar."""
     from shared.ingestion.acceptance import is_duplicate_event
     from shared.ingestion.models import DeferredFile
+    from shared.ingestion.rights import note_event
     from shared.wiring import get_services
 
     services = get_services()
@@ -82,23 +87,36 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
         properties = await services.blobs.properties(DOCUMENTS, blob.name)
         if properties is not None and await is_duplicate_event(properties, services):
             return
-        occasion = properties.etag if properties is not None else "gone"
-        await _start_or_defer(DeferredFile(blob_name=blob.name, occasion=occasion), client, services)
+        noted = await note_event(blob.name, services)
+        if noted == "noted":
+            await _start_or_defer(DeferredFile(blob_name=blob.name), client, services)
+        elif noted == "known":  # whoever noted it starts it too, unless they were killed
+            await start_ingestion(client, blob.name)
 
 
 @blueprint.queue_trigger(arg_name="message", queue_name=DEFERRED_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def start_deferred(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Start a file whose sender had too many others in progress, or defer it again."""
-    from shared.documents.ids import sender_of
+    """Start a file whose sender had too many others in progress, or defer it again; or look whether what was
+    noted during an ingestion was seen by it.
+    """
+    from shared.documents.ids import document_id, document_of_blob, sender_of
     from shared.ingestion.fair_turns import SHARES
     from shared.ingestion.models import DeferredFile
     from shared.wiring import get_services
 
-    file = DeferredFile.from_stored(message.get_body())
+    file, services = DeferredFile.from_stored(message.get_body()), get_services()
     async with trigger_scope("start_deferred"):
-        SHARES.note_return(sender_of(file.blob_name))
-        await _start_or_defer(file, client, get_services())
+        if not file.checks:
+            SHARES.note_return(sender_of(file.blob_name))
+        blob_name = document_of_blob(file.blob_name)
+        state = await services.documents.get(document_id(blob_name))
+        if state is None or not state.is_open:
+            return
+        if file.checks:
+            await start_ingestion(client, blob_name, services.queues, file.checks)
+        else:
+            await _start_or_defer(file, client, services)
 
 
 async def _start_or_defer(
@@ -119,7 +137,7 @@ async def _start_or_defer(
         deferred = file.model_copy(update={"deferrals": file.deferrals + 1})
         await services.queues.send(DEFERRED_QUEUE, deferred.model_dump_json(), delay_s)
         return
-    await start_ingestion(client, document_of_blob(file.blob_name), f"{file.blob_name} {file.occasion}")
+    await start_ingestion(client, document_of_blob(file.blob_name), services.queues)
 
 
 @blueprint.queue_trigger(arg_name="message", queue_name=BLOB_DELETED_QUEUE, connection=CONNECTION)
@@ -129,32 +147,47 @@ async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrati
     queue.
     """
     from shared.documents.ids import document_of_blob
+    from shared.ingestion.rights import note_event
+    from shared.wiring import get_services
 
     event = read_event(message.get_body())
     name = deleted_blob(event)
     if name is not None:
+        services = get_services()
         async with trigger_scope("blob_deleted"):
-            await start_ingestion(client, document_of_blob(name), f"{name} deleted {event.get('id', '')}")
+            if await note_event(name, services) != "nothing":
+                await start_ingestion(client, document_of_blob(name), services.queues)
 
 
-async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str, occasion: str) -> str:
-    """Start `ingest_document` unless this event's instance is active, and return the instance id.
+async def start_ingestion(
+    client: df.DurableOrchestrationClient,
+    blob_name: str,
+    queues: "TaskQueues | None" = None,
+    checks: int = 0,
+) -> bool:
+    """Start `ingest_document` for a document. False = it is running, and looks at the row before it ends.
 
-    An ended instance is started again: it finds nothing to do, or repairs what is missing.
+    Args:
+        queues: where to send a check for a new wish, in case the running ingestion is just ending.
+        checks: number of earlier checks.
     """
-    from shared.documents.ids import instance_id
-    from shared.ingestion.models import IngestRequest
+    from shared.documents.ids import ingestion_id
+    from shared.ingestion.models import DeferredFile, IngestRequest
 
-    instance = instance_id(blob_name, occasion)
+    instance = ingestion_id(blob_name)
     payload = {**IngestRequest(blob_name=blob_name).model_dump(mode="json"), **link_to(instance)}
     try:
-        started: str = await client.start_new("ingest_document", instance, payload)
+        await client.start_new("ingest_document", instance, payload)
     except Exception:  # noqa: BLE001 - what the SDK raises for a conflict: its status tells, not its text
         if is_at_work(await Instances(client).state(instance)):
-            return instance
+            if queues is not None:
+                check = DeferredFile(blob_name=blob_name, checks=checks + 1)
+                delay_s = min(_CHECK_S * 2**checks, _LONGEST_CHECK_S)
+                await queues.send(DEFERRED_QUEUE, check.model_dump_json(), delay_s)
+            return False
         # It has ended since and may have missed this event; any other refusal raises now.
-        started = await client.start_new("ingest_document", instance, payload)
-    return started
+        await client.start_new("ingest_document", instance, payload)
+    return True
 
 
 def read_event(body: bytes) -> Mapping[str, Any]:

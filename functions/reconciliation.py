@@ -36,8 +36,8 @@ async def reconcile(
 ) -> ReconcileReport:
     """Start the ingestion of documents that differ from their files."""
 
-    async def start(blob_name: str, occasion: str) -> str:
+    async def start(blob_name: str) -> bool:
         async with trigger_scope("reconcile_documents"):
-            return await start_ingestion(client, blob_name, occasion)
+            return await start_ingestion(client, blob_name)
 
     return await repair(await wiring.ready_services(), start, count, block_bits)

@@ -129,8 +129,8 @@ async def import_page(
         await _admit_document(req, user, services)
         page = await fetch_for_import(asked, pages)
         request = await _with_ids(upload_of(asked, page), user, services)
-        state, etag = await receive(request, content_of(page), user, services)
-        await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
+        state = await receive(request, content_of(page), user, services)
+        await start_ingestion(client, state.blob_name, services.queues)
         await finish(claimed, services.idempotency, resource_id=state.doc_id)
         return state
 
@@ -168,9 +168,8 @@ async def _receive(
 
     async def make(claimed: Claimed | None, _: DocumentState | None) -> DocumentState:
         await _admit_document(req, user, services)
-        state, etag = await receive(request, aiter(content), user, services)
-        # The file's blob event has the same instance id, so it starts nothing.
-        await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
+        state = await receive(request, aiter(content), user, services)
+        await start_ingestion(client, state.blob_name, services.queues)
         await finish(claimed, services.idempotency, await content.digest_of_rest())
         return state
 

@@ -11,31 +11,10 @@ if TYPE_CHECKING:
 
 blueprint = df.Blueprint()
 
-_ENDED = (
-    None,  # the client's status of an unknown instance
-    df.OrchestrationRuntimeStatus.Completed,
-    df.OrchestrationRuntimeStatus.Failed,
-    df.OrchestrationRuntimeStatus.Terminated,
-    df.OrchestrationRuntimeStatus.Canceled,
-)
-
-
-@blueprint.activity_trigger(input_name="payload")
-@blueprint.durable_client_input(client_name="client")
-async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """Release a document whose holder is dead. Input: IngestStep. Output: Closed or a failure."""
-    from shared.ingestion.acceptance import check_holder as act
-
-    async def has_ended(instance_id: str) -> bool:
-        status = await client.get_status(instance_id)
-        return status is None or status.runtime_status in _ENDED
-
-    return await _perform(act, payload, has_ended)
-
 
 @blueprint.activity_trigger(input_name="payload")
 async def accept_document(payload: Payload) -> dict[str, Any]:
-    """Claim the document, and ingest it if it is small. Input: IngestStep. Output: Accepted or a failure."""
+    """Fence the document, and ingest it if it is small. Input: IngestStep. Output: Accepted or a failure."""
     from shared.ingestion.steps import accept
 
     return await _perform(accept, payload)
@@ -126,13 +105,14 @@ async def close_document(payload: Payload) -> dict[str, Any]:
 
 async def _perform(act: "Act", payload: Payload, *details: object, in_turn: bool = False) -> dict[str, Any]:
     """Perform a step. Its input is, or contains, an IngestStep."""
-    from shared.ingestion.claims import IngestTask
+    from shared.documents.ids import ingestion_id
     from shared.ingestion.models import IngestReplyEnvelope, IngestStep
     from shared.ingestion.steps import perform
+    from shared.ingestion.task import IngestTask
     from shared.wiring import get_services
 
     given, link = split(payload)
     step = IngestStep.from_payload(given.get("step", given))
-    async with at_work(f"ingest {act.__name__}", link, run_id=step.instance_id):
+    async with at_work(f"ingest {act.__name__}", link, run_id=ingestion_id(step.blob_name)):
         reply = await perform(act, IngestTask(step, get_services()), *details, in_turn=in_turn)
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")

@@ -1,8 +1,8 @@
 """Brings both indexes in line with one blob, whatever happened to it.
 
-One instance at a time works on a document. Others leave a note, check that the holder is alive, and end; the
-holder starts over when it finds a note. New blocks are written before the document's row, and stale ones
-deleted after it.
+The instance `ingest-{doc_id}` is the only one that works on a document. Each execution takes a fence, looks
+at the row, works, and starts over if something was noted in the row since its look. New blocks are written
+before the document's row, and stale ones deleted after it.
 
 A failed step is retried five times if its reply says that this may help; waiting for a turn doesn't count as
 a retry. Pauses are durable timers, so no worker sleeps.
@@ -22,6 +22,7 @@ from shared.ingestion.models import (
     Closed,
     CloseRequest,
     Done,
+    Fenced,
     IngestFailure,
     IngestReply,
     IngestReplyEnvelope,
@@ -31,7 +32,6 @@ from shared.ingestion.models import (
     Parsed,
     Planned,
     SmallDone,
-    Superseded,
 )
 
 MIN_RANGE = 64  # blocks embedded and written per activity
@@ -63,9 +63,11 @@ class _StoppedError(Exception):
 def ingest_document(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
     """Ingest, update or remove one document. Input: IngestRequest. Output: IngestResult."""
     request = IngestRequest.from_payload(input_of(context))
-    step = IngestStep(blob_name=request.blob_name, instance_id=context.instance_id)
+    step = IngestStep(blob_name=request.blob_name, fence=str(context.new_uuid()))
     try:
-        result, again = yield from _bring_in_line(context, step)
+        accepted = yield from _step(context, "accept_document", step, Accepted)
+        step = step.model_copy(update={"wish": accepted.wish})
+        result, again = yield from _bring_in_line(context, step, accepted)
     except _StoppedError as stopped:
         result, again = yield from _end_early(context, step, stopped.reply)
     if again:
@@ -75,13 +77,11 @@ def ingest_document(context: df.DurableOrchestrationContext) -> Generator[Any, A
     return result.model_dump(mode="json")
 
 
-def _bring_in_line(context: df.DurableOrchestrationContext, step: IngestStep) -> Generator[Any, Any, Outcome]:
-    accepted = yield from _step(context, "accept_document", step, Accepted)
+def _bring_in_line(
+    context: df.DurableOrchestrationContext, step: IngestStep, accepted: Accepted
+) -> Generator[Any, Any, Outcome]:
     if accepted.outcome == "nothing":
         return IngestResult(outcome="nothing"), False
-    if accepted.outcome == "noted":
-        holder = yield from _step(context, "check_holder", step, Closed)
-        return IngestResult(outcome="noted"), holder.again
     if accepted.outcome == "gone":
         closed = yield from _step(context, "remove_document", step, Closed)
         return IngestResult(outcome="removed"), closed.again
@@ -134,10 +134,10 @@ def _in_ranges(
 def _end_early(
     context: df.DurableOrchestrationContext, step: IngestStep, reply: IngestReply
 ) -> Generator[Any, Any, Outcome]:
-    if isinstance(reply, Superseded) or not isinstance(reply, IngestFailure):
-        return IngestResult(outcome="superseded"), False
+    if not isinstance(reply, IngestFailure):
+        return IngestResult(outcome="overtaken"), isinstance(reply, Fenced)
     request = CloseRequest(
-        step=step,
+        step=step.model_copy(update={"wish": step.wish or reply.wish}),
         status="failed",
         reason=reply.reason,
         hint=reply.hint or None,
@@ -145,6 +145,7 @@ def _end_early(
         may_pass=reply.retryable,
     )
     (closed,) = yield from _call_all(context, "close_document", [request])
+    # Not again if it was fenced off: whoever did it starts an ingestion, and this one could fail forever.
     again = isinstance(closed, Closed) and closed.again
     return IngestResult(outcome="failed", reason=reply.reason), again
 

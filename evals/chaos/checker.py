@@ -188,8 +188,8 @@ def check_paper(paper: Paper, state: Entity, row: Entity, blocks: Sequence[Entit
     """Check that a document present in all stores is ready, complete, of one version, and open only to its
     readers.
     """
-    if state["status"] != "ready" or state.get("holder") or state.get("pending"):
-        finding.stuck.append(f"{paper.name}: {state['status']}, held by {state.get('holder')}")
+    if state["status"] != "ready" or state["wish"] != state["settled"]:
+        finding.stuck.append(f"{paper.name}: {state['status']}, wish {state['wish']} of {state['settled']}")
     text = " ".join(" ".join(block["content"].split()) for block in blocks)
     current = paper.sentences(paper.version)
     finding.lost += [f"{paper.name}: {one}" for one in current if one not in text]

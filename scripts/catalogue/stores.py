@@ -229,7 +229,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "deferred-documents",
             "names of files",
             "by itself",
-            "started when their sender has fewer files in progress",
+            "read until their ingestion has started, or has seen the newest event",
         ),
         Store(
             "deferred-documents-poison",

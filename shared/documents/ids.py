@@ -1,6 +1,5 @@
 """Ids of documents, blocks and ingestion instances, and ranges of ids. Pure and deterministic."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,7 +14,6 @@ VERSIONS = "versions/"
 SHAREPOINT = "sharepoint"
 _DIGITS = 6  # digits of an id that define windows
 _BITS = 4 * _DIGITS
-_PLAIN_ETAG = re.compile(r"[A-Za-z0-9]{1,40}\Z")
 
 
 def document_id(blob_name: str) -> str:
@@ -58,15 +56,9 @@ def figure_block_id(doc_id: str, key: str, embedding_model: str, captioned_by: s
     return f"{doc_id}-{digest('figure', embedding_model, captioned_by, key)[:16]}-0"
 
 
-def instance_id(blob_name: str, occasion: str) -> str:
-    """Return the id of the ingestion that an event starts; redelivered events get the same id.
-
-    Args:
-        occasion: distinguishes events of the same path: the blob's etag.
-    """
-    plain = occasion.strip('"')
-    mark = plain if _PLAIN_ETAG.match(plain) else digest(plain)[:32]
-    return f"ingest-{document_id(blob_name)}-{mark}"
+def ingestion_id(blob_name: str) -> str:
+    """Return the id of the only instance that ingests a document."""
+    return f"ingest-{document_id(blob_name)}"
 
 
 def document_of_blob(blob_name: str) -> str:

@@ -53,8 +53,10 @@ class DocumentState(Model):
         version: the number of that version.
         begun_key, begun_version: of the newest version whose ingestion has begun. A number is taken here
             before anything of the version is written, and never used for another one.
-        holder, held_until: the instance that works on the document, and until when it is believed alive.
-        pending: an event came while the document was held; the holder looks again before it ends.
+        wish: number of the newest event or change that an ingestion must look at.
+        settled: the newest one that an ended ingestion had looked at.
+        fence: token of the execution that works on the document; steps of others change nothing.
+        noted_etag: of the file when the newest event about it was noted.
         phases: statuses of the last ingestion in order.
         rows_outdated: the indexes' copies of its rights lag behind this row.
         sidecar_etag: of the file with rights that was read last; empty when there was none.
@@ -91,9 +93,10 @@ class DocumentState(Model):
     upload_date: datetime | None = None
     page_count: int | None = None
     block_count: int = 0
-    holder: str | None = None
-    held_until: datetime | None = None
-    pending: bool = False
+    wish: int = 0
+    settled: int = 0
+    fence: str = ""
+    noted_etag: str = ""
     phases: tuple[PhaseTime, ...] = ()
     rows_outdated: bool = False
     sidecar_etag: str = ""
@@ -107,6 +110,11 @@ class DocumentState(Model):
     tried_failure: FileFailure | None = None
     is_deleted: bool = False
     updated_at: datetime
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an ingestion is due or at work."""
+        return self.wish != self.settled
 
     @property
     def has_unshown_corrections(self) -> bool:

@@ -1,8 +1,8 @@
 """From a blob to a searchable document, and back.
 
-Each activity is one function: `acceptance` claims the document (`claims`), `parse_document` parses it in a
-worker process (`parsers/`), `metadata` and `captions` call models, `indexing` determines the new blocks and
-updates both indexes, and `steps` ends the ingestion. `uploads` and `changes` are actions of users; `audit`
+Each activity is one function: `acceptance` looks at the row of the document (`task`), `parse_document` parses
+it in a worker process (`parsers/`), `metadata` and `captions` call models, `indexing` plans and writes
+both indexes, and `steps` ends the ingestion. `uploads` and `changes` are actions of users; `audit`
 and `reconciliation` repair missed events.
 
 Pure: chunking, parsers.pdf_content, parsers.pdf_drawings, parsers.pdf_forms, parsers.pdf_furniture,

@@ -1,29 +1,27 @@
-"""The first step of an ingestion: claim the document, compare its blob, and determine the work.
+"""The first step of an ingestion: fence the document, compare its blob, and determine the work.
 
-Content is not read. `is_duplicate_event` and `check_holder` decide whether an ingestion is needed at all.
+Content is not read. `is_duplicate_event` decides whether an event needs an ingestion at all.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import PurePosixPath
 
 from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import document_id, document_of_blob, hints_of, is_sidecar, is_upload
 from shared.documents.state import DocumentState, Rights
-from shared.ingestion.claims import (
+from shared.ingestion.models import Accepted
+from shared.ingestion.rights import apply_newest, are_of_shown, read_rights
+from shared.ingestion.row_changes import apply_corrections
+from shared.ingestion.services import IngestionServices
+from shared.ingestion.task import (
     IngestTask,
-    is_held,
     is_quarantined,
     mark_deleted,
     revived,
     with_status,
 )
-from shared.ingestion.models import Accepted, Closed
-from shared.ingestion.rights import apply_newest, are_of_shown, read_rights
-from shared.ingestion.row_changes import apply_corrections
-from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties
-from shared.platform.errors import ConflictError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
@@ -33,9 +31,6 @@ MAX_SMALL_BYTES = 32 * 1024  # about 9,000 tokens: one embedding request, and do
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
 )
-
-HasEnded = Callable[[str], Awaitable[bool]]
-"""Takes the id of an orchestration instance; True when it does nothing any more."""
 
 
 async def accept(task: IngestTask) -> Accepted:
@@ -51,26 +46,22 @@ async def accept(task: IngestTask) -> Accepted:
     ):
         return Accepted(outcome="nothing")
     state = await task.take()
-    if state is None:
-        # Now rather than after the holder: a narrower list must not wait for a long ingestion.
-        await apply_newest(blob_name, services)
-        return Accepted(outcome="noted")
-    # Read under the claim, so that later events leave a note.
+    # Read after the wish, so that later events are looked at next time.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
-        return Accepted(outcome="gone")
+        return Accepted(outcome="gone", wish=task.step.wish)
     return await _compared(task, revived(state), properties)
 
 
 async def _compared(task: IngestTask, state: DocumentState, properties: BlobProperties) -> Accepted:
-    """Return the work for the existing blob of a claimed document."""
+    """Return the work for the existing blob of a document."""
     services, blob_name = task.services, properties.name
     rights, sidecar_etag = await read_rights(properties, services)
     if is_upload(blob_name) and not sidecar_etag and not state.content_hash:
         # Its access list comes first, and goes when its sender is erased: an address that is still open then
         # makes no document any more.
         await task.blobs.delete(DOCUMENTS, blob_name)
-        return Accepted(outcome="gone")
+        return Accepted(outcome="gone", wish=task.step.wish)
     hints = hints_of(blob_name)
     found = await task.blobs.properties(DOCUMENTS, hints) if hints else None
     hints_etag = found.etag if found is not None else ""
@@ -94,25 +85,26 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
 
     if is_changed or (state.wanted_rights, state.sidecar_etag) != (rights, sidecar_etag):
         read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
-        begun = partial(_begun, claimed=state.wanted_rights, read=read, etag=properties.etag)
+        begun = partial(_begun, looked_at=state.wanted_rights, read=read, etag=properties.etag)
         state = await task.update(
             lambda current: queued(begun(current)) if content_changed else begun(current)
         )
     if state.has_unshown_corrections and not content_changed:  # else the ingestion writes them
         await apply_corrections(task)
-    if state.pending:
-        await apply_newest(blob_name, services)  # the values read above may be older than the note
+    if state.wish != task.step.wish:
+        await apply_newest(blob_name, services)  # the values read above may be older than the newest wish
     return Accepted(
         outcome="changed" if is_changed else "current",
         content_changed=content_changed,
         rights_changed=rights_changed,
         small=small,
+        wish=task.step.wish,
     )
 
 
-def _begun(current: DocumentState, claimed: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
-    # Permissions noted since the claim are newer than those read under it.
-    noted = read if current.wanted_rights == claimed else {}
+def _begun(current: DocumentState, looked_at: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
+    # Permissions written since the look are newer than those read after it.
+    noted = read if current.wanted_rights == looked_at else {}
     return revived(current.model_copy(update=noted)).model_copy(update={"wanted_etag": etag})
 
 
@@ -132,8 +124,7 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
         return is_sidecar(written.name)
     is_settled = (
         state.status == "ready"
-        and state.holder is None
-        and not state.pending
+        and not state.is_open
         and not state.rows_outdated
         and not state.has_unshown_corrections
         and not state.is_deleted
@@ -142,27 +133,8 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
     )
     if not is_sidecar(written.name):
         return is_settled and state.blob_etag == written.etag
-    # An upload whose ingestion hasn't started: its own start and event will follow.
-    is_announced = state.status == "queued" and state.holder is None and not state.content_hash
     known_etag = state.hints_etag if written.name == hints_of(blob_name) else state.sidecar_etag
-    return known_etag == written.etag and (is_settled or is_held(state) or is_announced)
-
-
-async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed:
-    """Release the document if its holder is dead; `again` = it is free, and our event is still pending."""
-    while True:
-        state = await task.documents.get(task.doc_id)
-        if state is None or not state.pending:
-            return Closed(again=False)  # the blob was read after our note was left
-        if state.holder is None or state.holder == task.step.instance_id:
-            return Closed(again=True)
-        if is_held(state) and not await has_ended(state.holder):
-            return Closed(again=False)
-        try:
-            await task.documents.replace(state.model_copy(update={"holder": None, "held_until": None}))
-        except ConflictError:
-            continue
-        return Closed(again=True)
+    return known_etag == written.etag and (is_settled or state.is_open)
 
 
 def pipeline(settings: Settings) -> str:

@@ -8,10 +8,10 @@ from shared.documents.figure_store import is_picture, picture_blob
 from shared.documents.ids import VERSIONS, IdWindow
 from shared.documents.versions import is_of_version
 from shared.ingestion.acceptance import pipeline
-from shared.ingestion.claims import now
 from shared.ingestion.inventory import Inventory, compare, compare_blocks, fitting_window, take_inventory
 from shared.ingestion.models import AuditCounts, AuditReport, Difference, UnreadableDocument
 from shared.ingestion.services import IngestionServices
+from shared.ingestion.task import now
 from shared.platform.blobs import BlobStore
 from shared.platform.names import WORK
 

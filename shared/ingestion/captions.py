@@ -13,8 +13,8 @@ from shared.documents.models import Caption, Figure, Original
 from shared.evidence.reader_text import readable_line
 from shared.ingestion import copies
 from shared.ingestion.chunking import caption_by_rule
-from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import BlockChanges, ParsedFile
+from shared.ingestion.task import IngestTask
 from shared.platform.errors import GroundworkError, OutputCutError
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.prompts import element, load

@@ -16,11 +16,11 @@ from shared.documents.requests import AccessChange, MetadataCorrection
 from shared.documents.rights import may_change, may_see
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
-from shared.ingestion.claims import is_held, mark_deleted
 from shared.ingestion.metadata import forget_description
 from shared.ingestion.rights import apply_newest
 from shared.ingestion.row_changes import change_row, copy_corrections, corrected, write_copies
 from shared.ingestion.services import IngestionServices
+from shared.ingestion.task import mark_deleted
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import (
     AccessDeniedError,
@@ -153,8 +153,8 @@ async def correct(
     change = await change_row(state.doc_id, documents, changed)
     if change is None:
         raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It has just been deleted.")
-    if is_held(change.after):
-        return True  # what it publishes has them, or it looks again
+    if change.before.is_open:
+        return True  # what the ingestion publishes has them, or it looks again
 
     async def copy() -> DocumentState:
         return await copy_corrections(change.after, services, change.before.copied_hash)
@@ -170,7 +170,7 @@ async def try_again(state: DocumentState, services: IngestionServices) -> None:
     """
 
     async def as_new(current: DocumentState) -> DocumentState:
-        _refuse_held(current)
+        _refuse_open(current)
         await forget_description(services.blobs, current)
         return current.model_copy(update={"failed_tries": 0, "pipeline": ""})
 
@@ -188,7 +188,7 @@ async def repair(state: DocumentState, services: IngestionServices) -> None:
     """
 
     async def as_incomplete(current: DocumentState) -> DocumentState:
-        _refuse_held(current)
+        _refuse_open(current)
         if current.status == "failed" and current.content_hash:
             return current.model_copy(update={"rows_outdated": True})
         return current.model_copy(update={"failed_tries": 0, "pipeline": "", "copied_hash": ""})
@@ -206,8 +206,8 @@ async def repair(state: DocumentState, services: IngestionServices) -> None:
     await write_copies(change, services.documents, copy, {"rows_outdated": True})
 
 
-def _refuse_held(state: DocumentState) -> None:
-    if is_held(state):
+def _refuse_open(state: DocumentState) -> None:
+    if state.is_open:
         raise ConflictError("The document is being ingested.", "Try again when it is ready.")
 
 

@@ -15,7 +15,7 @@ from shared.documents.models import Block, Caption, Original
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.acceptance import pipeline
-from shared.ingestion.claims import IngestTask
+from shared.ingestion.task import IngestTask
 from shared.platform.blobs import BlobStore
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in

@@ -31,10 +31,10 @@ from shared.documents.state import DocumentState, Rights
 from shared.ingestion import copies, rights
 from shared.ingestion.acceptance import number_of, pipeline
 from shared.ingestion.chunking import embedded_text, figure_text
-from shared.ingestion.claims import ClaimLostError, IngestTask, now, with_status
 from shared.ingestion.fair_turns import EmbeddingPace, FairTurns
 from shared.ingestion.models import BlockChanges, ParsedFile
 from shared.ingestion.step_files import StepFiles
+from shared.ingestion.task import FencedError, IngestTask, now, with_status
 from shared.platform.hashing import digest
 from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import DocumentRecord
@@ -107,8 +107,8 @@ async def write_blocks(
         vectors, calls = await _vectors(task, version, batch, original.doc_id)
         task.used = task.used.plus(Usage(blocks=len(batch)))
         async with _turn(_WRITING, task, len(batch)):
-            # Embedding may take minutes: an instance that lost the document meanwhile must not write into it
-            # any more, and rights that changed meanwhile hold in what is written from now on.
+            # Embedding may take minutes: a step that was fenced off meanwhile must not write any more, and
+            # rights that changed meanwhile hold in what is written from now on.
             task.model_calls["embedding"] += calls
             state = await task.enter("embedding")
             record = _record(task, state, version)
@@ -186,7 +186,7 @@ async def clean_up(task: IngestTask) -> None:
     Also delete the results of steps. Idempotent: after a crash the remaining manifests suffice.
 
     Raises:
-        ClaimLostError: this instance no longer holds the document. The next holder deletes the rest.
+        FencedError: the row has another fence. The next ingestion deletes the rest.
     """
     state = await task.look()
     current = await versions.read_manifest(task.blobs, state.folder)
@@ -219,7 +219,7 @@ async def _updated_or_taken_back(
     """Record that the version is indexed; delete its row again if the document was deleted meanwhile."""
     try:
         return await task.update(indexed)
-    except ClaimLostError:
+    except FencedError:
         state = await task.documents.get(task.doc_id)
         if state is None or state.is_deleted:
             await task.services.documents_index.delete([task.doc_id])

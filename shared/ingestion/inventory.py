@@ -75,7 +75,7 @@ class SeenDocument:
     def settled(self) -> DocumentState | None:
         """The state if the last ingestion ended; other documents can't agree yet."""
         state = self.state
-        is_ended = state is not None and state.status in ("ready", "failed") and state.holder is None
+        is_ended = state is not None and state.status in ("ready", "failed") and not state.is_open
         return state if is_ended else None
 
     @property
@@ -179,8 +179,8 @@ def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
         return seen.difference("not_ingested", "The file was never ingested: its event was missed.")
     if seen.etag is None:
         return seen.difference("file_gone", "The file is gone, but its data is still there.")
-    if seen.settled is None or state.pending:
-        return seen.difference("in_work", f"Status {state.status}, held by {state.holder or 'nobody'}.")
+    if seen.settled is None:
+        return seen.difference("in_work", f"Status {state.status}, wish {state.wish} of {state.settled}.")
     return _compare_content(seen, state, pipeline) or _compare_row(seen, state)
 
 

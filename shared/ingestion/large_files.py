@@ -6,12 +6,12 @@
 from shared.documents import index_rows
 from shared.documents.models import DescribedFile, Original
 from shared.ingestion import captions, indexing, metadata, parse_document
-from shared.ingestion.claims import IngestTask
 from shared.ingestion.copies import find_original
 from shared.ingestion.indexing import Version, make_version
 from shared.ingestion.models import BlockChanges, Done, Parsed, ParsedFile, Planned
 from shared.ingestion.step_files import CHANGES, DESCRIBED, ORIGINAL, PARSED, StepFiles
 from shared.ingestion.steps import end_unchanged, planned
+from shared.ingestion.task import IngestTask
 
 
 async def parse(task: IngestTask) -> Parsed:

@@ -16,8 +16,8 @@ from shared.documents.state import DocumentState
 from shared.documents.versions import read_manifest, write_manifest
 from shared.evidence.reader_text import readable
 from shared.evidence.text import split_sentences
-from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import ParsedFile
+from shared.ingestion.task import IngestTask
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, Prompt

@@ -22,31 +22,34 @@ class IngestRequest(Model):
 
 
 class DeferredFile(Model):
-    """Message of the queue `deferred-documents`: the event of a blob whose sender has too many files in
-    progress.
+    """Message of the queue `deferred-documents`: a document whose sender has too many files in progress, or
+    whose ingestion was running when something new was noted.
 
     Attributes:
-        occasion: distinguishes this event from others of the same blob, such as its etag.
         deferrals: number of deferrals, including this one.
+        checks: number of looks, including the next one, whether a running ingestion saw the newest wish; 0 =
+            the file is deferred.
     """
 
     blob_name: str
-    occasion: str
     deferrals: int = 0
+    checks: int = 0
 
 
 class IngestStep(Model):
     """Input of every activity of an ingestion.
 
     Attributes:
-        instance_id: the working instance; steps of an instance that lost its claim do nothing.
+        fence: token of the execution; a step whose token isn't in the document's row does nothing.
+        wish: the newest one when the execution looked at the row; 0 = it hasn't yet.
         version_key: of the version being ingested, once the file was read.
         first, end: range of new blocks to write or new figures to caption; `end` is exclusive.
         last_attempt: a failure is final now, so optional results are replaced by fallbacks.
     """
 
     blob_name: str
-    instance_id: str
+    fence: str
+    wish: int = 0
     version_key: str = ""
     first: int = 0
     end: int = 0
@@ -70,7 +73,7 @@ class Done(Model):
 class IngestResult(Model):
     """Output of the orchestration. Counts are 0 if nothing of the kind was done."""
 
-    outcome: Literal["ready", "current", "rights", "removed", "nothing", "noted", "superseded", "failed"]
+    outcome: Literal["ready", "current", "rights", "removed", "nothing", "overtaken", "failed"]
     reason: str | None = None
     new_count: int = 0
     kept_count: int = 0
@@ -79,7 +82,7 @@ class IngestResult(Model):
 
 
 class SmallDone(Model):
-    """A small document is completely ingested, and its claim was released as in `Closed`."""
+    """A small document is completely ingested and closed, as in `Closed`."""
 
     kind: Literal["small_done"] = "small_done"
     result: IngestResult
@@ -89,13 +92,13 @@ class SmallDone(Model):
 class Accepted(Model):
     """The work to do.
 
-    `noted`: another instance works on the document and will check again. `nothing`: the document never
-    existed. `gone`: remove it. `current`: nothing to do. `changed`: see the flags. `small`: ingest it in one
-    step; `done`: it was ingested at once.
+    `nothing`: the document never existed. `gone`: remove it. `current`: nothing to do. `changed`: see the
+    flags. `small`: ingest it in one step; `done`: it was ingested at once. `wish`: the newest one in the row.
     """
 
     kind: Literal["accepted"] = "accepted"
-    outcome: Literal["noted", "nothing", "gone", "current", "changed"]
+    outcome: Literal["nothing", "gone", "current", "changed"]
+    wish: int = 0
     content_changed: bool = False
     rights_changed: bool = False
     small: bool = False
@@ -117,22 +120,23 @@ class Planned(Model):
 
 
 class Closed(Model):
-    """The claim was released; if `again`, an event arrived meanwhile, so the blob must be read again."""
+    """The ingestion's end is recorded; `again` = something was noted meanwhile, so look again."""
 
     kind: Literal["closed"] = "closed"
     again: bool
 
 
-class Superseded(Model):
-    """Another instance has taken over the document, so this one stops."""
+class Fenced(Model):
+    """Another execution works on the document, or it was deleted: look again."""
 
-    kind: Literal["superseded"] = "superseded"
+    kind: Literal["fenced"] = "fenced"
 
 
 class IngestFailure(Model):
     """A step failed; users see `reason` and `hint`, or their client's text for `failure`.
 
-    `retryable`: it may succeed later. `waits`: others have their turn first.
+    `retryable`: it may succeed later. `waits`: others have their turn first. `wish`: as in the step, 0 = the
+    row wasn't looked at.
     """
 
     kind: Literal["failed"] = "failed"
@@ -142,10 +146,11 @@ class IngestFailure(Model):
     retryable: bool = False
     retry_after_s: float | None = None
     waits: bool = False
+    wish: int = 0
 
 
 IngestReply = Annotated[
-    Accepted | Parsed | Done | Planned | Closed | SmallDone | Superseded | IngestFailure,
+    Accepted | Parsed | Done | Planned | Closed | SmallDone | Fenced | IngestFailure,
     Field(discriminator="kind"),
 ]
 

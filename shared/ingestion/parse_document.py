@@ -18,7 +18,6 @@ from shared.documents import figure_store, page_files
 from shared.documents.ids import HINTS_SUFFIX, hints_of, is_upload, sender_of
 from shared.documents.state import DocumentState
 from shared.ingestion.acceptance import is_small, pipeline, version_key, with_number
-from shared.ingestion.claims import MAX_TRIES, IngestTask, with_status
 from shared.ingestion.models import Layout, PageTexts, ParsedFile
 from shared.ingestion.parser_process import RunJob, parsers
 from shared.ingestion.parser_services import PageReader
@@ -26,6 +25,7 @@ from shared.ingestion.parser_worker import ParseJob
 from shared.ingestion.parsers.tesseract import is_installed
 from shared.ingestion.registry import MAGIC_BYTES, check_content, format_of
 from shared.ingestion.step_files import StepFiles
+from shared.ingestion.task import MAX_TRIES, IngestTask, with_status
 from shared.platform.errors import (
     BadDocumentError,
     CallTimeoutError,

@@ -14,7 +14,6 @@ from shared.documents import index_rows, versions
 from shared.documents.ids import IdWindow
 from shared.ingestion.acceptance import pipeline
 from shared.ingestion.changes import repair
-from shared.ingestion.claims import is_held, is_quarantined, now
 from shared.ingestion.inventory import (
     Inventory,
     SeenDocument,
@@ -24,7 +23,9 @@ from shared.ingestion.inventory import (
     take_inventory,
 )
 from shared.ingestion.models import ReconcileReport
+from shared.ingestion.rights import note_event
 from shared.ingestion.services import IngestionServices
+from shared.ingestion.task import is_quarantined, now
 from shared.ingestion.uploads import TICKET_LIFETIME_S
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import GroundworkError
@@ -41,8 +42,8 @@ RETRY_AFTER = timedelta(minutes=15)  # a failed one; by then a service that was 
 
 _ROWS_DIFFER = frozenset({"row_missing", "row_differs", "blocks_missing", "blocks_differ"})
 
-StartIngestion = Callable[[str, str], Awaitable[object]]
-"""Takes a blob's name and the occasion; the same pair twice is one instance while it is at work."""
+StartIngestion = Callable[[str], Awaitable[bool]]
+"""Takes a blob's name; False = its ingestion is running."""
 
 
 async def reconcile(
@@ -85,7 +86,7 @@ def _due(seen: SeenDocument, settings: Settings) -> str | None:
         is_due = state.status == "failed" and not is_quarantined(state) and age > RETRY_AFTER
         return "failed" if is_due else None
     if difference.kind == "in_work":
-        return "stuck" if age > SETTLED and not is_held(state) else None
+        return "stuck" if age > SETTLED else None
     if difference.kind in ("row_missing", "row_differs") and age < SETTLED:
         return None
     return difference.kind
@@ -99,7 +100,7 @@ def _differing_blocks(
     for doc_id, seen in inventory.seen.items():
         state = seen.settled
         # One that was written after its blocks were read is compared another time.
-        is_old = state is not None and not state.pending and read_at - state.updated_at >= SETTLED
+        is_old = state is not None and read_at - state.updated_at >= SETTLED
         if state is None or not is_old or seen.name in known or not window.holds(doc_id):
             continue
         difference = compare_blocks(seen, state)
@@ -111,15 +112,15 @@ def _differing_blocks(
 
 
 async def _start(seen: SeenDocument, kind: str, services: IngestionServices, start: StartIngestion) -> bool:
-    revision = seen.state.revision if seen.state is not None else seen.etag
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
             await repair(seen.state, services)  # else its state would say that there is nothing to do
-        await start(seen.name, f"{seen.name} reconciled {revision}")
+        elif kind != "stuck":
+            await note_event(seen.name, services)
+        return await start(seen.name)
     except GroundworkError as failed:
         get_logger().warning("document.reconcile_failed", error_type=failed.code)
         return False
-    return True
 
 
 async def _remove_unused(sidecars: Collection[BlobProperties], services: IngestionServices) -> int:
@@ -153,7 +154,7 @@ async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices,
 async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
     """Remove rows that nothing stands behind; False if something does by now, or a service failed.
 
-    Without a claim, so nothing waits here: what the search service still shows, the next run removes.
+    Without a fence, so nothing waits here: what the search service still shows, the next run removes.
     """
     try:
         # Listed before the state is read: rows and folders that come later are of a file that was sent again.

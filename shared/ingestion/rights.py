@@ -9,18 +9,33 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Literal
 
-from shared.documents.ids import SIDECAR_SUFFIX, document_id, is_synchronised, is_upload
+from shared.documents.ids import (
+    SIDECAR_SUFFIX,
+    document_id,
+    document_of_blob,
+    is_synchronised,
+    is_upload,
+)
 from shared.documents.index_rows import merge_rights, rights_fields
 from shared.documents.requests import MAX_PRINCIPALS
 from shared.documents.state import DocumentState, Rights
 from shared.evidence.document_prompt import web_address
-from shared.ingestion.claims import ClaimLostError, IngestTask
 from shared.ingestion.models import Done
 from shared.ingestion.row_changes import change_row, write_copies
 from shared.ingestion.services import IngestionServices
+from shared.ingestion.task import (
+    MAX_WRITE_ATTEMPTS,
+    FencedError,
+    IngestTask,
+    contended,
+    fresh_state,
+    mark_deleted,
+    touched,
+)
 from shared.platform.blobs import BlobProperties
-from shared.platform.errors import NotFoundError
+from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow
 
@@ -141,9 +156,9 @@ def _in_row(state: DocumentState) -> DocumentState:
 
 
 async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
-    """Apply a document's current permissions at once, also while an ingestion holds the document.
+    """Apply a document's current permissions at once, also while an ingestion is at work.
 
-    They are written to its row, then to the existing index rows; the holder writes them to all others.
+    They are written to its row, then to the existing index rows; the ingestion writes them to all others.
     Permissions of an unpublished version only narrow.
 
     Returns:
@@ -177,7 +192,7 @@ async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
     state = change.after
 
     async def copy() -> DocumentState | None:
-        # The holder may write them much later, while added users wait.
+        # The ingestion may write them much later, while added users wait.
         content_index, documents_index = services.content_index, services.documents_index
         await merge_rights(content_index, documents_index, state.doc_id, state.wanted_rights)
         return with_rights(state, state.wanted_rights) if is_shown else None
@@ -185,14 +200,54 @@ async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
     return await write_copies(change, documents, copy, {"rows_outdated": True})
 
 
+Noted = Literal["noted", "known", "nothing"]
+
+
+async def note_event(written: str, services: IngestionServices) -> Noted:
+    """Note in a document's row that a blob, its file or one beside it, was written or deleted.
+
+    A deleted file is hidden at once, and permissions apply at once while an ingestion is at work.
+
+    Returns:
+        `known`: the file's present bytes are noted already. `nothing`: there is neither file nor document.
+
+    Raises:
+        DependencyError: a service failed, or there were too many concurrent changes.
+    """
+    documents, blob_name = services.documents, document_of_blob(written)
+    doc_id = document_id(blob_name)
+    for _ in range(MAX_WRITE_ATTEMPTS):
+        state = await documents.get(doc_id)
+        properties = await services.blobs.properties(DOCUMENTS, blob_name)
+        if properties is None:
+            return "noted" if await mark_deleted(doc_id, documents) else "nothing"
+        try:
+            if state is None:
+                await documents.create(
+                    fresh_state(blob_name).model_copy(update={"noted_etag": properties.etag})
+                )
+                return "noted"
+            is_known = properties.etag in (state.noted_etag, state.wanted_etag)
+            if is_known and written == blob_name and state.is_open and not state.is_deleted:
+                return "known"
+            noted = {"wish": state.wish + 1, "noted_etag": properties.etag}
+            await documents.replace(touched(state.model_copy(update=noted)))
+        except ConflictError:
+            continue
+        if state.is_open:
+            await apply_newest(blob_name, services)
+        return "noted"
+    raise contended()
+
+
 async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Rights) -> None:
     """Write rows with `rights`, and again if other permissions are pending by then.
 
-    If the document was deleted meanwhile, the rows are removed again, because its new holder may have missed
+    If the document was deleted meanwhile, the rows are removed again, because its removal may have missed
     them.
 
     Raises:
-        ClaimLostError: the document was deleted.
+        FencedError: the document was deleted.
     """
     content_index = task.services.content_index
     await content_index.upload(rows)
@@ -203,7 +258,7 @@ async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Righ
         await content_index.merge([{"block_id": key, **fields} for key in keys])
     if state is None or state.is_deleted:
         await content_index.delete(keys)
-        raise ClaimLostError
+        raise FencedError
 
 
 def with_rights(state: DocumentState, written: Rights) -> DocumentState:

@@ -1,9 +1,9 @@
-"""Changes of a document's row without a claim: by users, and by events while an ingestion holds the document.
+"""Changes of a document's row by users and events, also while an ingestion is at work.
 
-The row decides, so it is written first, with a note (`pending`) that an ingestion must look at the document.
-The indexes' copies come next. If nobody else wrote the row meanwhile, they are the newest, and the note is
-taken back. Otherwise newer copies may have been overwritten: then an ingestion, the only one that works on
-the document, writes them again.
+The row decides, so it is written first, with a new wish: an ingestion must look at the document. The
+indexes' copies come next. If no ingestion was due and nobody else wrote the row meanwhile, they are the
+newest, and the wish is settled. Otherwise newer copies may have been overwritten: then the ingestion writes
+them again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,8 +15,8 @@ from shared.documents.models import Corrections
 from shared.documents.requests import MetadataCorrection
 from shared.documents.state import DocumentState
 from shared.documents.state_store import DocumentStore
-from shared.ingestion.claims import MAX_WRITE_ATTEMPTS, IngestTask, contended, is_held, now
 from shared.ingestion.services import IngestionServices
+from shared.ingestion.task import MAX_WRITE_ATTEMPTS, IngestTask, contended, touched
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.platform.telemetry import get_logger
 
@@ -36,7 +36,7 @@ async def change_row(
     documents: DocumentStore,
     change: Callable[[DocumentState], Awaitable[DocumentState | None]],
 ) -> RowChange | None:
-    """Change a row under its etag, with a note for the ingestion. None = no row, or nothing to change.
+    """Change a row under its etag, with a new wish. None = no row, or nothing to change.
 
     Args:
         change: returns the changed row, or None. Called again if somebody else wrote the row meanwhile.
@@ -50,7 +50,7 @@ async def change_row(
         if before is None or changed is None:
             return None
         try:
-            after = await documents.replace(changed.model_copy(update={"pending": True, "updated_at": now()}))
+            after = await documents.replace(touched(changed.model_copy(update={"wish": changed.wish + 1})))
         except ConflictError:
             continue
         return RowChange(before, after)
@@ -74,9 +74,9 @@ async def write_copies(
     """
     try:
         copied = await copy()
-        if copied is not None and not is_held(change.after):
-            await documents.replace(copied.model_copy(update={"pending": change.before.pending}))
-            return change.before.pending
+        if copied is not None and not change.before.is_open:
+            await documents.replace(copied.model_copy(update={"settled": change.after.wish}))
+            return False
     except ConflictError:
         pass
     except GroundworkError as failed:
@@ -119,7 +119,7 @@ async def apply_corrections(task: IngestTask) -> None:
     """Write the corrections that the indexes lack.
 
     Raises:
-        ClaimLostError: this instance no longer holds the document.
+        FencedError: this instance no longer holds the document.
     """
     state = await task.look()
     copied = await copy_corrections(state, task.services, state.copied_hash)

@@ -6,11 +6,10 @@ from contextlib import nullcontext
 from shared.access.daily_use import Usage
 from shared.access.limits import charge
 from shared.documents import index_rows, versions
-from shared.documents.ids import sender_of
+from shared.documents.ids import ingestion_id, sender_of
 from shared.documents.state import DocumentState
 from shared.ingestion import acceptance, captions, indexing, metadata
 from shared.ingestion.changes import correct
-from shared.ingestion.claims import ClaimLostError, IngestTask, now
 from shared.ingestion.copies import find_original, is_new_name, same_bytes
 from shared.ingestion.fair_turns import SHARES, NoPlaceFreeError
 from shared.ingestion.models import (
@@ -19,17 +18,18 @@ from shared.ingestion.models import (
     BlockChanges,
     Closed,
     CloseRequest,
+    Fenced,
     IngestFailure,
     IngestReply,
     IngestResult,
     ParsedFile,
     Planned,
     SmallDone,
-    Superseded,
 )
 from shared.ingestion.parse_document import parse
 from shared.ingestion.rights import apply_rights
 from shared.ingestion.row_changes import apply_corrections
+from shared.ingestion.task import FencedError, IngestTask, now
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 
@@ -53,27 +53,30 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
             with SHARES.taken(sender_of(task.step.blob_name), task.doc_id) if in_turn else nullcontext():
                 return await act(task, *details)
         except NoPlaceFreeError:
-            await task.update()  # a waiting document stays claimed
+            await task.update()  # or it would look stuck
             raise
         finally:
             owner = task.known.wanted_rights.owner_id if task.known else None
             if owner and task.used != Usage():
                 await charge(owner, task.used, task.services.user_limits)
-    except ClaimLostError:
+    except FencedError:
         await _remove_late_files(task)
-        return Superseded()
+        return Fenced()
     except GroundworkError as failed:
         return _failure(act.__name__, task, failed)
     except Exception:  # noqa: BLE001 - the border: a defect ends this document, visibly, and no other
-        get_logger().exception("ingestion.defect", step=act.__name__, run_id=task.step.instance_id)
+        get_logger().exception(
+            "ingestion.defect", step=act.__name__, run_id=ingestion_id(task.step.blob_name)
+        )
         return IngestFailure(
             reason="The document could not be ingested because of an internal error.",
             hint="Tell the operator the document's name and the time.",
+            wish=task.step.wish,
         )
 
 
 def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFailure:
-    waits, run_id = isinstance(failed, NoPlaceFreeError), task.step.instance_id
+    waits, run_id = isinstance(failed, NoPlaceFreeError), ingestion_id(task.step.blob_name)
     if not waits:
         get_logger().warning("ingestion.step_failed", step=name, run_id=run_id, error_type=failed.code)
     return IngestFailure(
@@ -83,6 +86,7 @@ def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFail
         retryable=failed.retryable,
         retry_after_s=failed.retry_after_s,
         waits=waits,
+        wish=task.step.wish,
     )
 
 
@@ -103,8 +107,7 @@ async def accept(task: IngestTask) -> Accepted:
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:
-    """Ingest a small document completely, from its content to the release of the claim, without stored
-    results.
+    """Ingest a small document completely, from its content to its close, without stored results.
 
     Raises:
         BadDocumentError, PayloadTooLargeError, NotFoundError: the file can't be ingested; the error says why.
@@ -138,7 +141,7 @@ async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) ->
     if changes.new:
         await indexing.write_blocks(task, version, changes.new, original)
     else:
-        await task.update()  # permissions or the claim may have changed during the model call
+        await task.update()  # permissions or the fence may have changed during the model call
     await indexing.finish(task, version, changes, original)
     if not is_new or parsed.figures:
         await indexing.clean_up(task)
@@ -170,9 +173,9 @@ def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
 
 
 async def close(task: IngestTask, request: CloseRequest) -> Closed:
-    """Record how the ingestion ended, and release the claim."""
+    """Record how the ingestion ended."""
     if request.status == "failed":
-        # Before the claim is released: later writes belong to the next holder.
+        # Before it is closed: later writes belong to the next execution.
         state = await task.update()
         try:
             await _clear_up(task, state)

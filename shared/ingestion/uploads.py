@@ -15,10 +15,10 @@ from shared.documents.state import DocumentState, Rights
 from shared.evidence.untrusted_text import shown_name
 from shared.ingestion.acceptance import queued
 from shared.ingestion.changes import write_rights
-from shared.ingestion.claims import fresh_state, revived, touched
 from shared.ingestion.registry import format_of
 from shared.ingestion.rights import read_rights
 from shared.ingestion.services import IngestionServices
+from shared.ingestion.task import MAX_WRITE_ATTEMPTS, contended, fresh_state, revived, touched
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import CallerError, ConflictError, PayloadTooLargeError
 from shared.platform.hashing import digest
@@ -108,8 +108,8 @@ def _shortened(name: str) -> str:
 
 async def receive(
     request: UploadRequest, parts: AsyncIterator[bytes], user: UserContext, services: IngestionServices
-) -> tuple[DocumentState, str]:
-    """Store a streamed file. Return its document's state and the new blob's etag.
+) -> DocumentState:
+    """Store a streamed file. Return its document's state.
 
     Raises:
         CallerError: the name is invalid.
@@ -122,7 +122,7 @@ async def receive(
     parts = _limited(parts, services.settings.ingestion.max_document_bytes)
     # If this breaks off, the new rights stay: with them a file that comes after all is open to nobody else.
     written = await services.blobs.write_stream(DOCUMENTS, path, parts)
-    return await _announce(written, services), written.etag
+    return await _announce(written, services)
 
 
 async def make_ticket(request: UploadRequest, user: UserContext, services: IngestionServices) -> UploadTicket:
@@ -189,17 +189,23 @@ async def _announce(written: BlobProperties, services: IngestionServices) -> Doc
     rights, sidecar_etag = await read_rights(written, services)
     known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
     documents = services.documents
-    state = await documents.get(document_id(written.name))
-    try:
-        if state is None:
-            return await documents.create(fresh_state(written.name).model_copy(update=known))
-        # Held, or begun already with this very version: its holder notes how far it is.
-        if state.holder is not None or state.wanted_etag == written.etag:
-            return state.model_copy(update=known)
-        return await documents.replace(touched(queued(revived(state)).model_copy(update=known)))
-    except ConflictError:  # its event was faster
-        found = await documents.get(document_id(written.name)) or fresh_state(written.name)
-        return found.model_copy(update=known)
+    for _ in range(MAX_WRITE_ATTEMPTS):
+        state = await documents.get(document_id(written.name))
+        try:
+            if state is None:
+                fresh = fresh_state(written.name).model_copy(update={**known, "noted_etag": written.etag})
+                return await documents.create(fresh)
+            if written.etag in (state.noted_etag, state.wanted_etag):  # its event was faster
+                return state.model_copy(update=known)
+            noted = {"wish": state.wish + 1, "noted_etag": written.etag}
+            if state.is_open and not state.is_deleted:  # the ingestion at work notes how far it is
+                wanted = {**known, **noted, "rows_outdated": True}
+                return await documents.replace(touched(state.model_copy(update=wanted)))
+            again = queued(revived(state)).model_copy(update={**known, **noted})
+            return await documents.replace(touched(again))
+        except ConflictError:
+            continue
+    raise contended()
 
 
 async def _limited(parts: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:

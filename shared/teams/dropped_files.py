@@ -155,8 +155,7 @@ async def take_dropped(
             fitting = (suffix for suffix in _PICTURES if beginning.startswith(FORMATS[suffix].magics))
             request = UploadRequest(filename=str(name.with_suffix(next(fitting, name.suffix))))
         check_content(request.filename, beginning)
-        state, _ = await receive(request, _chunks(path), user, services)
-        return state
+        return await receive(request, _chunks(path), user, services)
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:

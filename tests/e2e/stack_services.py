@@ -21,7 +21,7 @@ from shared.wiring import Services, build_services
 HANG_GUARD_S = 300.0  # also while a host is killed again and again on a slow machine
 _POLL_S = 0.1
 _TIMES = ("upload_date",)  # what differs between two runs of the same
-_TOLD = {"blob_name", "status", "content_hash", "version", "block_count", "warnings", "holder", "pending"}
+_TOLD = {"blob_name", "status", "content_hash", "version", "block_count", "warnings", "wish", "settled"}
 
 
 @asynccontextmanager
@@ -62,7 +62,7 @@ async def until_current(services: Services, name: str, content: bytes) -> Docume
 
     def is_current(state: DocumentState) -> bool:
         is_read = state.status == "ready" and state.content_hash == wanted
-        return state.holder is None and (state.status == "failed" or is_read)
+        return not state.is_open and (state.status == "failed" or is_read)
 
     return await until(services, document_id(name), f"{name}, current,", is_current)
 

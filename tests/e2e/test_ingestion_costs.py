@@ -44,7 +44,7 @@ async def until_etag(services: Services, name: str) -> DocumentState:
     assert properties is not None
     etag = properties.etag
     return await until(
-        services, document_id(name), "the etag", lambda one: one.holder is None and one.blob_etag == etag
+        services, document_id(name), "the etag", lambda one: not one.is_open and one.blob_etag == etag
     )
 
 
@@ -152,7 +152,7 @@ async def test_a_new_access_list_costs_nothing_and_holds_for_the_next_query(
             services,
             state.doc_id,
             "the new list, also in the indexes",
-            lambda one: one.rights.acl == (ANNA.user_id,) and one.holder is None,
+            lambda one: one.rights.acl == (ANNA.user_id,) and not one.is_open,
         )
     assert (counts.chats, counts.embeddings) == (0, 0)
     assert counts.writes == {"content-blocks": {"merge": 1}, "documents-metadata": {"merge": 1}}

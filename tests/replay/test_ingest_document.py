@@ -18,6 +18,7 @@ from shared.ingestion.models import (
     Accepted,
     Closed,
     Done,
+    Fenced,
     IngestFailure,
     IngestReply,
     IngestReplyEnvelope,
@@ -25,7 +26,6 @@ from shared.ingestion.models import (
     Parsed,
     Planned,
     SmallDone,
-    Superseded,
 )
 from tests.replay.harness import Reply, Run, Script, simulate
 
@@ -36,7 +36,6 @@ WAITS = IngestFailure(reason="Other files are being read.", retryable=True, wait
 BROKEN = IngestFailure(reason="The PDF is damaged.", hint="Export it again.")
 GOOD: Mapping[str, IngestReply] = {
     "accept_document": CHANGED,
-    "check_holder": Closed(again=False),
     "ingest_small_document": SmallDone(result=IngestResult(outcome="ready", new_count=3), again=False),
     "parse_document": Parsed(version_key="abc"),
     "describe_document": Done(),
@@ -103,7 +102,6 @@ def test_a_new_document_goes_through_every_step_once() -> None:
     ("accepted", "steps", "outcome"),
     [
         (Accepted(outcome="nothing"), [], "nothing"),
-        (Accepted(outcome="noted"), ["check_holder"], "noted"),
         (Accepted(outcome="current"), ["close_document"], "current"),
         (Accepted(outcome="gone"), ["remove_document"], "removed"),
         (
@@ -151,11 +149,6 @@ def test_narrower_rights_of_a_small_document_hold_first_and_are_told() -> None:
     run = ingest(accept_document=both, ingest_small_document=done)
     assert names(run) == ["accept_document", "apply_rights", "ingest_small_document"]
     assert run.output["outcome"] == "rights"
-
-
-def test_a_document_whose_holder_is_dead_is_looked_at_again() -> None:
-    run = ingest(accept_document=Accepted(outcome="noted"), check_holder=Closed(again=True))
-    assert run.continued_with == {"blob_name": "a.pdf"}
 
 
 def test_narrower_rights_hold_before_the_content_is_read() -> None:
@@ -267,16 +260,38 @@ def test_a_document_that_failed_after_waiting_has_failed() -> None:
     assert not run.calls[-1][1]["may_pass"]
 
 
-def test_a_step_that_is_lost_again_and_again_leaves_the_document_to_its_next_holder() -> None:
+def test_a_step_that_is_lost_again_and_again_leaves_the_document_to_the_next_execution() -> None:
     run = ingest(finish_document=Reply(failure="the worker died"))
     assert "the worker died" in (run.error or "")
     assert names(run)[-1] == "finish_document"
 
 
-def test_who_lost_the_claim_touches_nothing_more() -> None:
-    run = ingest(plan_document=Superseded())
+def test_a_step_that_was_fenced_off_is_followed_by_a_new_look() -> None:
+    run = ingest(plan_document=Fenced())
     assert names(run)[-1] == "plan_document"
-    assert run.output["outcome"] == "superseded"
+    assert run.continued_with == {"blob_name": "a.pdf"}
+
+
+def test_an_ingestion_that_can_neither_begin_nor_end_stops() -> None:
+    run = ingest(accept_document=BROKEN, close_document=Fenced())
+    assert run.output["outcome"] == "failed"
+    assert run.continued_with is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "wish"),
+    [
+        ({"accept_document": BROKEN}, 0),
+        ({"accept_document": BROKEN.model_copy(update={"wish": 7})}, 7),
+        ({"accept_document": CHANGED.model_copy(update={"wish": 5}), "parse_document": BROKEN}, 5),
+        ({"accept_document": CHANGED.model_copy(update={"wish": 5})}, 5),
+    ],
+)
+def test_the_wish_of_the_look_is_what_is_closed(changes: dict[str, Answer], wish: int) -> None:
+    run = ingest(**changes)
+    (closing,) = [given for name, given in run.calls if name == "close_document"]
+    assert closing["step"]["wish"] == wish
+    assert {given["fence"] for name, given in run.calls if "fence" in given} == {closing["step"]["fence"]}
 
 
 @pytest.mark.parametrize("changes", [{}, {"parse_document": BROKEN}])

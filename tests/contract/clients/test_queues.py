@@ -68,7 +68,7 @@ async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Conn
     await put(to_storage, of_turns, json.dumps({"owner_id": "anna", "thread_id": "t1", "run_id": "r1"}))
     (of_turn,) = [message for message in await poison.peek() if message.queue == of_turns]
     assert (of_turn.thread_id, of_turn.blob_name) == ("t1", None)
-    await put(to_storage, of_deferred, DeferredFile(blob_name="c.pdf", occasion="e").model_dump_json())
+    await put(to_storage, of_deferred, DeferredFile(blob_name="c.pdf").model_dump_json())
     assert [message.blob_name for message in await poison.peek() if message.queue == of_deferred] == ["c.pdf"]
     assert "sig" not in "".join(message.model_dump_json() for message in await poison.peek())
 

@@ -93,12 +93,12 @@ async def whole_life(
     async def content() -> AsyncIterator[bytes]:
         yield f"# Diary\n\n{words}".encode()
 
-    state, _ = await receive(UploadRequest(filename="diary.md"), content(), life.user, services)
+    state = await receive(UploadRequest(filename="diary.md"), content(), life.user, services)
     assert (await ingest(services, state.blob_name)).outcome == "ready"
     url = f"https://pumps.example/{words.replace(' ', '-')}"
     fetched = FetchedPage(url, "text/html", f"<p>A page about {words}".encode())
     imported = upload_of(ImportRequest(url=url), fetched)
-    state, _ = await receive(imported, content_of(fetched), life.user, services)
+    state = await receive(imported, content_of(fetched), life.user, services)
     assert (await ingest(services, state.blob_name)).outcome == "ready"
     await keep_snapshot(life, url, services)
     ticket = await make_ticket(UploadRequest(filename="later.md"), life.user, services)
@@ -236,7 +236,7 @@ async def test_of_a_person_of_whom_nothing_is_kept_nothing_is_counted(
         yield b"# Ours"
 
     request = UploadRequest(filename="ours.md", acl=("engineering",))
-    state, _ = await receive(request, content(), shared, services)
+    state = await receive(request, content(), shared, services)
     await make_passes(azurite, services, Hands(services))
     ended = await erasure_of("nobody'; or 1 eq 1 or owner_id eq 'x", services.blobs)
     assert set(ended.erased.model_dump().values()) == {0}

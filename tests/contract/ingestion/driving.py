@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from azure.durable_functions.models.DurableOrchestrationStatus import DurableOrchestrationStatus
 
 from orchestrations import ingest_activities
 from orchestrations.ingest_document import ingest_document
@@ -13,10 +12,10 @@ from shared import wiring
 from shared.documents.ids import document_id
 from shared.documents.state import DocumentState
 from shared.ingestion.acceptance import accept
-from shared.ingestion.claims import IngestTask
 from shared.ingestion.large_files import describe, finish, parse, plan, write_blocks
 from shared.ingestion.models import IngestReply, IngestResult, IngestStep
 from shared.ingestion.steps import perform as perform_step
+from shared.ingestion.task import IngestTask
 from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.search import IndexRow, SearchRequest
 from shared.wiring import Services
@@ -61,44 +60,32 @@ def unique(suffix: str = ".md") -> str:
     return f"{unique_name('folder')}/guide{suffix}"
 
 
-class Instances:
-    """The durable client's view of other instances: those in `ended` have ended, all others are active."""
+async def ingest(services: Services, blob_name: str, instance_id: str = "one") -> IngestResult:
+    """Run the orchestration to its end, repeatedly while it continues as new.
 
-    def __init__(self, *ended: str) -> None:
-        self.ended = ended
-
-    async def get_status(self, instance_id: str) -> DurableOrchestrationStatus:
-        word = "Terminated" if instance_id in self.ended else "Running"
-        return DurableOrchestrationStatus.from_json({"instanceId": instance_id, "runtimeStatus": word})
-
-
-async def ingest(
-    services: Services, blob_name: str, instance_id: str = "one", others: Instances | None = None
-) -> IngestResult:
-    """Run the orchestration to its end, repeatedly while it continues as new."""
+    Args:
+        instance_id: another one is another execution, whose fence ends those before it.
+    """
     given: Any = {"blob_name": blob_name}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wiring, "get_services", lambda: services)
         while True:
             run = await asyncio.to_thread(
-                simulate, ingest_document, given, _script(others or Instances()), instance_id=instance_id
+                simulate, ingest_document, given, _script(), instance_id=instance_id
             )
             if run.continued_with is None:
                 return IngestResult.model_validate(run.output)
             given = run.continued_with
 
 
-def _script(others: Instances) -> Script:
+def _script() -> Script:
     loop = asyncio.get_running_loop()
 
-    def answering(name: str, *bindings: object) -> Callable[[Any], Any]:
+    def answering(name: str) -> Callable[[Any], Any]:
         activity = getattr(ingest_activities, name)._function.get_user_function()
-        # The SDK's wrapper makes the client from JSON; what it wraps takes any.
-        bare = getattr(activity, "client_function", activity)
-        return lambda given: asyncio.run_coroutine_threadsafe(bare(given, *bindings), loop).result()
+        return lambda given: asyncio.run_coroutine_threadsafe(activity(given), loop).result()
 
-    activities = {name: answering(name) for name in ACTIVITIES}
-    return Script(activities={**activities, "check_holder": answering("check_holder", others)})
+    return Script(activities={name: answering(name) for name in ACTIVITIES})
 
 
 async def perform(act: Act, step: IngestStep, services: Services) -> IngestReply:
@@ -108,7 +95,9 @@ async def perform(act: Act, step: IngestStep, services: Services) -> IngestReply
 
 def after(step: IngestStep, reply: IngestReply) -> IngestStep:
     """Return the input of the step that follows a step with this reply."""
-    return step.model_copy(update={"version_key": getattr(reply, "version_key", step.version_key)})
+    wish = getattr(reply, "wish", step.wish)
+    version_key = getattr(reply, "version_key", step.version_key)
+    return step.model_copy(update={"wish": wish, "version_key": version_key})
 
 
 async def drop(

@@ -11,15 +11,15 @@ from shared.documents.requests import AccessChange
 from shared.documents.state import Rights
 from shared.ingestion.acceptance import accept
 from shared.ingestion.changes import change_access, write_rights
-from shared.ingestion.claims import IngestTask
-from shared.ingestion.models import Accepted, Done, IngestStep
+from shared.ingestion.models import Done, IngestStep
+from shared.ingestion.rights import note_event
+from shared.ingestion.task import IngestTask
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow
 from shared.wiring import Services
 from tests.contract.ingestion import driving
 from tests.contract.ingestion.driving import (
     STEPS,
-    Instances,
     after,
     blocks_of,
     documents_of,
@@ -84,8 +84,7 @@ async def by_api(services: Services, name: str) -> None:
 async def by_sidecar(services: Services, name: str) -> None:
     content = b'{"acl": ["board"], "owner_id": "anna"}'
     await services.blobs.write(DOCUMENTS, f"{name}.acl.json", content)
-    step = IngestStep(blob_name=name, instance_id="event")
-    assert await perform(accept, step, services) == Accepted(outcome="noted")
+    assert await note_event(f"{name}.acl.json", services) == "noted"
 
 
 @pytest.mark.parametrize("change", [by_api, by_sidecar])
@@ -113,7 +112,7 @@ async def test_a_narrower_list_holds_on_every_block_whenever_it_comes(
 
     calls = int(where.startswith("documents"))  # written once in an ingestion
     watched = interrupted(services, where, happen, calls)
-    step = IngestStep(blob_name=name, instance_id="writer", end=SECTIONS)
+    step = IngestStep(blob_name=name, fence="writer", end=SECTIONS)
     for current in STEPS:
         reply = await perform(current, step, watched)
         assert reply.kind != "failed", reply
@@ -130,7 +129,7 @@ async def test_a_narrower_list_holds_on_every_block_whenever_it_comes(
     assert document["access_control_list"] == ["anna", "board"]
     state = await state_of(services, name)
     assert (state.rights.acl, state.rights) == (("anna", "board"), state.wanted_rights)
-    assert (state.holder, state.rows_outdated) == (None, False)
+    assert (state.is_open, state.rows_outdated) == (False, False)
 
 
 async def test_of_two_changes_at_once_the_newest_holds(services: Services, name: str) -> None:
@@ -146,7 +145,7 @@ async def test_of_two_changes_at_once_the_newest_holds(services: Services, name:
             await change_access(await state_of(services, name), changes.pop(), services)
         await index.merge(rows)
 
-    step = IngestStep(blob_name=name, instance_id="writer", end=SECTIONS)
+    step = IngestStep(blob_name=name, fence="writer", end=SECTIONS)
     await perform(accept, step, services)
     first = changes.pop(0)
     late: Any = Replaced(index, merge=merge)
@@ -180,7 +179,7 @@ async def test_a_list_that_an_ingestion_has_only_noted_holds_when_the_change_ret
     state = await state_of(services, name)
     assert await readers_of(services, name) == {("anna", "board", "sales")}
     await write_rights(name, Rights(acl=("board",), owner_id="anna"), services.blobs)
-    accepted = await accept(IngestTask(IngestStep(blob_name=name, instance_id="at-work"), services))
+    accepted = await accept(IngestTask(IngestStep(blob_name=name, fence="at-work"), services))
     assert accepted.rights_changed
     await change_access(state, AccessChange(acl=("board",)), services)
     assert await readers_of(services, name) == {("anna", "board")}
@@ -194,9 +193,9 @@ async def test_blocks_that_come_after_their_document_was_removed_do_not_stay(
     async def happen() -> None:
         # Ending an instance ends none of its activities: this one writes on.
         await services.blobs.delete(DOCUMENTS, name)
-        assert (await ingest(services, name, "remover", Instances("writer"))).outcome == "removed"
+        assert (await ingest(services, name, "remover")).outcome == "removed"
 
     late = interrupted(services, "content_index before", happen)
-    assert (await ingest(late, name, "writer")).outcome == "superseded"
+    assert (await ingest(late, name, "writer")).outcome == "nothing"
     assert await blocks_of(services, name) == []
     assert await documents_of(services, name) == []

@@ -12,7 +12,8 @@ from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
 from shared.ingestion import acceptance, indexing
 from shared.ingestion.changes import correct, delete
-from shared.ingestion.models import IngestStep, Superseded
+from shared.ingestion.models import Fenced, IngestStep
+from shared.ingestion.rights import note_event
 from shared.ingestion.uploads import receive
 from shared.platform.errors import DocumentNotFoundError
 from shared.platform.names import DOCUMENTS, WORK
@@ -22,7 +23,6 @@ from shared.wiring import Services
 from tests.contract.ingestion.driving import (
     GUIDE,
     STEPS,
-    Instances,
     after,
     blocks_of,
     documents_of,
@@ -47,7 +47,7 @@ async def sent(services: Services, content: str = GUIDE) -> DocumentState:
     async def whole() -> AsyncIterator[bytes]:
         yield content.encode()
 
-    return (await receive(UploadRequest(filename=name), whole(), ANNA, services))[0]
+    return await receive(UploadRequest(filename=name), whole(), ANNA, services)
 
 
 async def found(services: Services) -> set[str]:
@@ -93,7 +93,7 @@ async def is_gone(services: Services, blob_name: str, doc_id: str) -> bool:
 
 async def test_no_block_of_a_first_version_is_found_before_all_are_there(services: Services) -> None:
     state = await sent(services)
-    step = IngestStep(blob_name=state.blob_name, instance_id="one")
+    step = IngestStep(blob_name=state.blob_name, fence="one")
     for act in STEPS[:-1]:
         reply = await perform(act, step, services)
         step = after(step, reply)
@@ -126,12 +126,10 @@ async def test_ingestion_stops_at_its_next_batch_when_its_document_is_deleted(
     async def happen() -> None:
         await delete(state, services)
 
-    assert (await ingest(interrupted(services, "embedder", "embed", happen), state.blob_name)).outcome == (
-        "superseded"
-    )
+    late = interrupted(services, "embedder", "embed", happen)
+    assert (await ingest(late, state.blob_name)).outcome == "removed", "it looks again"
     assert len(embedder.texts) == 1
     assert not await sees(services, state.doc_id)
-    assert (await ingest(services, state.blob_name, "removal", Instances("one"))).outcome == "removed"
     assert await is_gone(services, state.blob_name, state.doc_id)
 
 
@@ -146,7 +144,7 @@ async def test_what_is_written_while_the_document_is_deleted_is_taken_back(
         assert (await ingest(services, state.blob_name, "removal")).outcome == "removed"
 
     outcome = (await ingest(interrupted(services, part, method, happen), state.blob_name)).outcome
-    assert outcome == "superseded"
+    assert outcome == "nothing"
     assert await found(services) == set()
     assert await is_gone(services, state.blob_name, state.doc_id)
 
@@ -161,7 +159,7 @@ async def test_no_file_is_left_of_a_document_that_was_deleted_while_it_was_descr
         assert (await ingest(services, state.blob_name, "removal")).outcome == "removed"
 
     late = interrupted(services, "chat_model", "parse", happen)
-    assert (await ingest(late, state.blob_name)).outcome == "superseded"
+    assert (await ingest(late, state.blob_name)).outcome == "nothing"
     assert await is_gone(services, state.blob_name, state.doc_id)
 
 
@@ -209,10 +207,10 @@ async def test_a_file_sent_again_before_the_old_one_is_removed_is_a_new_document
 
 async def test_a_step_of_the_old_ingestion_does_nothing_after_the_deletion(services: Services) -> None:
     state = await sent(services)
-    step = IngestStep(blob_name=state.blob_name, instance_id="one")
+    step = IngestStep(blob_name=state.blob_name, fence="one")
     await perform(STEPS[0], step, services)
     await delete(state, services)
-    assert isinstance(await perform(STEPS[1], step, services), Superseded)
+    assert isinstance(await perform(STEPS[1], step, services), Fenced)
 
 
 async def test_corrections_survive_a_file_that_is_deleted_and_uploaded_again(services: Services) -> None:
@@ -223,7 +221,7 @@ async def test_corrections_survive_a_file_that_is_deleted_and_uploaded_again(ser
 
     async def upload_again() -> None:
         await drop(services, name, GUIDE.replace("16 bar", "18 bar"), {"acl": "anna"})
-        assert (await ingest(services, name, "upload")).outcome == "noted"
+        assert await note_event(name, services) == "noted"
 
     await services.blobs.delete(DOCUMENTS, name)
     removing = interrupted(services, "blobs", "delete_prefix", upload_again)

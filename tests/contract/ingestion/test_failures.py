@@ -1,18 +1,18 @@
 """Bad files, failing services and instances that die: the remaining state, and the next attempt."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from shared.documents.listing import view_of_state
-from shared.ingestion import claims
 from shared.ingestion.acceptance import accept
-from shared.ingestion.claims import IngestTask
 from shared.ingestion.large_files import plan
-from shared.ingestion.models import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
+from shared.ingestion.models import Closed, CloseRequest, Fenced, IngestFailure, IngestReply, IngestStep
 from shared.ingestion.parser_process import parsers
+from shared.ingestion.rights import note_event
 from shared.ingestion.steps import close, remove
+from shared.ingestion.steps import perform as perform_step
+from shared.ingestion.task import IngestTask
 from shared.platform.errors import DependencyError, ModelFixableError, RateLimitError
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
@@ -20,7 +20,6 @@ from tests.contract.ingestion import driving
 from tests.contract.ingestion.driving import (
     STEPS,
     Act,
-    Instances,
     after,
     blocks_of,
     documents_of,
@@ -61,7 +60,7 @@ async def test_each_bad_file_fails_with_reason_and_hint_and_blocks_no_other(
         await drop(services, name, content)
         assert (await ingest(services, name)).outcome == "failed"
         state = await state_of(services, name)
-        assert (state.status, state.holder) == ("failed", None)
+        assert (state.status, state.is_open) == ("failed", False)
         assert reason in (state.reason or "")
         assert view_of_state(state).failure == failure
         assert state.hint
@@ -149,7 +148,7 @@ async def test_without_the_model_the_rule_describes_the_document(
 async def test_a_step_that_runs_twice_changes_nothing(services: Services, done: Act) -> None:
     name = unique(".txt")
     await drop(services, name)
-    step = IngestStep(blob_name=name, instance_id="one", end=10)
+    step = IngestStep(blob_name=name, fence="one", end=10)
     for current in STEPS:
         for _ in range(2 if current == done else 1):
             reply = await perform(current, step, services)
@@ -159,29 +158,39 @@ async def test_a_step_that_runs_twice_changes_nothing(services: Services, done: 
     assert (await state_of(services, name)).version == 1
 
 
-async def test_a_holder_that_shows_no_life_loses_the_document(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_step_that_outlived_its_execution_changes_nothing(services: Services) -> None:
     name = unique(".txt")
     await drop(services, name)
     await ingest(services, name, "first")
     await drop(services, name, b"A new version.")
-    dead = IngestStep(blob_name=name, instance_id="dead")
-    monkeypatch.setattr(claims, "LEASE", timedelta(seconds=-1))
-    assert await IngestTask(dead, services).take() is not None
+    dead = IngestStep(blob_name=name, fence="dead")
+    await IngestTask(dead, services).take()
     assert (await ingest(services, name, "successor")).outcome == "ready"
-    assert isinstance(await perform(plan, dead, services), Superseded)
+    before = await state_of(services, name)
+    assert isinstance(await perform(plan, dead, services), Fenced)
+    assert isinstance(await perform_close(dead, services), Fenced), (
+        "its end is not the end of the execution at work"
+    )
+    assert await state_of(services, name) == before
     assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
 
 
-async def test_a_holder_that_was_terminated_loses_the_document_at_once(services: Services) -> None:
+async def perform_close(step: IngestStep, services: Services) -> IngestReply:
+    request = CloseRequest(step=step, status="failed", reason="Late.")
+    return await perform_step(close, IngestTask(step, services), request)
+
+
+async def test_an_ingestion_whose_look_failed_is_closed_and_one_that_looked_follows_events(
+    services: Services,
+) -> None:
     name = unique(".txt")
     await drop(services, name)
-    dead = IngestStep(blob_name=name, instance_id="dead")
-    assert await IngestTask(dead, services).take() is not None
-    assert (await ingest(services, name, "other")).outcome == "noted"
-    assert (await ingest(services, name, "successor", Instances("dead"))).outcome == "ready"
-    assert isinstance(await perform(plan, dead, services), Superseded)
+    step = IngestStep(blob_name=name, fence="one")
+    task = IngestTask(step, services)
+    await task.take()
+    assert await note_event(f"{name}.acl.json", services) == "noted"
+    assert await perform_close(task.step, services) == Closed(again=True)
+    assert await perform_close(step, services) == Closed(again=False)
 
 
 async def test_what_a_dead_instance_wrote_goes_when_the_next_version_is_found(services: Services) -> None:
@@ -189,12 +198,11 @@ async def test_what_a_dead_instance_wrote_goes_when_the_next_version_is_found(se
     await drop(services, name)
     await ingest(services, name)
     await drop(services, name, b"Never to be found.")
-    step = IngestStep(blob_name=name, instance_id="dead", end=10)
+    step = IngestStep(blob_name=name, fence="dead", end=10)
     for current in STEPS[:-1]:
         step = after(step, await perform(current, step, services))
     await drop(services, name, b"A new version.")
-    assert (await ingest(services, name, "other")).outcome == "noted"
-    assert (await ingest(services, name, "successor", Instances("dead"))).outcome == "ready"
+    assert (await ingest(services, name, "successor")).outcome == "ready"
     assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
     assert (await state_of(services, name)).version == 3, "the dead one's number is not used again"
     assert (await version_files(services, name)).count("manifest.json") == 1
@@ -203,9 +211,9 @@ async def test_what_a_dead_instance_wrote_goes_when_the_next_version_is_found(se
 async def test_a_note_is_followed_even_if_the_last_step_runs_twice(services: Services) -> None:
     name = unique(".txt")
     await drop(services, name)
-    step = IngestStep(blob_name=name, instance_id="one")
-    await perform(accept, step, services)
-    assert await IngestTask(step.model_copy(update={"instance_id": "other"}), services).take() is None
+    step = IngestStep(blob_name=name, fence="one")
+    step = after(step, await perform(accept, step, services))
+    assert await note_event(f"{name}.acl.json", services) == "noted"
     request = CloseRequest(step=step, status="failed")
     for _ in range(2):
         assert await close(IngestTask(step, services), request) == Closed(again=True)
@@ -216,10 +224,10 @@ async def test_a_document_dropped_again_while_it_was_removed_is_not_forgotten(se
     await drop(services, name)
     await ingest(services, name)
     await services.blobs.delete(DOCUMENTS, name)
-    step = IngestStep(blob_name=name, instance_id="remover")
-    await perform(accept, step, services)
+    step = IngestStep(blob_name=name, fence="remover")
+    step = after(step, await perform(accept, step, services))
     await drop(services, name, b"Back again.")
-    assert (await ingest(services, name, "other")).outcome == "noted"
+    assert await note_event(name, services) == "noted"
     for _ in range(2):
         assert await perform(remove, step, services) == Closed(again=True)
     assert (await ingest(services, name, "remover")).outcome == "ready"

@@ -8,17 +8,22 @@ import pytest
 import functions.ingest
 from functions.ingest import BlobReference
 from shared import wiring
-from shared.ingestion.claims import IngestTask
-from shared.ingestion.models import IngestStep
+from shared.documents.ids import ingestion_id
+from shared.ingestion.acceptance import accept
+from shared.ingestion.models import Closed, CloseRequest, IngestStep
+from shared.ingestion.rights import note_event
+from shared.ingestion.task import IngestTask
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
 from tests.contract.ingestion.driving import (
     GUIDE,
+    after,
     blocks_of,
     documents_of,
     drop,
     dropped,
     ingest,
+    perform,
     state_of,
     step_results,
     unique,
@@ -48,7 +53,7 @@ async def test_a_dropped_file_becomes_a_searchable_document(services: Services, 
     assert document["document_date"] == "2024-01-01T00:00:00Z"
 
     state = await state_of(services, name)
-    assert (state.status, state.holder, state.block_count) == ("ready", None, 3)
+    assert (state.status, state.is_open, state.block_count) == ("ready", False, 3)
     phases = [phase.status for phase in state.phases]
     assert phases == ["queued", "parsing", "embedding", "indexing", "ready"]
     assert await step_results(services, name) == []
@@ -140,31 +145,33 @@ async def test_a_deleted_file_leaves_nothing_behind(services: Services, name: st
     assert (await ingest(services, name, "three")).outcome == "nothing"
 
 
-async def test_who_finds_the_document_held_leaves_a_note_that_the_holder_follows(
+async def test_what_is_noted_during_an_ingestion_is_followed_before_it_ends(
     services: Services, name: str
 ) -> None:
     await drop(services, name)
     await ingest(services, name, "first")
-    holder = IngestStep(blob_name=name, instance_id="holder")
-    assert await IngestTask(holder, services).take() is not None
+    step = IngestStep(blob_name=name, fence="at work")
+    step = after(step, await perform(accept, step, services))
     await drop(services, name, GUIDE + "\nA late line.\n")
-    assert (await ingest(services, name, "other")).outcome == "noted"
-    assert (await state_of(services, name)).pending
-    assert (await ingest(services, name, "holder")).outcome == "ready"
-    assert (await state_of(services, name)).holder is None
+    assert await note_event(name, services) == "noted"
+    assert await note_event(name, services) == "known", "its second delivery"
+    request = CloseRequest(step=step, status="ready")
+    assert await IngestTask(step, services).close(request) == Closed(again=True)
+    assert (await ingest(services, name, "at work")).outcome == "ready"
+    assert not (await state_of(services, name)).is_open
 
 
 class RecordingClient:
     """A durable client that records the started instances."""
 
     def __init__(self) -> None:
-        self.started: dict[str, str] = {}
+        self.started: list[tuple[str, str]] = []
 
     async def get_status(self, instance: str) -> None:
         return None
 
     async def start_new(self, name: str, instance: str, payload: dict[str, str]) -> str:
-        self.started[instance] = payload["blob_name"]
+        self.started.append((instance, payload["blob_name"]))
         return instance
 
 
@@ -180,7 +187,7 @@ async def test_events_of_a_document_and_its_sidecar_start_instances_of_the_docum
     for _ in range(2):  # each event comes twice
         await created(BlobReference(container=DOCUMENTS, name=name), client)
         await created(BlobReference(container=DOCUMENTS, name=f"{name}.acl.json"), client)
-    assert len(client.started) == 1  # it reads the sidecar as well
+    assert {instance for instance, _ in client.started} == {ingestion_id(name)}
     await ingest(services, name)
     await drop(services, f"{name}.acl.json", '["board"]')
     for _ in range(2):
@@ -191,5 +198,5 @@ async def test_events_of_a_document_and_its_sidecar_start_instances_of_the_docum
         "id": "e1",
     }
     await deleted(func.QueueMessage(body=json.dumps(event).encode()), client)
-    assert len(client.started) == 3
-    assert set(client.started.values()) == {name}
+    assert (await ingest(services, name)).outcome != "nothing"
+    assert set(client.started) == {(ingestion_id(name), name)}

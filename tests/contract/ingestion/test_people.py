@@ -28,7 +28,7 @@ async def pieces(content: bytes) -> AsyncIterator[bytes]:
 @pytest.fixture
 async def uploaded(services: Services) -> DocumentState:
     request = UploadRequest(filename="Müller's guide.md", project_id="Projekt Süd")
-    state, _ = await receive(request, pieces(GUIDE.encode()), ANNA, services)
+    state = await receive(request, pieces(GUIDE.encode()), ANNA, services)
     assert (await ingest(services, state.blob_name)).outcome == "ready"
     return await state_of(services, state.blob_name)
 

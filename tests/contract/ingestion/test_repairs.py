@@ -63,9 +63,10 @@ async def reconciled(services: Services, name: str, count: int = 0, block_bits: 
     """Return the outcome of each ingestion of the document that a reconciliation started."""
     outcomes: list[str] = []
 
-    async def start(blob_name: str, occasion: str) -> None:
+    async def start(blob_name: str) -> bool:
         if blob_name == name:  # the storage is shared with other tests
             outcomes.append((await ingest(services, blob_name, unique(""))).outcome)
+        return True
 
     await reconcile(services, start, count, block_bits)
     return outcomes

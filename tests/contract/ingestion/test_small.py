@@ -12,10 +12,10 @@ import pytest
 from shared.documents.state import DocumentState
 from shared.ingestion import steps
 from shared.ingestion.acceptance import MAX_SMALL_BYTES, is_duplicate_event, is_small
-from shared.ingestion.claims import IngestTask
 from shared.ingestion.fair_turns import Shares
 from shared.ingestion.models import IngestStep
 from shared.ingestion.rights import read_rights
+from shared.ingestion.task import IngestTask
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS
@@ -60,7 +60,7 @@ async def test_a_first_version_is_whole_wherever_its_step_broke_off(
         await drop(services, name, f"{GUIDE}\nNumber {at}.", {"acl": "sales"})
         has_broken = await wherever_it_breaks(services, name, at)
         state = await state_of(services, name)
-        assert (state.status, state.holder, state.rights.acl) == ("ready", None, ("sales",))
+        assert (state.status, state.is_open, state.rights.acl) == ("ready", False, ("sales",))
         assert len(await blocks_of(services, name)) == state.block_count == 3
         assert len(await documents_of(services, name)) == 1
         assert len(chat_model.prompts) - asked <= 2
@@ -127,11 +127,11 @@ async def test_a_person_whose_share_is_used_up_does_not_lose_a_small_document(
     monkeypatch.setattr(steps, "SHARES", shares)
     await drop(services, name, metadata={"acl": "sales"})
     with shares.taken("", "any"), shares.taken("", "any"):
-        task = IngestTask(IngestStep(blob_name=name, instance_id="one"), services)
+        task = IngestTask(IngestStep(blob_name=name, fence="one"), services)
         accepted = await steps.accept(task)
         state = await state_of(services, name)
     assert (accepted.small, accepted.done) == (True, None)
-    assert (state.holder, state.wanted_rights.acl) == ("one", ("sales",))
+    assert (state.fence, state.wanted_rights.acl) == ("one", ("sales",))
     assert (await ingest(services, name, "one")).outcome == "ready"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from shared.ingestion import steps
 from shared.ingestion.changes import delete
-from shared.ingestion.models import IngestFailure, IngestStep, Superseded
+from shared.ingestion.models import Fenced, IngestFailure, IngestStep
 from shared.platform.errors import DependencyError
 from shared.wiring import Services
 from tests.contract.ingestion.driving import (
@@ -46,7 +46,7 @@ def failing(services: Services, part: str, method: str) -> Services:
 
 async def break_off(services: Services, name: str, part: str, method: str) -> None:
     """Run an attempt of the instance `one` that fails at this call and may be retried."""
-    step = IngestStep(blob_name=name, instance_id="one")
+    step = IngestStep(blob_name=name, fence="one")
     reply = await perform(steps.accept, step, failing(services, part, method))
     assert isinstance(reply, IngestFailure)
     assert reply.retryable
@@ -136,6 +136,6 @@ async def test_the_row_of_a_deleted_document_is_not_written_again(
 
         await drop(services, name, content)
         watched = calling(calling(services, part, method, call), "documents_index", "upload", upload)
-        step = IngestStep(blob_name=name, instance_id="one")
-        assert isinstance(await perform(steps.accept, step, watched), Superseded)
+        step = IngestStep(blob_name=name, fence="one")
+        assert isinstance(await perform(steps.accept, step, watched), Fenced)
         assert rows == []

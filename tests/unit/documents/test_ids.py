@@ -11,7 +11,7 @@ from shared.documents.ids import (
     block_id,
     document_id,
     document_of_blob,
-    instance_id,
+    ingestion_id,
     is_sidecar,
 )
 
@@ -27,13 +27,7 @@ def test_ids_fit_index_keys_and_instance_ids_whatever_the_path() -> None:
     name = 'folder/it\'s "quoted" #1?.pdf'
     assert SAFE_KEY.match(document_id(name))
     assert SAFE_KEY.match(block_id(document_id(name), ("text",), "model", 12))
-    assert SAFE_KEY.match(instance_id(name, '"0x8DC"'))
-    assert SAFE_KEY.match(instance_id(name, "an / odd # etag"))
-
-
-def test_the_same_event_finds_the_same_instance() -> None:
-    assert instance_id("a.pdf", '"0x1"') == instance_id("a.pdf", "0x1")
-    assert instance_id("a.pdf", "0x1") != instance_id("a.pdf", "0x2")
+    assert SAFE_KEY.match(ingestion_id(name))
 
 
 def test_a_sidecar_belongs_to_its_document() -> None:

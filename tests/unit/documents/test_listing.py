@@ -8,7 +8,7 @@ import pytest
 from shared.access.models import UserContext
 from shared.documents.listing import ListPosition, get_document, older_than, read_cursor, write_cursor
 from shared.documents.state import PhaseTime
-from shared.ingestion.claims import fresh_state
+from shared.ingestion.task import fresh_state
 from shared.platform.errors import CallerError
 from tests.fakes.services import fake_services
 

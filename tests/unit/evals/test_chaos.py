@@ -9,7 +9,7 @@ from evals.chaos.checker import Finding, check_paper
 from evals.chaos.world import Paper
 
 PAPER = Paper("chaos-1.md", version=2, readers=("anna",))
-STATE: dict[str, Any] = {"status": "ready", "rights": {"owner_id": None}}
+STATE: dict[str, Any] = {"status": "ready", "wish": 2, "settled": 2, "rights": {"owner_id": None}}
 
 
 def blocks(*sentences: str, acl: tuple[str, ...] = ("anna",)) -> list[dict[str, Any]]:
@@ -28,7 +28,7 @@ NOW = PAPER.sentences(2)
         (STATE, blocks(*NOW, acl=("anna", "ben")), {"leaked"}),
         (STATE, blocks(*NOW, acl=("*",)), {"leaked"}),
         ({**STATE, "status": "embedding"}, blocks(*NOW), {"stuck"}),
-        ({**STATE, "holder": "an instance"}, blocks(*NOW), {"stuck"}),
+        ({**STATE, "wish": 3}, blocks(*NOW), {"stuck"}),
     ],
 )
 def test_what_is_wrong_is_found_and_nothing_else(

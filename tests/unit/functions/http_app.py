@@ -33,6 +33,8 @@ class IngestingClient:
 
     async def start_new(self, name: str, instance: str, payload: dict[str, Any]) -> str:
         assert name == "ingest_document"
+        if instance in {one for one, _ in self.started}:
+            raise Exception("It is waiting already.")  # noqa: TRY002 - what the SDK raises
         self.started.append((instance, payload["blob_name"]))
         return instance
 

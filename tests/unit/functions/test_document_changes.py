@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import Closed, CloseRequest, IngestStep
+from shared.ingestion.task import IngestTask
 from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow
@@ -108,13 +108,13 @@ async def test_while_a_document_is_worked_on_its_rows_are_closed_all_the_same(
     services: Services, user: AsUser, document: dict[str, Any]
 ) -> None:
     name = await blob_name_of(services, document)
-    holder = IngestStep(blob_name=name, instance_id="holder")
-    assert await IngestTask(holder, services).take() is not None
+    holder = IngestStep(blob_name=name, fence="holder")
+    at_work = await IngestTask(holder, services).take()
     closed = await user("anna").put(f"{address(document)}/access", json={"acl": []})
     assert closed.status_code == 200
     assert {tuple(row["access_control_list"]) for row in await blocks_of(services, name)} == {("anna",)}
     assert (await user("ben", groups=["hr"]).get(address(document))).status_code == 404
-    assert (await IngestTask(holder, services).look()).pending, "the holder was not told to look again"
+    assert (await IngestTask(holder, services).look()).wish > at_work.wish, "it must look again"
 
 
 async def test_corrections_are_in_the_list_the_blocks_and_later_versions(
@@ -140,19 +140,18 @@ async def test_a_document_in_work_shows_corrections_at_once_and_the_ingestion_wr
     services: Services, durable: IngestingClient, user: AsUser, document: dict[str, Any]
 ) -> None:
     anna, name = user("anna"), await blob_name_of(services, document)
-    step = IngestStep(blob_name=name, instance_id="holder")
+    step = IngestStep(blob_name=name, fence="holder")
     holder = IngestTask(step, services)
-    assert await holder.take() is not None
+    await holder.take()
     corrected = await anna.patch(address(document), json={"title": "Now", "document_type": "guide"})
     assert (corrected.status_code, corrected.json()["title"]) == (200, "Now")
     (listed,) = (await anna.get("/documents")).json()["documents"]
     assert (listed["title"], listed["document_type"]) == ("Now", "guide")
     assert problem_of(await anna.post(f"{address(document)}/reingest")) == (409, "ConflictError")
-    assert await IngestTask(step, services).close(CloseRequest(step=step, status="ready")) == Closed(
-        again=True
-    )
+    closed = await holder.close(CloseRequest(step=holder.step, status="ready"))
+    assert closed == Closed(again=True)
     await durable.start_new("ingest_document", "holder", {"blob_name": name})
-    assert set(await durable.run()) <= {"current", "noted"}
+    assert set(await durable.run()) <= {"current"}
     assert (await documents_of(services, name))[0]["title"] == "Now"
     assert {row["document_type"] for row in await blocks_of(services, name)} == {"guide"}
     state = await services.documents.get(document["doc_id"])
@@ -205,7 +204,7 @@ async def test_deletion_takes_the_document_from_the_list_at_once_and_the_rest_af
     assert (await anna.delete(address(document))).status_code == 202
     assert (await anna.get("/documents")).json()["count"] == 0
     assert (await anna.delete(address(document))).status_code == 202
-    assert await durable.run() == ["removed", "nothing"]
+    assert await durable.run() == ["removed"]
     assert await blocks_of(services, name) == []
     assert [blob async for blob in services.blobs.list_blobs(DOCUMENTS)] == []
     assert problem_of(await anna.delete(address(document)))[0] == 404

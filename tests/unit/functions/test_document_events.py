@@ -65,7 +65,7 @@ async def test_a_sign_of_life_is_no_change(store: InMemoryDocumentStore) -> None
     await store.create(state("d1", status="parsing"))
     feed = DocumentFeed(SharedScans(store), ANNA, None)
     await told(feed)
-    await change(store, "d1", held_until=NOW)
+    await change(store, "d1", wish=1)
     assert await told(feed) == []
 
 

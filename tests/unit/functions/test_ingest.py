@@ -21,10 +21,10 @@ from functions.ingest import (
     start_ingestion,
 )
 from shared import wiring
-from shared.documents.ids import instance_id
+from shared.documents.ids import document_id, ingestion_id
 from shared.ingestion import fair_turns
-from shared.ingestion.claims import fresh_state
 from shared.ingestion.fair_turns import Shares
+from shared.ingestion.task import fresh_state
 from shared.platform.errors import CallerError
 from shared.platform.names import DEFERRED_QUEUE, DOCUMENTS
 from shared.wiring import Services
@@ -53,42 +53,56 @@ class RecordingClient:
         return instance
 
 
-async def test_an_event_starts_the_ingestion_of_its_document() -> None:
+async def test_a_document_has_one_instance() -> None:
     client = RecordingClient()
-    started = await start_ingestion(client, "a/b.pdf", "0x1")
-    assert client.started == [("ingest_document", started, {"blob_name": "a/b.pdf"})]
-    assert started == instance_id("a/b.pdf", "0x1")
+    assert await start_ingestion(client, "a/b.pdf")
+    assert client.started == [("ingest_document", ingestion_id("a/b.pdf"), {"blob_name": "a/b.pdf"})]
 
 
 @pytest.mark.parametrize("status", [Status.Pending, Status.Running, Status.ContinuedAsNew])
-async def test_a_redelivered_event_finds_the_instance_at_work(status: Any) -> None:
+async def test_a_running_instance_is_left_alone(status: Any) -> None:
     client = RecordingClient(status, refusals=1)
-    await start_ingestion(client, "a.pdf", "0x1")
+    assert not await start_ingestion(client, "a.pdf")
     assert client.started == []
-
-
-async def test_an_instance_that_ended_is_started_again() -> None:
-    client = RecordingClient()
-    for _ in range(2):
-        await start_ingestion(client, "a.pdf", "0x1")
-    assert len(client.started) == 2
 
 
 @pytest.mark.parametrize("status", [Status.Completed, Status.Failed, Status.Terminated])
 async def test_an_instance_that_ends_between_refusal_and_look_is_started_again(status: Any) -> None:
     client = RecordingClient(status, refusals=1)
-    await start_ingestion(client, "a.pdf", "0x1")
+    assert await start_ingestion(client, "a.pdf")
     assert len(client.started) == 1
-
-
-async def test_two_deliveries_at_once_are_one_instance() -> None:
-    client = RecordingClient(Status.Running, refusals=1)
-    assert await start_ingestion(client, "a.pdf", "0x1") == instance_id("a.pdf", "0x1")
 
 
 async def test_a_refusal_for_another_reason_is_raised_so_that_the_event_comes_again() -> None:
     with pytest.raises(Exception, match="in words"):
-        await start_ingestion(RecordingClient(None, refusals=2), "a.pdf", "0x1")
+        await start_ingestion(RecordingClient(None, refusals=2), "a.pdf")
+
+
+async def test_a_wish_that_an_ending_instance_missed_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last look was before the wish, and it still counted as running when it was to be started."""
+    services = fake_services()
+    monkeypatch.setattr(wiring, "get_services", lambda: services)
+    await services.documents.create(fresh_state("a.pdf"))
+    client = RecordingClient(Status.Running, Status.Running, refusals=2)
+    assert not await start_ingestion(client, "a.pdf", services.queues)
+    await deliver(services, client)
+    assert client.started == [], "it is still running"
+    await deliver(services, client)
+    assert [instance for _, instance, _ in client.started] == [ingestion_id("a.pdf")]
+    await deliver(services, client)
+    assert len(client.started) == 1
+
+
+async def test_a_wish_that_was_followed_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = fake_services()
+    monkeypatch.setattr(wiring, "get_services", lambda: services)
+    state = await services.documents.create(fresh_state("a.pdf"))
+    client = RecordingClient(Status.Running, refusals=1)
+    await start_ingestion(client, "a.pdf", services.queues)
+    await services.documents.replace(state.model_copy(update={"settled": state.wish}))
+    await deliver(services, client)
+    await deliver(services, client)
+    assert client.started == []
 
 
 DELETED = {
@@ -156,11 +170,14 @@ async def test_a_file_is_deferred_while_its_senders_share_is_full_and_an_access_
         async with asyncio.timeout(1):
             for blob in (name, f"{name}.acl.json", "uploads/ben/b.md"):
                 await function_of(blob_created)(BlobReference(container=DOCUMENTS, name=blob), client)
-        assert started() == [name, "uploads/ben/b.md"]  # the first for its access list
+        assert started() == ["uploads/ben/b.md"]
+        state = await services.documents.get(document_id(name))
+        assert state is not None
+        assert state.sidecar_etag, "its access list is in the row all the same"
         await deliver(services, client)
-        assert len(started()) == 2
+        assert len(started()) == 1
     await deliver(services, client)
-    assert started() == [name, "uploads/ben/b.md", name]
+    assert started() == ["uploads/ben/b.md", name]
     assert isinstance(services.queues, InMemoryTaskQueues)
     assert services.queues.take(DEFERRED_QUEUE) == []
 

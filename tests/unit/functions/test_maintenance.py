@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from functions import reconciliation as reconciliation_timer
-from shared.documents.ids import document_id
+from shared.documents.ids import document_id, ingestion_id
 from shared.ingestion import reconciliation
 from shared.ingestion.audit import audit
-from shared.ingestion.claims import IngestTask, now
 from shared.ingestion.models import AuditReport, IngestStep
+from shared.ingestion.task import IngestTask, now
 from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.queues import PoisonMessage
@@ -88,12 +88,11 @@ async def open_row(services: Services) -> None:
 
 
 async def die_at_work(services: Services) -> None:
-    assert await IngestTask(IngestStep(blob_name=NAME, instance_id="dead"), services).take() is not None
-    await change_state(services, held_until=now() - timedelta(seconds=1))
+    await IngestTask(IngestStep(blob_name=NAME, fence="dead"), services).take()
 
 
-async def leave_note(services: Services) -> None:
-    await change_state(services, pending=True)
+async def leave_wish(services: Services) -> None:
+    await change_state(services, wish=100)
 
 
 def block_ids(services: Services) -> list[str]:
@@ -127,7 +126,7 @@ CASES: list[tuple[Break, str, str, str]] = [
     (add_block, "blocks_differ", "blocks_differ", "ready"),
     (open_block, "blocks_differ", "blocks_differ", "ready"),
     (die_at_work, "in_work", "stuck", "current"),
-    (leave_note, "in_work", "stuck", "current"),
+    (leave_wish, "in_work", "stuck", "current"),
 ]
 
 
@@ -172,9 +171,11 @@ async def test_an_administrator_sees_what_nobody_may_read(services: Services, us
 
 
 async def test_what_is_being_worked_on_is_left_alone(services: Services, durable: IngestingClient) -> None:
-    assert await IngestTask(IngestStep(blob_name=NAME, instance_id="alive"), services).take() is not None
+    await IngestTask(IngestStep(blob_name=NAME, fence="alive"), services).take()
     assert kinds(await audit(services)) == ["in_work"]
-    assert await reconcile(durable) == ({}, [])
+    await durable.start_new("ingest_document", ingestion_id(NAME), {"blob_name": NAME})
+    report = await reconciliation_timer.reconcile(durable)
+    assert (report.started, len(durable.started)) == ({}, 1)
 
 
 async def test_a_run_starts_so_many_and_tells_how_many_are_left(

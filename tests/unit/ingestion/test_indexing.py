@@ -9,10 +9,10 @@ import pytest
 from shared.documents.models import Block, Chunk, DescribedFile, Figure, Original
 from shared.documents.state import Rights
 from shared.ingestion import indexing
-from shared.ingestion.claims import IngestTask, fresh_state
 from shared.ingestion.fair_turns import FairTurns
 from shared.ingestion.indexing import make_blocks, make_version, plan_changes, write_blocks
 from shared.ingestion.models import IngestStep, ParsedFile
+from shared.ingestion.task import IngestTask, fresh_state
 from shared.platform.search import IndexRow
 from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
@@ -125,10 +125,10 @@ def test_a_block_with_another_ordinal_is_moved_and_not_embedded_again() -> None:
 async def begin_writing(services: Services, owner: str, name: str, blocks: int) -> asyncio.Task[object]:
     """Write the blocks of a document whose parts before that are done."""
     state = fresh_state(name).model_copy(
-        update={"holder": "one", "wanted_rights": Rights(acl=(owner,), owner_id=owner)}
+        update={"fence": "one", "wanted_rights": Rights(acl=(owner,), owner_id=owner)}
     )
     await services.documents.create(state)
-    task = IngestTask(IngestStep(blob_name=name, instance_id="one", version_key="h-1"), services)
+    task = IngestTask(IngestStep(blob_name=name, fence="one", version_key="h-1"), services)
     parsed = ParsedFile(chunks=tuple(chunk(f"{name} {number}") for number in range(blocks)))
     version = await make_version(task, parsed, DESCRIBED)
     return asyncio.create_task(write_blocks(task, version, range(blocks), Original()))

@@ -12,9 +12,9 @@ from shared.documents.versions import read_manifest
 from shared.ingestion import acceptance
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import delete, try_again
-from shared.ingestion.claims import MAX_TRIES
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.reconciliation import reconcile
+from shared.ingestion.task import MAX_TRIES
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import DependencyError
 from shared.platform.names import WORK
@@ -74,7 +74,7 @@ async def test_a_version_uploaded_while_stale_blocks_are_listed_keeps_its_blocks
             yield blob
 
     blobs: Any = Replaced(services.blobs, list_blobs=list_blobs)
-    assert (await ingest(replace(services, blobs=blobs), NAME, "second")).outcome == "superseded"
+    assert (await ingest(replace(services, blobs=blobs), NAME, "second")).outcome == "current"
     blocks = " ".join(block["content"] for block in await blocks_of(services, NAME))
     assert "16 bar" in blocks
     assert "700 hours" in blocks
@@ -124,7 +124,7 @@ async def test_a_file_uploaded_while_remains_are_removed_keeps_its_version(servi
         assert (await ingest(services, NAME)).outcome == "ready"
         await services.content_index.delete(keys)
 
-    async def start(blob_name: str, occasion: str) -> None:
+    async def start(blob_name: str) -> bool:
         raise AssertionError("there is no file yet")
 
     index: Any = Replaced(services.content_index, delete=delete_rows)

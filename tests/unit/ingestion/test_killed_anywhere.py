@@ -14,12 +14,13 @@ from shared.ingestion.audit import audit
 from shared.ingestion.changes import change_access, correct, delete
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.reconciliation import reconcile
+from shared.ingestion.rights import note_event
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchRequest
 from shared.retrieval.secured_index import SecuredIndex
 from shared.wiring import Services
 from tests.contract.ingestion import driving
-from tests.contract.ingestion.driving import GUIDE, Instances, state_of
+from tests.contract.ingestion.driving import GUIDE, state_of
 from tests.contract.ingestion.models import (
     DIMENSIONS,
     CountingChatModel,
@@ -128,11 +129,12 @@ async def prepare(services: Services, act: Act) -> None:
 
 async def recover(services: Services) -> None:
     """The app starts again: each event comes once more, and the timer runs."""
-    ended = Instances("killed")
-    await driving.ingest(services, NAME, unique_name("again"), ended)
+    await note_event(NAME, services)
+    await driving.ingest(services, NAME, unique_name("again"))
 
-    async def start(blob_name: str, occasion: str) -> None:
-        await driving.ingest(services, blob_name, unique_name("timer"), ended)
+    async def start(blob_name: str) -> bool:
+        await driving.ingest(services, blob_name, unique_name("timer"))
+        return True
 
     await reconcile(services, start)
 

@@ -11,9 +11,9 @@ import pytest
 from shared.access.models import UserContext
 from shared.documents.ids import document_id
 from shared.ingestion import page_pictures
-from shared.ingestion.claims import fresh_state
 from shared.ingestion.page_pictures import page_picture
 from shared.ingestion.parser_process import parsers
+from shared.ingestion.task import fresh_state
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import BadDocumentError, DailyLimitError, DependencyError
 from shared.platform.names import DOCUMENTS, WORK

@@ -11,13 +11,13 @@ import pytest
 
 from shared.documents.ids import document_id
 from shared.ingestion import large_files, parse_document
-from shared.ingestion.claims import MAX_TRIES, IngestTask, is_quarantined
 from shared.ingestion.fair_turns import NoPlaceFreeError
 from shared.ingestion.models import CloseRequest, IngestFailure, IngestReply, IngestStep, Layout, Parsed
 from shared.ingestion.parser_process import ParserPool, RunJob, parsers
 from shared.ingestion.parser_services import LayoutReader, ParserServices
 from shared.ingestion.parser_worker import Job
 from shared.ingestion.steps import close, perform
+from shared.ingestion.task import MAX_TRIES, IngestTask, is_quarantined
 from shared.platform.blobs import BlobProperties
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import DOCUMENTS
@@ -68,7 +68,7 @@ class CountingBlobs(InMemoryBlobStore):
 
 async def parsed(services: Services, name: str, content: bytes) -> IngestReply:
     await services.blobs.write(DOCUMENTS, name, content)
-    step = IngestStep(blob_name=name, instance_id="one")
+    step = IngestStep(blob_name=name, fence="one")
     await IngestTask(step, services).take()
     return await perform(large_files.parse, IngestTask(step, services))
 
@@ -146,7 +146,7 @@ async def test_a_file_that_ends_its_host_is_given_up(monkeypatch: pytest.MonkeyP
     assert isinstance(reply, IngestFailure)
     assert "The app stopped" in reply.reason
     assert len(pool.timeouts_s) == MAX_TRIES
-    step = IngestStep(blob_name="long.md", instance_id="one")
+    step = IngestStep(blob_name="long.md", fence="one")
     request = CloseRequest(step=step, status="failed", reason=reply.reason)
     await close(IngestTask(step, services), request)
     state = await services.documents.get(document_id("long.md"))

@@ -1,15 +1,15 @@
-"""Claims: one ingestion at a time works on a document.
+"""One activity of an ingestion, fenced, and the rules of a document's row.
 
-An instance that finds the document claimed leaves a note (`pending`) and ends; the holder checks for notes
-before it ends. Changes by users claim nothing (`row_changes`). A holder whose orchestration ended
-(`acceptance.check_holder`), or that was silent for 15 minutes, loses its claim, and its later steps do
-nothing. All writes compare revisions, so neither notes nor changes are lost.
+`ingest-{doc_id}` is the only instance that ingests a document, so Durable Functions is its lock. Each
+execution writes a token, its fence, into the row, and every row write of its steps compares it: a step that
+outlived its execution changes nothing. Events and changes by users write a wish into the row (`row_changes`);
+an ingestion is done when it has looked at the newest one. All writes compare revisions, so none is lost.
 """
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -28,17 +28,16 @@ from shared.platform.errors import (
 )
 from shared.retrieval.models import DocumentStatus
 
-LEASE = timedelta(minutes=15)  # longer than any activity (functionTimeout, 10 minutes)
 MAX_TRIES = 3  # failed ingestions of the same bytes before quarantine
 MAX_WRITE_ATTEMPTS = 8  # of a conditional write; at most two writers meet on one document
 
 
-class ClaimLostError(Exception):
-    """Another instance works on the document, so this one must stop."""
+class FencedError(Exception):
+    """Another execution works on the document, or it was deleted, so this step must stop."""
 
 
 class IngestTask:
-    """One activity of an ingestion: its claim and the services.
+    """One activity of an ingestion: its fence and the services.
 
     It caches the last state read or written. A stale state is harmless: writing it conflicts, and it is read
     again.
@@ -72,44 +71,44 @@ class IngestTask:
         """The SHA-256 of the bytes being read, as hex."""
         return self.version_key.partition("-")[0]
 
-    async def take(self) -> DocumentState | None:
-        """Claim the document; None if another instance holds it and will check again.
+    async def take(self) -> DocumentState:
+        """Write this execution's fence into the row, and return the row.
 
-        Read the blob afterwards, because claiming deletes earlier notes.
+        Read the blob afterwards: the row's wish counts what came before, and `close` compares it.
         """
-        mine = {"holder": self.step.instance_id, "pending": False}
         for _ in range(MAX_WRITE_ATTEMPTS):
             state = await self.documents.get(self.doc_id)
             try:
                 if state is None:
-                    fresh = fresh_state(self.step.blob_name).model_copy(update=mine)
-                    self.known = await self.documents.create(touched(fresh))
-                elif is_held(state) and state.holder != self.step.instance_id:
-                    await self.documents.replace(state.model_copy(update={"pending": True}))
-                    return None
-                else:
-                    self.known = await self.documents.replace(touched(state.model_copy(update=mine)))
+                    fresh = fresh_state(self.step.blob_name).model_copy(update={"fence": self.step.fence})
+                    state = await self.documents.create(fresh)
+                elif state.fence != self.step.fence or not state.is_open:
+                    # Open while it is worked on, also if nothing was noted.
+                    mine = {"fence": self.step.fence, "wish": state.wish + (not state.is_open)}
+                    state = await self.documents.replace(touched(state.model_copy(update=mine)))
             except ConflictError:
                 continue
-            return self.known
+            self.known = state
+            self.step = self.step.model_copy(update={"wish": state.wish})
+            return state
         raise contended()
 
     async def look(self) -> DocumentState:
-        """Return the state as known to this claim, without changes.
+        """Return the state as known to this step, without changes.
 
         Raises:
-            ClaimLostError: this instance no longer holds the document.
+            FencedError: the row has another fence.
         """
         self.known = self.known or await self.documents.get(self.doc_id)
-        if self.known is None or self.known.holder != self.step.instance_id:
-            raise ClaimLostError
+        if self.known is None or self.known.fence != self.step.fence:
+            raise FencedError
         return self.known
 
     async def reload(self) -> DocumentState:
         """Read the state from the store before a write that isn't guarded by a revision.
 
         Raises:
-            ClaimLostError: this instance no longer holds the document.
+            FencedError: the row has another fence.
         """
         self.known = None
         return await self.look()
@@ -117,10 +116,10 @@ class IngestTask:
     async def update(
         self, change: Callable[[DocumentState], DocumentState] = lambda state: state, /, **fields: object
     ) -> DocumentState:
-        """Change the state or some of its fields, and renew the claim.
+        """Change the state or some of its fields.
 
         Raises:
-            ClaimLostError: this instance no longer holds the document.
+            FencedError: the row has another fence.
         """
         for _ in range(MAX_WRITE_ATTEMPTS):
             state = await self.look()
@@ -135,10 +134,10 @@ class IngestTask:
         raise contended()
 
     async def close(self, request: CloseRequest) -> Closed:
-        """Record how the ingestion ended, and release the claim unless an event arrived meanwhile.
+        """Record how the ingestion ended; `again` = something came after its look at the row.
 
         Raises:
-            ClaimLostError: this instance no longer holds the document.
+            FencedError: the row has another fence.
         """
 
         def ended(state: DocumentState) -> DocumentState:
@@ -154,25 +153,26 @@ class IngestTask:
                 if request.status == "ready":  # including versions that proved unchanged
                     outcome["blob_etag"] = state.wanted_etag or state.blob_etag
                 state = with_status(state, request.status).model_copy(update=outcome)
-            # A note stays until the next claim wipes it: this step may run twice, and must say `again` twice.
-            return state if state.pending else state.model_copy(update={"holder": None})
+            # If not even the look succeeded, everything noted so far counts as looked at: an ingestion that
+            # can't begin must end.
+            return state.model_copy(update={"settled": self.step.wish or state.wish})
 
-        return Closed(again=(await self.update(ended)).holder is not None)
+        return Closed(again=(await self.update(ended)).is_open)
 
     async def forget(self) -> Closed:
-        """Delete the state of a removed document; start with a new one if an event arrived meanwhile.
+        """Delete the state of a removed document; start with a new one if something came meanwhile.
 
         Raises:
-            ClaimLostError: this instance no longer holds the document.
+            FencedError: the row has another fence.
         """
         for _ in range(MAX_WRITE_ATTEMPTS):
             state = await self.documents.get(self.doc_id)
             if state is None:
                 return Closed(again=False)
-            if state.holder != self.step.instance_id:
-                raise ClaimLostError
+            if state.fence != self.step.fence:
+                raise FencedError
             try:
-                if not state.pending:
+                if state.wish == self.step.wish:
                     await self.documents.delete(state)
                     return Closed(again=False)
                 await self.documents.replace(touched(revived(state)))
@@ -185,7 +185,7 @@ class IngestTask:
         """Record that the ingestion has reached `status`.
 
         Raises:
-            ClaimLostError: this instance no longer holds the document.
+            FencedError: the row has another fence.
         """
         return await self.update(partial(with_status, status=status, at=now()))
 
@@ -205,9 +205,9 @@ class IngestTask:
 
 
 async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
-    """Hide a document whose file was deleted, and revoke its claim.
+    """Hide a document whose file was deleted, and fence off the ingestion at work.
 
-    The holder ends at its next step, and the next one removes what it wrote. False = no such document.
+    It ends at its next step, and the next one removes what it wrote. False = no such document.
 
     Raises:
         DependencyError: the store failed, or there were too many concurrent changes.
@@ -216,8 +216,9 @@ async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
         state = await documents.get(doc_id)
         if state is None or state.is_deleted:
             return state is not None
+        hidden = {"is_deleted": True, "fence": "", "wish": state.wish + 1}
         try:
-            await documents.replace(touched(state.model_copy(update={"is_deleted": True, "holder": None})))
+            await documents.replace(touched(state.model_copy(update=hidden)))
         except ConflictError:
             continue
         return True
@@ -227,11 +228,6 @@ async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
 def now() -> datetime:
     """Return the current time, with zone."""
     return datetime.now(UTC)
-
-
-def is_held(state: DocumentState) -> bool:
-    """Return whether a live instance holds the document."""
-    return state.holder is not None and state.held_until is not None and state.held_until > now()
 
 
 def is_quarantined(state: DocumentState) -> bool:
@@ -261,8 +257,9 @@ def with_model_calls(state: DocumentState, calls: Mapping[DocumentStatus, int]) 
 
 
 def fresh_state(blob_name: str) -> DocumentState:
-    """Return the initial state of an unknown document."""
+    """Return the initial state of an unknown document, which an ingestion must look at."""
     return DocumentState(
+        wish=1,
         doc_id=document_id(blob_name),
         blob_name=blob_name,
         filename=PurePosixPath(blob_name).name,
@@ -280,16 +277,15 @@ def revived(state: DocumentState) -> DocumentState:
         return state
     # Wanted rights stay until the new file's are read: its owner must see it meanwhile. The old version's
     # blocks may still be there, so its number is not used again.
-    known = {"revision", "pending", "holder", "wanted_rights", "tried_hash", "corrections", "begun_version"}
+    known = {"revision", "wish", "settled", "fence", "noted_etag"}
+    known |= {"wanted_rights", "tried_hash", "corrections", "begun_version"}
     kept = {name: getattr(state, name) for name in known}
     return fresh_state(state.blob_name).model_copy(update=kept)
 
 
 def touched(state: DocumentState) -> DocumentState:
-    """Return the state with new timestamps, which renews a claim."""
-    at = now()
-    held_until = None if state.holder is None else at + LEASE
-    return state.model_copy(update={"updated_at": at, "held_until": held_until})
+    """Return the state with a new timestamp."""
+    return state.model_copy(update={"updated_at": now()})
 
 
 def contended() -> DependencyError:

@@ -3,15 +3,15 @@
 import pytest
 
 from shared.documents.ids import document_id
-from shared.ingestion.claims import MAX_TRIES, IngestTask, is_quarantined
 from shared.ingestion.models import CloseRequest, IngestStep
+from shared.ingestion.task import MAX_TRIES, IngestTask, is_quarantined
 from tests.fakes.services import fake_services
 
 
 @pytest.mark.parametrize(("may_pass", "tries"), [(True, 0), (False, MAX_TRIES)])
 async def test_bytes_are_not_quarantined_for_a_failure_that_may_pass(may_pass: bool, tries: int) -> None:
     services = fake_services()
-    step = IngestStep(blob_name="scan.pdf", instance_id="one")
+    step = IngestStep(blob_name="scan.pdf", fence="one")
     request = CloseRequest(
         step=step, status="failed", reason="Other files are being read.", may_pass=may_pass
     )
