@@ -127,7 +127,7 @@ def test_what_was_written_stays_when_an_answer_is_stopped(paced: LocalStack, bro
         assert watched.axe() == []
         ask(page, FACT)  # the versions of an older question stay
         expect(page.locator(".turn")).to_have_count(2)
-        expect(page.locator(".turn:first-child .pager")).to_contain_text("1 of 2")
+        expect(page.locator(".turn:first-child .pager")).to_contain_text("2 of 2")
 
 
 def test_a_second_question_waits_for_the_first_answer(paced: LocalStack, browser: Browser) -> None:
