@@ -18,10 +18,10 @@ class Rights(Model):
     """Who may read a document, and where it belongs.
 
     Attributes:
-        acl: principals, sorted, the owner among them; empty = nobody.
-        source_url: where it was taken from, such as the recording that a transcript is of.
-        published_by: what the identity provider called its owner when they sent it; every reader sees it.
-        warning: what was wrong with the rights that came with the file; it is open to its owner only.
+        acl: sorted principals, including the owner; empty = no one may read it.
+        source_url: origin of the document, such as the recording of a transcript.
+        published_by: the owner's display name at the time of the upload, visible to every reader.
+        warning: an error in the permissions that came with the file; only the owner may then read it.
     """
 
     acl: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Rights(Model):
 
 
 class PhaseTime(Model):
-    """When a document entered a status, and the number of model replies it needed there."""
+    """The time at which a document entered a status, and the number of model replies during it."""
 
     status: DocumentStatus
     at: datetime
@@ -41,33 +41,34 @@ class PhaseTime(Model):
 
 
 class DocumentState(Model):
-    """What is known of a document's ingestion; readable at any moment, also before it can be searched.
+    """A document's row in Table Storage, which decides who may read it and what an ingestion must do.
 
     Attributes:
-        revision: the store's version of this row; a replace of an older one is a conflict.
-        blob_etag, content_hash, pipeline, rights: what the indexes hold now; empty until the first success.
-        wanted_etag, wanted_rights: what they are to hold when this ingestion is done.
-        pipeline: hash of what else decides the blocks: embedding model, block size, version of the rules.
-        copied_hash: hash of the fields that each block's row copies from its document.
-        version_key: names the folder of the version in the indexes; "" before the first success.
-        version: the number of that version.
-        begun_key, begun_version: of the newest version whose ingestion has begun. A number is taken here
-            before anything of the version is written, and never used for another one.
-        wish: number of the newest event or change that an ingestion must look at.
-        settled: the newest one that an ended ingestion had looked at.
-        fence: token of the execution that works on the document; steps of others change nothing.
-        noted_etag: of the file when the newest event about it was noted.
-        phases: statuses of the last ingestion in order.
-        rows_outdated: the indexes' copies of its rights lag behind this row.
-        sidecar_etag: of the file with rights that was read last; empty when there was none.
-        hints_etag: of the file with hints about its tables, likewise.
-        upload_date: when the bytes of the version that is shown were first published; None before.
-        corrections: metadata as people corrected them; they win over whatever is extracted.
-        shown_corrections: those that the indexes hold; None = unknown, because changes overlapped.
-        failed_tries: ingestions of the same bytes that failed, one after the other.
-        begun_parses: of the same bytes, since one came back; a file that kills its host never does.
-        tried_hash, tried_reason, tried_failure: of the bytes that were read last, and why they failed before.
-        is_deleted: its file was deleted: nobody sees it, and whatever was made of it is being removed.
+        revision: etag of this row; replacing an older revision is a conflict.
+        blob_etag, content_hash, pipeline, rights: of the indexed version; empty before the first success.
+        wanted_etag, wanted_rights: of the version that the current ingestion will publish.
+        pipeline: hash of everything besides the file that determines the blocks, such as the embedding model.
+        copied_hash: hash of the document's fields that each block's row repeats.
+        version_key: name of the indexed version's folder; "" before the first success.
+        version: number of the indexed version.
+        begun_key, begun_version: key and number of the newest version whose ingestion has started. The number
+            is assigned here before anything of the version is written, and is never reused.
+        wish: counter of events and changes that require an ingestion.
+        settled: value of `wish` that the last completed ingestion had read.
+        fence: token of the execution that works on the document; a step with another token can't write.
+        noted_etag: the file's etag when its newest event was recorded.
+        phases: statuses of the last ingestion, in order.
+        rows_outdated: whether the permissions in the indexes lag behind this row.
+        sidecar_etag: etag of the permissions file that was read last; empty if there was none.
+        hints_etag: etag of the table hints that were read last; empty if there were none.
+        upload_date: time at which the indexed bytes were first published.
+        corrections: metadata corrected by users, which overrides extracted metadata.
+        shown_corrections: corrections in the indexes; None = unknown, because changes overlapped.
+        failed_tries: consecutive failed ingestions of the same bytes.
+        begun_parses: parses of the same bytes without a result, including one that is running. A file that
+            kills its host is recognised by this number.
+        tried_hash, tried_reason, tried_failure: hash of the bytes read last, and why they failed.
+        is_deleted: whether the file was deleted. No one can see the document, and its data is being removed.
     """
 
     doc_id: str
@@ -113,12 +114,12 @@ class DocumentState(Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether an ingestion is due or at work."""
+        """Whether an ingestion is due or in progress."""
         return self.wish != self.settled
 
     @property
     def has_unshown_corrections(self) -> bool:
-        """Whether the indexes hold a version without some of the corrections."""
+        """Whether the indexed metadata lacks some of the corrections."""
         return self.content_hash != "" and self.shown_corrections != self.corrections
 
     @property

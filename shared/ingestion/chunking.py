@@ -1,9 +1,9 @@
-"""Chunking: what becomes a block: text of bounded size, and figures. Pure; a function counts tokens.
+"""Chunking of a document's elements into blocks of bounded size. Pure; the token counter is an argument.
 
-A table is a separate block with the words that introduce it, such as its unit; long ones are split by rows,
-with both repeated. Text is packed up to the
-limit, with one sentence of overlap, within its section. The heading path is embedded with the text and stored
-apart. A block is never over the limit, whatever comes in.
+Text is packed within its section up to the limit, with one sentence of overlap. A table is a separate block,
+with the line that introduces it, such as its unit; a long table is split by rows, and each part repeats the
+header. The heading path is embedded with the text and stored in its own field. No block exceeds the limit,
+whatever the input.
 """
 
 import re
@@ -21,14 +21,14 @@ from shared.retrieval.models import HEADING_SEPARATOR
 _CLOSED_LEVEL = 2  # headings up to this level always end a section
 _SPECIAL_TOKENS = 2  # [CLS] and [SEP] of the embedding model
 _PATH_SHARE = 4  # a heading path may take a quarter of a block
-_OVERLAP_SHARE = 4  # and so may the sentence repeated from the block before
+_OVERLAP_SHARE = 4  # the sentence repeated from the previous block may take another quarter
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
-_SHOWN_SHARE = 3  # a table as it is shown may take three times the tokens that are embedded
+_SHOWN_SHARE = 3  # a table's Markdown may have three times as many tokens as its embedded text
 _SENTENCE_ENDS = (".", "!", "?", "\u3002")
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
-_HEADER_LINES = 2  # of a Markdown table: the header row and the rule below it
-_DECORATION_TIMES = 3  # a logo comes on every page, a figure that is looked at again comes twice
-_CONTEXT_CHARS = 700  # on either side
+_HEADER_LINES = 2  # header row and delimiter row of a Markdown table
+_DECORATION_TIMES = 3  # a picture that occurs this often is decoration, such as a logo on every page
+_CONTEXT_CHARS = 700  # before and after a figure
 _MAX_WORDS_CHARS = 1500
 _MAX_LABEL_CHARS = 500
 _MAX_PATH_CHARS = 300
@@ -36,10 +36,10 @@ _MAX_LEAD_IN_CHARS = 250  # a sentence or two
 
 
 def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: TokenCounter) -> list[Chunk]:
-    """The chunks of a document's text, in reading order. Figures are not included.
+    """Split a document's text into chunks, in reading order. Figures are not included.
 
     Args:
-        max_tokens: limit for what is embedded: heading path and text together, special tokens included.
+        max_tokens: limit of the embedded text: heading path, text and special tokens.
         count_tokens: the embedding model's tokenizer, or an estimate.
     """
     packer = _Packer(max_tokens, count_tokens)
@@ -58,7 +58,7 @@ def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: T
 
 
 def _timed(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chunk]:
-    """The chunks of a section, those of a transcript's paragraph each with its own cues."""
+    """Yield the chunks of a section; those of a transcript get the cues of their own words."""
     cues = section[0].cues
     words = section[0].text.split()
     begin = 0
@@ -79,16 +79,16 @@ def embedded_text(chunk: Chunk) -> str:
 
 @dataclass
 class _Outline:
-    """The headings that are open at a point of the document: level and text, outermost first."""
+    """The headings that enclose a point of the document: level and text, outermost first."""
 
     _open: list[tuple[int, str]] = field(default_factory=list)
 
     def enter(self, element: Element) -> tuple[str, ...]:
-        """The heading path at `element`, which is part of it if it is a heading."""
+        """Move to `element` and return its heading path, which includes the element if it is a heading."""
         if element.kind == "heading":
             level, line = element.level or 1, " ".join(element.text.split())
             self._open = [heading for heading in self._open if heading[0] < level]
-            # A title page's title comes again on the next page: "Report > Report" says nothing more.
+            # Skip a title that is repeated on the next page: "Report > Report" adds nothing.
             if not self._open or self._open[-1][1] != line:
                 self._open.append((level, line))
         return tuple(line for _, line in self._open)
@@ -97,20 +97,20 @@ class _Outline:
 def _sections(
     elements: Sequence[Element], enough_chars: int
 ) -> Iterator[tuple[tuple[str, ...], list[Element]]]:
-    """The heading path and the elements of each section, in order; no element is left out.
+    """Yield the heading path and elements of each section, in order. Every element is in one section.
 
     Args:
-        enough_chars: from this size on a section ends at any heading, not only at a high one.
+        enough_chars: size from which a section ends at any heading, not only at one of a high level.
     """
     outline = _Outline()
     path: tuple[str, ...] = ()
     section: list[Element] = []
-    place, size_chars, has_body = None, 0, False  # of the section
+    place, size_chars, has_body = None, 0, False  # of the current section
     for element in elements:
         here, is_heading = outline.enter(element), element.kind == "heading"
         is_elsewhere = place != (element.page_number, element.start_seconds)
         is_high = (element.level or 1) <= _CLOSED_LEVEL
-        # Headings without text beneath them, such as a title page's, go with what follows them.
+        # Headings without text below them, such as a title page's, belong to the text that follows.
         ends = is_heading and has_body and (is_high or size_chars >= enough_chars)
         if section and (is_elsewhere or ends):
             yield path, section
@@ -129,9 +129,12 @@ def _sections(
 
 @dataclass(frozen=True)
 class _Piece:
-    """A sentence, heading, list item or line; `glue` joins it to the piece before.
+    """A sentence, heading, list item or line.
 
-    `repeatable`: the next block may begin with it again. `place`: of its element in the document.
+    Attributes:
+        glue: separator between the previous piece and this one.
+        repeatable: whether the next block may repeat it as overlap.
+        place: position of its element in the document.
     """
 
     text: str
@@ -142,12 +145,12 @@ class _Piece:
 
 
 _Placed = tuple[int, Element]
-"""An element, and its position among the document's elements."""
+"""An element and its position among the document's elements."""
 
 
 @dataclass(frozen=True)
 class _Packer:
-    """Packs one section at a time."""
+    """Packs the elements of a section into chunks."""
 
     max_tokens: int
     count: TokenCounter
@@ -182,14 +185,14 @@ class _Packer:
                 )
 
     def _fitting_path(self, path: Sequence[str]) -> tuple[str, int]:
-        """The path as text, and its tokens; outer headings are left out until it fits its share."""
+        """Return the path as text and its tokens. Outer headings are dropped until it fits its share."""
         limit = self.max_tokens // _PATH_SHARE
         for start in range(len(path)):
             text = HEADING_SEPARATOR.join(path[start:])
             (tokens,) = self.count([text])
             if tokens <= limit:
                 return text, tokens
-        # A heading over the limit is cut here; it stands whole in the text of its section.
+        # A heading over the limit is cut here; the section's text contains all of it.
         return self._words_within(path[-1], limit)[0] if path else ("", 0)
 
     def _texts(self, elements: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
@@ -212,7 +215,7 @@ class _Packer:
             yield place, "".join(packed)
 
     def _pieces(self, elements: Sequence[_Placed], budget: int) -> Iterator[_Piece]:
-        """The pieces with their tokens; those over the budget are cut at words."""
+        """Yield the pieces with their token counts. Pieces over the budget are split between words."""
         pieces = [replace(piece, place=place) for place, element in elements for piece in _pieces(element)]
         sizes = self.count([piece.text for piece in pieces])
         for piece, tokens in zip(pieces, sizes, strict=True):
@@ -223,9 +226,9 @@ class _Packer:
                 yield _Piece(text, " " if number else piece.glue, tokens=part_tokens, place=piece.place)
 
     def _lead_in(self, element: Element, budget: int) -> str:
-        """Return the text in front of a table that belongs to it: title, unit, or the end of a paragraph."""
+        """Return the text that introduces a table: its title, its unit, or the end of a paragraph."""
         if element.kind not in ("paragraph", "list_item"):
-            return ""  # headings stand in the path
+            return ""  # headings are in the path
         text = _line(element)
         if len(text) > _MAX_LEAD_IN_CHARS and text.endswith(":"):
             text = split_sentences(text)[-1]
@@ -233,7 +236,7 @@ class _Packer:
         return text if len(text) <= _MAX_LEAD_IN_CHARS and tokens <= budget // _PATH_SHARE else ""
 
     def _tables(self, tables: Sequence[_Placed], budget: int, lead_in: str) -> Iterator[tuple[int, str]]:
-        """Each table behind what introduces it; that of the first is `lead_in`."""
+        """Yield the blocks of consecutive tables; those of the first table start with `lead_in`."""
         if lead_in:
             (tokens,) = self.count([lead_in])
             for place, text in self._rows(tables[:1], budget - tokens):
@@ -242,7 +245,7 @@ class _Packer:
         yield from self._rows(tables, budget)
 
     def _rows(self, tables: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
-        """Long tables are cut into groups of rows, each under the header unless that takes half a block."""
+        """Split tables into groups of rows. Each group repeats the header unless it fills half a block."""
         for place, table in tables:
             lines = table.text.splitlines()
             sizes = self._row_sizes(lines)
@@ -260,22 +263,22 @@ class _Packer:
                 yield place, "\n".join([*header, *run])
 
     def _row_sizes(self, rows: Sequence[str]) -> list[int]:
-        """Return the tokens that each row takes of a block.
+        """Return the tokens by which each row counts towards a block's limit.
 
-        They are those of the embedded line, because markup is half of a table of numbers; but a row of mostly
-        empty cells counts by its markup, so that the text shown stays bounded.
+        A row counts by its embedded text, because half of a table of numbers is markup. A row with mostly
+        empty cells counts by its markup, so that the size of the shown text is bounded, too.
         """
         embedded, shown = self.count([plain_row(row) for row in rows]), self.count(rows)
         return [max(plain, full // _SHOWN_SHARE) for plain, full in zip(embedded, shown, strict=True)]
 
     def _words_within(self, text: str, limit: int) -> list[tuple[str, int]]:
-        """The text in runs of whole words, each within the limit, with their tokens."""
+        """Split text between words into runs within the limit, and return each with its tokens."""
         words = split_words(text)
         return [(" ".join(run), size) for run, size in _runs(words, self.count(words), limit)]
 
 
 def _runs(texts: Sequence[str], sizes: Sequence[int], limit: int) -> Iterator[tuple[list[str], int]]:
-    """Texts in order, in runs whose tokens add up to `limit` at most."""
+    """Yield consecutive texts in runs of at most `limit` tokens, each run with its tokens."""
     run: list[str] = []
     size = 0
     for text, tokens in zip(texts, sizes, strict=True):
@@ -289,7 +292,7 @@ def _runs(texts: Sequence[str], sizes: Sequence[int], limit: int) -> Iterator[tu
 
 
 def plain_row(line: str) -> str:
-    """Return a line of a Markdown table without markup; "" for the rule below the header."""
+    """Return a line of a Markdown table without markup; "" for the delimiter row."""
     if not line.startswith("|"):
         return line
     if _RULE.fullmatch(line):
@@ -318,7 +321,7 @@ def _pieces(element: Element) -> Iterator[_Piece]:
 
 
 def figures_of(elements: Sequence[Element]) -> list[Figure]:
-    """The figures of a document, in reading order."""
+    """Return the figures of a document in reading order, without decoration and repeats."""
     times = Counter(element.picture.key for element in elements if element.picture is not None)
     outline = _Outline()
     figures: list[Figure] = []
@@ -346,12 +349,12 @@ def figures_of(elements: Sequence[Element]) -> list[Figure]:
 
 
 def figure_text(figure: Figure, caption: str) -> str:
-    """What is indexed and embedded for a figure: its name in the document, unless the caption says it."""
+    """Return the indexed text of a figure: its caption, after its label unless the caption contains that."""
     return caption if not figure.label or figure.label in caption else f"{figure.label}\n{caption}"
 
 
 def caption_by_rule(figure: Figure) -> str:
-    """A caption without a model: what the document says of the figure, else the words in it."""
+    """Return a caption without a model: the figure's label, the words in it, or the text around it."""
     said = figure.label or " ".join(figure.words.split()) or " ".join(figure.context.split())
     short = said[:_CONTEXT_CHARS].strip()
     place = f" on page {figure.page_number}" if figure.page_number else ""
@@ -359,14 +362,14 @@ def caption_by_rule(figure: Figure) -> str:
 
 
 def _context(elements: Sequence[Element], position: int) -> str:
-    """The text on either side of an element, on the same page."""
+    """Return the text before and after an element on its page."""
     before = _texts(elements[position - 1 :: -1] if position else [], elements[position])
     after = _texts(elements[position + 1 :], elements[position])
     return "\n".join([*reversed(before), *after])
 
 
 def _texts(elements: Sequence[Element], figure: Element) -> list[str]:
-    """Texts from the figure on outwards, until there are enough."""
+    """Return the texts next to a figure, nearest first, up to the limit."""
     words = figure.picture.words if figure.picture else ""
     texts: list[str] = []
     room = _CONTEXT_CHARS

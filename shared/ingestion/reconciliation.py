@@ -34,9 +34,9 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
-MAX_STARTS = 100  # a run every five minutes: 1,200 documents an hour, which leaves the model room for answers
+MAX_STARTS = 100  # 1,200 an hour at one run every five minutes, which leaves capacity for answers
 SETTLED = timedelta(minutes=2)  # the search service shows what was written a moment ago with some delay
-REMOVALS_S = 120.0  # then no removal is begun any more: the host ends a function after ten minutes
+REMOVALS_S = 120.0  # no removal starts after this time: the host ends a function after ten minutes
 UPLOAD_EXPIRY = timedelta(seconds=2 * TICKET_LIFETIME_S)  # a file that is being sent may outlast its address
 RETRY_AFTER = timedelta(minutes=15)  # a failed one; by then a service that was down may be back
 
@@ -152,9 +152,9 @@ async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices,
 
 
 async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
-    """Remove rows that nothing stands behind; False if something does by now, or a service failed.
+    """Remove index rows of a document without a file. Return False if it has one now, or a service failed.
 
-    Without a fence, so nothing waits here: what the search service still shows, the next run removes.
+    It doesn't wait until the search service shows the removal; the next run deletes the rest.
     """
     try:
         # Listed before the state is read: rows and folders that come later are of a file that was sent again.
