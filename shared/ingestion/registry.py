@@ -1,4 +1,4 @@
-"""The formats: one line each, from suffix to parser. A parser is imported when its first file comes."""
+"""The supported file formats, one line each. A parser is imported when its first file arrives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,18 +11,19 @@ from shared.platform.errors import BadDocumentError
 
 Parser = Callable[[Path, ParseContext], ParsedDocument]
 LayoutParser = Callable[[Path, Layout, ParseContext], ParsedDocument | None]
-"""None when the layout is not all of the file."""
+"""Returns None if the layout doesn't cover the whole file."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of file: its name for people, its suffixes, and what reads it.
+    """A file format.
 
     Attributes:
-        parser: "module:function", a Parser.
-        magics: each such file begins with one of them (a PDF holds it within the first 1,024 bytes); empty =
-            text, which begins with anything.
-        layout_parser: "module:function", a LayoutParser for what a parser service found; "" = there is none.
+        name: shown to users.
+        parser: "module:function" of a Parser.
+        magics: byte sequences with which such files start; in a PDF, one is within the first 1,024 bytes.
+            Empty for text formats.
+        layout_parser: "module:function" of a LayoutParser for results of a parser service; "" = none.
     """
 
     name: str
@@ -63,9 +64,9 @@ _FORMATS = (
 )
 FORMATS = {suffix: known for known in _FORMATS for suffix in known.suffixes}
 
-_COMPOUND = b"\xd0\xcf\x11\xe0"  # what Office wraps a file in that has a password, and wrote before 2007
+_COMPOUND = b"\xd0\xcf\x11\xe0"  # container of encrypted Office files and of Office formats before 2007
 
-# How files of other kinds begin: to say what a file with a wrong suffix really is.
+# First bytes of well-known formats, for error messages about files with a wrong suffix.
 _SIGNATURES = (
     (b"%PDF-", "a PDF"),
     (b"PK\x03\x04", "a ZIP archive or an Office document"),
@@ -82,10 +83,10 @@ MAGIC_BYTES = 1024
 
 
 def format_of(filename: str) -> Format:
-    """The format that the suffix names.
+    """Return the format of a file by its suffix.
 
     Raises:
-        BadDocumentError: none does; the message lists those that do.
+        BadDocumentError: the suffix is not supported; the hint lists the supported suffixes.
     """
     suffix = PurePosixPath(filename).suffix.lower()
     known = FORMATS.get(suffix)
@@ -100,10 +101,10 @@ def format_of(filename: str) -> Format:
 
 
 def check_content(filename: str, beginning: bytes) -> Format:
-    """The file's format, after a look at its first bytes.
+    """Return a file's format after checking that its first bytes match its suffix.
 
     Raises:
-        BadDocumentError: no such format, no content, or content of another kind than the suffix says.
+        BadDocumentError: the suffix is not supported, the file is empty, or its content has another format.
     """
     found = format_of(filename)
     if not beginning:

@@ -1,8 +1,8 @@
-"""A document's rights: from its sidecar, its blob's metadata or the default; and in the rows of the indexes.
+"""A document's permissions: read from its sidecar, its blob's metadata or the default, and applied.
 
-Fails closed: whatever cannot be understood opens the document to its owner alone; no owner, and nobody reads
-it. A change holds once it is in the document's row, also while another instance works on the document; the
-copies in the indexes follow (`rows_outdated` until they have), and only narrow searches.
+Fails closed: with invalid permissions only the owner can read the document, and without an owner no one can.
+A change takes effect when the document's row is written, even during an ingestion. The copies in the indexes
+follow (`rows_outdated` until they have) and only narrow searches.
 """
 
 import json
@@ -44,18 +44,18 @@ _MAX_SIDECAR_BYTES = 64 * 1024
 
 
 class _UnreadableError(ValueError):
-    """What came as rights is not in a form that is understood."""
+    """The permissions that came with a file are invalid."""
 
 
 def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_access: str) -> Rights:
-    """Who may read the document, and where it belongs.
+    """Return a document's readers, owner and project.
 
-    A sidecar says more than blob metadata, and metadata more than the default, each field for itself.
+    For each field, the sidecar takes precedence over the blob's metadata, and that over the default.
 
     Args:
-        metadata: of the blob, keys in lower case: `acl` and those of `_TEXTS`.
+        metadata: of the blob, with lower-case keys: `acl` and the fields in `_TEXTS`.
         sidecar: content of NAME.acl.json: a list of principals, or an object with the same fields.
-        default_access: principals, comma separated, for documents that bring no list.
+        default_access: comma-separated principals for documents without an access list.
     """
     texts = _texts(metadata)
     acl: tuple[str, ...] = ()
