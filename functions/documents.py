@@ -76,7 +76,7 @@ class DocumentsQuery(MetadataQuery):
         default="", description="Only documents in progress, failed or complete."
     )
     sort: Literal["", "title", "filename", "document_type", "upload_date", "document_date", "page_count"] = (
-        Field(default="", description="Order of complete documents; not with `q` or `status`.")
+        Field(default="", description="Sort order; cannot be combined with `q` or `status`.")
     )
     limit: Page = Field(default=100, description="Maximum number of items.")
     cursor: str = Field(
@@ -101,7 +101,7 @@ router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 
 async def own_document(doc_id: DocId, user: Caller, services: Ready) -> DocumentState:
-    """Return the document of the path if the caller may change it. Raises as `changeable`."""
+    """Return the document of the path if the caller may change it. Raises the same errors as `changeable`."""
     return await changeable(doc_id, user, services.documents)
 
 

@@ -139,7 +139,7 @@ async def import_page(
 
 
 async def _admit_document(req: Request, user: UserContext, services: Services) -> None:
-    """Count a call and a document of the daily quota. Raises as `admitted`."""
+    """Count a call and a document against the user's limits. Raises the same errors as `admitted`."""
     await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
 
 

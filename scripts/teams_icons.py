@@ -35,7 +35,7 @@ def outline_icon() -> bytes:
 def _canvas(
     size: int, background: tuple[int, int, int, int]
 ) -> tuple[Image.Image, ImageDraw.ImageDraw, float]:
-    """Return an image, its pen, and the number of pixels per unit of 1/32."""
+    """Return an image, its pen, and the length of 1/32 of its side in pixels."""
     image = Image.new("RGBA", (size * _SHARPER, size * _SHARPER), background)
     return image, ImageDraw.Draw(image), size * _SHARPER / 32
 

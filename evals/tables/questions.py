@@ -215,7 +215,7 @@ def _multiset(rows: Sequence[Row]) -> Counter[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Normalise a value: numbers in text become numbers, and ten decimal digits count."""
+    """Normalise a value: convert numeric text to numbers, and round numbers to ten significant digits."""
     if isinstance(value, str):
         try:
             value = float(value)

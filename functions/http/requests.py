@@ -63,7 +63,7 @@ async def caller_of(request: Request) -> UserContext:
 
 
 async def administrator_of(request: Request) -> UserContext:
-    """Authenticate an administrator. Raises as `caller_of`, and `AccessDeniedError`
+    """Authenticate an administrator. Raises the same errors as `caller_of`, and `AccessDeniedError`
     (403) without the role.
     """
     user = await caller_of(request)

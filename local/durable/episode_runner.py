@@ -44,7 +44,7 @@ class EpisodeRunner:
         self._is_held = False
 
     def hold(self) -> None:
-        """Start no episodes until `release`."""
+        """Stop starting episodes until `release` is called."""
         self._is_held = True
 
     def release(self, but: Collection[str]) -> None:

@@ -48,10 +48,10 @@ class GroupDirectory(Protocol):
         """
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Return the directory's record of a person. Raises like `groups_of`."""
+        """Return the directory's record of a person. Raises the same errors as `groups_of`."""
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Return the display names of a person's groups by id. Raises like `groups_of`."""
+        """Return the display names of a person's groups by id. Raises the same errors as `groups_of`."""
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
         """Return the few people and groups with this id, name or mail address.
@@ -62,7 +62,7 @@ class GroupDirectory(Protocol):
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
         """Return people and groups with a word in their name that starts with the text.
-        Raises like `named`.
+        Raises the same errors as `named`.
         """
 
 
@@ -232,7 +232,7 @@ class GraphDirectory(GroupDirectory):
         return frozenset(member.id for member in await self._memberships(user_id, "id"))
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Return the groups' names, or the id for a group without one. Raises like `groups_of`."""
+        """Return each group's name, or its id if it has none. Raises the same errors as `groups_of`."""
         members = await self._memberships(user_id, "id,displayName")
         return {member.id: member.display_name or member.id for member in members}
 

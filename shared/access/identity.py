@@ -306,7 +306,7 @@ async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDi
     if settings.identity.group_overage == "refuse":
         raise AccessDeniedError(
             "You belong to more groups than fit into your token.",
-            "Ask the operator to enable group look-ups (GROUP_OVERAGE) or to assign fewer groups to the app.",
+            "Ask the operator to enable group lookups (GROUP_OVERAGE) or to assign fewer groups to the app.",
         )
     try:
         return await directory.groups_of(user_id)

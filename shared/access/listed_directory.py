@@ -28,12 +28,12 @@ class ListedDirectory(GroupDirectory):
         return frozenset(self._person(user_id).groups)
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Return the person as a member of the organisation. Raises like `groups_of`."""
+        """Return the person as a member of the organisation. Raises the same errors as `groups_of`."""
         person = self._person(user_id)
         return DirectoryPerson(is_guest=False, department=person.department or None, name=person.name)
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Return each group's name by itself. Raises like `groups_of`."""
+        """Return each group's name by itself. Raises the same errors as `groups_of`."""
         return {group: group for group in self._person(user_id).groups}
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:

@@ -86,7 +86,7 @@ async def decide_delegation(
     journal: Journal,
     services: SubagentServices,
 ) -> DelegationOutcome:
-    """Decide, log, and return the outcome with the public event.
+    """Decide whether sub-agents work on a question, log the decision, and return it with its public event.
 
     Errors of the policy count as `no_delegate`. Before the first turn, the policy judges the question; after
     a turn that ends with a `delegate` call, it judges the call by the same gates and budgets. The children of
@@ -211,8 +211,8 @@ def describe(
 ) -> DelegationPolicyInput:
     """Return the policy's input."""
     request, limits = delegation_request.request, settings.subagents
-    # If all slots are taken, including those of sub-agents that haven't started, the limit of active ones is
-    # reached. If waiting sub-agents fill the queue, the queue is the limit instead.
+    # Report a full set of slots as the limit of active sub-agents, unless waiting ones fill the queue: then
+    # the policy reports the limit of the queue.
     is_full = control.circuit_closed and not control.free and control.waiting < limits.max_queue_depth
     departments = {(record.department or "").casefold() for record in delegation_request.evidence.records}
     return DelegationPolicyInput(

@@ -216,7 +216,7 @@ def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
 
 
 def findings_xml(states: Sequence[SubagentState]) -> str:
-    """Render `<findings>` with statements, proved ones first, and open points; may be empty."""
+    """Render `<findings>` with proved statements, other statements and open questions; may be empty."""
     of_each = ([found for found in state.findings if found.kind != "web"] for state in states)
     # In turns, so that no sub-agent's findings crowd out another's.
     findings = [finding for row in zip_longest(*of_each) for finding in row if finding is not None]

@@ -237,7 +237,7 @@ class QuestionSearch:
         return [hit for hits in hit_lists for hit in hits]
 
     async def _telling(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
-        """Return the best blocks with text. Headings alone only point to other blocks."""
+        """Return the best blocks, without those that consist of a heading only."""
         hits = await self._blocks.merge(rankings, top_k + _HEADINGS)
         await self._describe({hit.doc_id: hit.filename for hit in hits})
         titles = {doc_id: record.title for doc_id, record in self._records.items()}

@@ -133,7 +133,7 @@ def _without_numbers(line: Sequence[Piece]) -> tuple[list[Part], list[Piece]]:
 
 
 def _statements(line: Sequence[Piece]) -> list[Statement]:
-    """Join the pieces of a line to texts with the citations that follow each."""
+    """Group the pieces of a line into statements: a text and the citations after it."""
     statements: list[Statement] = []
     for piece in line:
         last = statements[-1] if statements else Statement("", begins_line=True)

@@ -109,7 +109,7 @@ class Delegation(Model):
 
 
 class SubagentStart(SubagentPlace):
-    """A sub-agent that a run starts, as its parent knows it."""
+    """A sub-agent to start: its place in the run, its profile and its limit of tokens."""
 
     profile: ProfileName
     max_tokens: Count = 0

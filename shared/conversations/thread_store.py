@@ -109,7 +109,7 @@ class ThreadStore:
         return [_turn(entity) for entity in await self._table.first(condition, limit)]
 
     async def replace_turn(self, owner_id: str, turn: ThreadTurn) -> ThreadTurn:
-        """Replace a turn if it is unchanged. Raises like `replace`."""
+        """Replace a turn if it is unchanged. Raises the same errors as `replace`."""
         revision = await self._table.replace(_turn_row(owner_id, turn), turn.revision)
         return turn.model_copy(update={"revision": revision})
 

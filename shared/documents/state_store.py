@@ -1,4 +1,4 @@
-"""States of documents in a table: one entity per document, whose etag is the state's revision.
+"""Document states in a table: one entity per document, whose etag is the state's revision.
 
 A state is stored as JSON in as many properties as its length requires, since an access list alone can exceed
 one. Further columns serve queries and operators.

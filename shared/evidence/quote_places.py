@@ -1,4 +1,4 @@
-"""Location of a quotation in displayed texts, for highlighting. Pure; proves nothing.
+"""Locates a quotation in displayed texts, to highlight it. Pure. A located quotation is not thereby proved.
 
 Only letters and digits are compared, ignoring case and accents: white space, hyphenation, table borders and
 bullets differ between a page's words, its paragraphs, and the model's prompt.

@@ -1,4 +1,4 @@
-"""A document's permissions: read from its sidecar, its blob's metadata or the default, and applied.
+"""Reads a document's permissions from its sidecar, its blob's metadata or the default, and applies them.
 
 Fails closed: with invalid permissions only the owner can read the document, and without an owner no one can.
 A change takes effect when the document's row is written, even during an ingestion. The copies in the indexes

@@ -89,7 +89,7 @@ class Credentials:
     def key_or_identity(
         self, key: str | None, endpoint: str, key_setting: str
     ) -> "AzureKeyCredential | DefaultAzureCredential":
-        """Return the service's key, or the identity if no key is set. Raises like `identity`."""
+        """Return the service's key, or the identity without a key. Raises the same errors as `identity`."""
         if key:
             return AzureKeyCredential(key)
         return self.identity(endpoint, key_setting)
@@ -107,7 +107,7 @@ class Credentials:
         return self.identity(endpoint, "TABLES_KEY")
 
     def identity(self, endpoint: str, key_setting: str) -> "DefaultAzureCredential":
-        """Return the process's identity, for an endpoint without a key.
+        """Return the app's managed identity, or the developer's sign-in, for an endpoint without a key.
 
         Raises:
             ConfigurationError: the endpoint is not https, so the SDKs would refuse to send tokens.

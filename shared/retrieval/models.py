@@ -91,7 +91,7 @@ class DocumentMetadata(Model):
         description="One lower-case noun, such as manual, report, policy, price_list"
     )
     department: MetadataName | None = Field(description="Department that the document belongs to, or null.")
-    date: str | None = Field(description="Printed date, ISO 8601: YYYY, YYYY-MM or YYYY-MM-DD.")
+    date: str | None = Field(description="Date in the document, ISO 8601: YYYY, YYYY-MM or YYYY-MM-DD.")
     language: str = Field(description="ISO 639-1 code of the main language.")
     tags: MetadataTags = Field(description="3 to 8 topics, lower case.")
     summary_brief: MetadataSummary = Field(description="2-3 sentences.")

@@ -120,7 +120,7 @@ class Journal:
         return kind.from_payload(line.inline)
 
     async def stage(self, step: int, value: Model, part: str) -> ValueLine:
-        """Return the line that stores a part of a step's result. A large value is written immediately.
+        """Return the line that stores a part of a step's result. A large value is written to its blob first.
 
         The part can be found from now on. The caller must append the line.
         """

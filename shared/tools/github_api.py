@@ -59,7 +59,7 @@ class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
     )
     api_url: SafeUrl = Field(
         default="https://api.github.com",
-        description="Address of GitHub's API.",
+        description="Base URL of the GitHub API.",
         examples=["https://HOST/api/v3"],
     )
 

@@ -82,7 +82,7 @@ class Workspace:
         return blob
 
     async def read(self, name: str) -> str:
-        """Return the text of a file. Raises like `find`."""
+        """Return the text of a file. Raises the same errors as `find`."""
         blob = await self.find(name)
         try:
             return (await self._blobs.read(WORK, blob.name)).decode()
@@ -116,7 +116,7 @@ class Workspace:
         return len(content), hashlib.sha256(content).hexdigest()
 
     async def delete(self, name: str) -> None:
-        """Delete a file. Raises like `find`."""
+        """Delete a file. Raises the same errors as `find`."""
         await self._blobs.delete(WORK, (await self.find(name)).name)
 
     def _path(self, name: str) -> str:

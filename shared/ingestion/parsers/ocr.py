@@ -1,4 +1,4 @@
-"""Text recognition by Tesseract, with the positions of words.
+"""Text recognition with Tesseract, including the positions of words.
 
 Tesseract returns a table of words. Source: TessBaseAPI::GetTSVText, twelve columns.
 """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openai.types import CreateEmbeddingResponse
 
 MODEL_SETTING = "EMBEDDING_MODEL"
-BATCH_TEXTS = 64  # 64 blocks of 500 tokens stay far below Azure OpenAI's 300,000 tokens a request
+BATCH_TEXTS = 64  # 64 blocks of 500 tokens stay far below Azure OpenAI's limit of 300,000 tokens per request
 BATCHES_AT_ONCE = 4  # unmeasured; enough to hide the round trip, few enough for small rate limits
 
 Vector = tuple[float, ...]
