@@ -225,7 +225,7 @@ async def question(host: Host, recorder: Recorder, number: int) -> None:
 
 
 async def markdown(host: Host, recorder: Recorder, number: int) -> None:
-    """Report a new file and wait until it is ready."""
+    """Run the journey of a new Markdown file, from its upload event until it is ready."""
     services, blob = wiring.get_services(), SimpleNamespace(container="documents", name=f"pump-{number}.md")
     await services.blobs.write(blob.container, blob.name, MARKDOWN.encode())
     with recorder.recording():

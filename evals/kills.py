@@ -252,7 +252,7 @@ def kill_asked(scene: Scene) -> list[Outcome]:
 
 
 def kill_ingestion(scene: Scene) -> list[Outcome]:
-    """Kill the worker during an ingestion. A document counts as a question here."""
+    """Kill the worker during an ingestion. The report counts each document as a question."""
     mark = f"kill-{scene.chance.getrandbits(32):08x}"
     names = {f"{mark}-{number}.md" for number in range(DOCUMENT_COUNT)}
     with BlobServiceClient.from_connection_string(scene.stack.storage_connection_string) as service:

@@ -1,4 +1,4 @@
-"""POST /api/mcp: the Model Context Protocol for other assistants, and the metadata of its sign-in."""
+"""POST /api/mcp: the Model Context Protocol for other assistants, and its OAuth resource metadata."""
 
 import asyncio
 import json

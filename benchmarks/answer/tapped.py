@@ -12,7 +12,7 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 @contextmanager
 def tapped(folder: Path, taps: Taps) -> Iterator[LocalStack]:
-    """Start a stack whose app, but not its host's own storage, goes through taps."""
+    """Start a stack whose app calls its services through measuring proxies; the host doesn't."""
     with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
         bring_samples(stack, ProgressBar())
         ports = {name: getattr(stack.ports, name) for name in ("search", "model", "blob", "queue", "table")}

@@ -74,7 +74,7 @@ class Caller:
             return list(read_events(connection.getresponse()))
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Return status and JSON of any call."""
+        """Send a request and return the status and JSON of the response."""
         content = None if body is None else json.dumps(body)
         with contextlib.closing(self._connection()) as connection:
             connection.request(method, path, body=content, headers=self._headers)

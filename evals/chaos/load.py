@@ -1,4 +1,4 @@
-"""The work of one round: documents, questions, an erased person, and duplicate or late events."""
+"""The activity during one chaos round: documents, questions, erasing a person, duplicate and late events."""
 
 import base64
 import contextlib

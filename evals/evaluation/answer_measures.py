@@ -23,9 +23,7 @@ def answer_token_f1(text: str, references: Iterable[str]) -> float:
 
 
 def percentile(values: Iterable[float], share: float) -> float | None:
-    """Return the smallest value that at least `share` (0 to 1) of the values don't exceed, or None for no
-    values.
-    """
+    """Return the nearest-rank percentile of the values at `share` (0 to 1); None if there are no values."""
     ordered = sorted(values)
     if not ordered:
         return None

@@ -68,7 +68,7 @@ class Allowed:
 
 
 def tokens_of(texts: Iterable[str]) -> int:
-    """Return an upper estimate of the tokens in some messages."""
+    """Return an upper bound on the number of tokens in these texts."""
     return sum(-(-len(text) // CHARS_PER_TOKEN) + _MESSAGE_TOKENS for text in texts)
 
 

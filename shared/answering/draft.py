@@ -39,7 +39,7 @@ class Draft:
         self._feed(text)
 
     def settle(self) -> None:
-        """Append the text buffered by the sanitiser. Call it before appending text of the app."""
+        """Append the text buffered by the sanitiser. Call this before appending the app's own text."""
         self.text += self._sanitiser.finish()
 
     def add_note(self, text: str) -> None:

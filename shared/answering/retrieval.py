@@ -74,7 +74,7 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
         before_that.doc_ids if before_that else (),
         may_ask=not request.doc_ids,
     )
-    # If the caller chose documents, the question means these, whatever it calls them.
+    # If the caller chose documents, the question refers to those, whatever it calls them.
     missing = () if request.doc_ids else missing_documents(matches)
     similar = [
         record

@@ -129,7 +129,7 @@ class Agent(Protocol[EndT_co]):
 
 
 def run_agent(agent: Agent[End]) -> Script[End]:
-    """Run an agent to its end: a user's question, an agent file, or a sub-agent's task."""
+    """Run the main agent, an agent from a file, or a sub-agent to completion."""
     seen = yield from agent.first_step()
     while not seen.is_last:
         if isinstance(seen, UserAsked | LooksFurther) and seen.expires_at is not None:

@@ -86,7 +86,7 @@ def part_from_page(outline: Outline, page_number: int) -> int:
 
 
 def part_at_moment(outline: Outline, seconds: float) -> int:
-    """Return the part that contains a moment of a recording; 0 without moments."""
+    """Return the part that contains a moment of a recording; 0 if the outline has no timestamps."""
     started = [
         number
         for number, part in enumerate(outline.parts)

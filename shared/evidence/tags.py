@@ -53,7 +53,7 @@ class CiteTag:
 
 @dataclass(frozen=True)
 class FigureTag:
-    """A picture requested by the model. The id may not exist."""
+    """A picture requested by the model. Its id is unchecked."""
 
     block_id: str
 

@@ -231,7 +231,7 @@ def now() -> datetime:
 
 
 def is_quarantined(state: DocumentState) -> bool:
-    """Return whether these bytes failed so often that they are no longer tried.
+    """Return whether the file failed so often that it is not tried again.
 
     They stay quarantined until they change or a user asks: otherwise a file that crashes its parser would do
     so at every event and reconciliation, also as a new version with the same bytes.

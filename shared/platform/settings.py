@@ -611,7 +611,8 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         description="Allowed tools: retrieve_documents, query_metadata, web_search.",
     )
     compliance_mode: Literal["normal", "strict"] = Field(
-        default="normal", description="strict = only the restricted tools, and never the web."
+        default="normal",
+        description="strict = only the tools in SUBAGENTS_RESTRICTED_TOOLS, and never the web.",
     )
     sensitive_departments: str = Field(
         default="",

@@ -290,7 +290,7 @@ class HourRecords(Generic[Record]):
                 yield record
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Delete up to `most` records of hours that ended before `moment`, oldest
+        """Delete up to `most` records from hours before `moment`, oldest
         first. Return their number.
         """
         return await self._table.delete_keys(f"PartitionKey lt '{hour_partition(moment)}'", most)

@@ -121,7 +121,7 @@ class StepTime:
         self._deadline = began + timedelta(seconds=self._total_s)
 
     def without_losses(self, events: Sequence[RunEvent], step: int) -> Self:
-        """Postpone the deadline by the time lost with a worker or host, and return this object.
+        """Postpone the deadline by the time that a failure of a worker or host cost, and return this object.
 
         Args:
             events: the journal at the start of an attempt at `step`; empty if it could not be read.

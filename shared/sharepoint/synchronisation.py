@@ -269,7 +269,7 @@ class Progress:
         await self._save(cursor=cursor)
 
     async def reread_expired(self) -> None:
-        """Reread the permissions of documents whose earliest grant has expired."""
+        """Reread the permissions of documents with an expired grant."""
         library = self._library
         items = []
         if has_expired_grants(library, self._now):

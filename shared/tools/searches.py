@@ -29,7 +29,7 @@ from shared.tools.services import ToolServices
 
 
 def caller_limits(request: RunRequest) -> Filters:
-    """Return the filters to which the caller limited every search."""
+    """Return the filters that the caller set for every search of the question."""
     limits: Filters = {}
     if request.project_id:
         limits["project_id"] = request.project_id

@@ -112,7 +112,7 @@ _NAME_IN_GERMAN = re.compile(r"\b[A-ZÀ-ÖØ-Þ]{3,}\b|\b\w*\d[\w-]*(?:[.,]\d+)*
 
 
 def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Passage]) -> bool:
-    """Return whether the ranked passages (best first) of all `passages` contain an answer.
+    """Return whether `passages` contain an answer, given the best of them in ranked order.
 
     Requires that every name occurs, and that the best cosine plus the best block's share of topic words
     reaches `THRESHOLD`. A name that occurs in every document, such as the organisation's, is ignored.

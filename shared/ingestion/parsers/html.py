@@ -265,7 +265,7 @@ class _Walk:
     def _read(self, node: LexborNode, depth: int) -> None:
         tag = node.tag or ""
         if tag == "-text":
-            # Line ends in the source become blanks; <br> adds line ends below.
+            # Newlines in the source count as spaces; only <br> breaks a line.
             self._running.append(re.sub(r"\s+", " ", node.text_content or ""))
         elif not _is_shown(node):
             return

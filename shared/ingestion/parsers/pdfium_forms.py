@@ -26,7 +26,7 @@ _FOR_PEOPLE = re.compile(
 
 
 def open_form(document: Any) -> None:
-    """Initialise the forms of a pypdfium2 document. Call it before any page is opened."""
+    """Initialise the forms of a pypdfium2 document. Call this before opening any page."""
     try:
         document.init_forms()
     except pypdfium2.PdfiumError:
