@@ -15,7 +15,7 @@ from tests.e2e.teams.playground import Chat, Playground
 
 MODEL = "groundwork-extractive"
 # Fast enough for a test, slow enough that an answer is seen to grow.
-_USUAL = {"CHAT_MODEL": f"{MODEL}@tps=30,only=answer"}
+_USUAL = {"CHAT_MODEL": f"{MODEL}@tps=12,only=answer"}  # slow enough for an update while it is written
 
 
 @dataclass
