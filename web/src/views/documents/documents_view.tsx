@@ -139,7 +139,7 @@ function List() {
     <div class="list">
       {failed.length > 0 && <FailedFiles failed={failed} />}
       <p class="quiet small" role="status">
-        {facets.value && t("documentTotal", { count: facets.value.document_count })}
+        {facets.value && !onlyStatus.value && t("documentTotal", { count: facets.value.document_count })}
       </p>
       <SelectionBar />
       <div class="scroll">
