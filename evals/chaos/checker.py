@@ -113,6 +113,8 @@ class Checker:
         states = {}
         for entity in self._tables.get_table_client("documents").list_entities():
             text = "".join(str(entity[name]) for name in sorted(entity) if name.startswith("state_"))
+            if not text:  # a key by which changed documents are found
+                continue
             state = json.loads(text)
             if state["blob_name"].startswith("chaos-"):
                 states[state["blob_name"]] = state
