@@ -150,7 +150,8 @@ class Checker:
             lines = blob.download_blob().readall().decode().splitlines()
         except ResourceNotFoundError:
             return []
-        return [str(json.loads(line)["name"]) for line in lines]
+        names = [str(json.loads(line)["name"]) for line in lines]
+        return [name for name in names if name.isupper()]  # the others are not sent to readers
 
     def _check_persons(self, world: World, finding: Finding) -> None:
         # A thread without its text may stay until the last pass, 15 minutes later.
