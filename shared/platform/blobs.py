@@ -146,7 +146,7 @@ class BlobStore:
 
     async def read(self, container: str, name: str) -> bytes:
         """Return the whole content. Raise NotFoundError if the blob is missing."""
-        _, pieces = await self._download(container, name, _gone(container, name))
+        _, pieces = await self._download(container, name, _gone)
         return b"".join([piece async for piece in pieces])
 
     async def download(self, container: str, name: str, target: Path) -> BlobProperties:
@@ -157,7 +157,7 @@ class BlobStore:
             ConflictError: the blob was replaced during the download.
         """
         try:
-            properties, pieces = await self._download(container, name, _gone(container, name))
+            properties, pieces = await self._download(container, name, _gone)
             with await asyncio.to_thread(target.open, "wb") as file:
                 async for piece in pieces:
                     await asyncio.to_thread(file.write, piece)
@@ -177,9 +177,7 @@ class BlobStore:
         await self._connection.opened()
         # The SDK accepts a length only with an offset.
         span = {} if length is None and not first else {"offset": first, "length": length}
-        _, pieces = await self._download(
-            container, name, _gone_or_changed(container, name), **_unchanged(etag), **span
-        )
+        _, pieces = await self._download(container, name, _gone_or_changed, **_unchanged(etag), **span)
         async for piece in pieces:
             yield piece
 
@@ -207,7 +205,7 @@ class BlobStore:
         Raises:
             NotFoundError: the blob is missing.
         """
-        properties, pieces = await self._download(container, name, _gone_or_changed(container, name))
+        properties, pieces = await self._download(container, name, _gone_or_changed)
         if most_bytes is not None and properties.size_bytes > most_bytes:
             return b"", properties.etag
         return b"".join([piece async for piece in pieces]), properties.etag
@@ -234,14 +232,14 @@ class BlobStore:
         # Blocks are staged and committed together at the end. The service discards uncommitted blocks
         # after a week.
         blob = _blob(await self._connection.opened(), container, name)
-        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
+        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone):
             async with asyncio.timeout(self._limits.piece_s) as limit:
                 done = await blob.upload_blob(
                     PieceClock(limit, self._limits.piece_s).waiting_for(parts),
                     overwrite=True,
                     content_settings=_content_settings(name),
                 )
-        async with self._call("properties", _gone(container, name)):
+        async with self._call("properties", _gone):
             # With the etag, because the blob may have been replaced meanwhile.
             return _properties(await blob.get_blob_properties()).model_copy(
                 update={"etag": str(done["etag"]).strip('"')}
@@ -278,7 +276,7 @@ class BlobStore:
     async def delete_version(self, container: str, name: str, *, etag: str) -> bool:
         """Delete the blob if it still has this etag. Return False if it changed or is missing."""
         try:
-            async with self._call("delete", _gone_or_changed(container, name)) as client:
+            async with self._call("delete", _gone_or_changed) as client:
                 await _blob(client, container, name).delete_blob(
                     delete_snapshots="include", **_unchanged(etag)
                 )
@@ -290,7 +288,7 @@ class BlobStore:
         """Delete every blob whose name starts with `prefix`."""
         client = await self._connection.opened()
         names = client.get_container_client(container).list_blob_names(name_starts_with=prefix)
-        listed = each_within(self._limits.call_s, names, BLOBS, _gone(container, prefix))
+        listed = each_within(self._limits.call_s, names, BLOBS, _gone)
         blob_names = [name async for name in listed]
         await run_together(*(self.delete(container, name) for name in blob_names), at_once=DELETES_AT_ONCE)
 
@@ -310,7 +308,7 @@ class BlobStore:
         conditions.
         """
         client = await self._connection.opened()
-        with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed(container, name)):
+        with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed):
             async with asyncio.timeout(self._limits.piece_s) as limit:
                 done = await _blob(client, container, name).upload_blob(
                     content,
@@ -349,7 +347,7 @@ def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
             possibly into another container.
     """
     if not {".", ".."}.isdisjoint(name.replace("\\", "/").split("/")):
-        raise NotFoundError(f"There is no {container}/{name}.")
+        raise NotFoundError(_MISSING)
     return client.get_blob_client(container, name)
 
 
@@ -376,20 +374,18 @@ def _properties(properties: Any) -> BlobProperties:
     )
 
 
-def _gone(container: str, name: str) -> StatusTranslation:
-    def read_status(status: int, message: str) -> GroundworkError | None:
-        return NotFoundError(f"There is no {container}/{name}.") if status == 404 else None
-
-    return read_status
+# Without the blob's path, because users see these messages.
+_MISSING = "The stored file doesn't exist, or was deleted meanwhile."
 
 
-def _gone_or_changed(container: str, name: str) -> StatusTranslation:
-    def read_status(status: int, message: str) -> GroundworkError | None:
-        if status == 412:
-            return ConflictError(f"{container}/{name} was replaced in the meantime.", "Read it again.")
-        return NotFoundError(f"There is no {container}/{name}.") if status == 404 else None
+def _gone(status: int, _message: str) -> GroundworkError | None:
+    return NotFoundError(_MISSING) if status == 404 else None
 
-    return read_status
+
+def _gone_or_changed(status: int, message: str) -> GroundworkError | None:
+    if status == 412:
+        return ConflictError("The stored file was replaced in the meantime.", "Read it again.")
+    return _gone(status, message)
 
 
 async def read_model(blobs: BlobStore, container: str, name: str, kind: type[Stored]) -> Stored:
