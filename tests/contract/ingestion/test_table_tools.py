@@ -148,7 +148,8 @@ async def test_a_query_that_looks_at_no_clock_is_ended_and_charged(services: Ser
     began = time.monotonic()
     ended = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table_id])
     assert ended["type"] == "TimeoutError"
-    assert 4 < await parser_seconds(services, ANNA) - charged_before < time.monotonic() - began
+    charged = await parser_seconds(services, ANNA) - charged_before
+    assert 4 < charged < time.monotonic() - began + 1  # the file's own reading may be charged meanwhile
     again = await used(services, "run_sql", ANNA, sql=f"SELECT SUM(amount) FROM {name}", table_ids=[table_id])
     assert again["rows"] == [[3]]
 
