@@ -39,8 +39,9 @@ def share(
         call.terminal.result({"share_id": revoke}, "The share has ended.")
         return
     if audience:
-        made = call.api.call("POST", path, json={"audience": audience, "days": days})
-        call.terminal.result(made, f"{urljoin(call.api.url, made['url'])} until {moment(made['expires_at'])}")
+        created = call.api.call("POST", path, json={"audience": audience, "days": days})
+        url = urljoin(call.api.url, created["url"])
+        call.terminal.result(created, f"{url} until {moment(created['expires_at'])}")
         return
     _show(call, call.api.call("GET", path))
 
