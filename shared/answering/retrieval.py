@@ -122,6 +122,8 @@ class QuestionSearch:
         self._words = ENGLISH
         self._records: dict[str, DocumentRecord] = {}
         self._unique_names: set[str] = set()
+        self._ids_of_short: dict[str, set[str]] = {}
+        self._headings: set[str] = set()
         self._first_look = asyncio.create_task(blocks.rank_each([request.question], self._filters))
         # If the plan rewrites the question, this result is unused; suppress the warning about its exception.
         self._first_look.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -241,10 +243,13 @@ class QuestionSearch:
         hits = await self._blocks.merge(rankings, top_k + _HEADINGS)
         await self._describe({hit.doc_id: hit.filename for hit in hits})
         titles = {doc_id: record.title for doc_id, record in self._records.items()}
-        return [hit for hit in hits if not hit.is_heading(titles.get(hit.doc_id, ""))][:top_k]
+        headings = {hit.block_id for hit in hits if hit.is_heading(titles.get(hit.doc_id, ""))}
+        self._headings |= headings
+        return [hit for hit in hits if hit.block_id not in headings][:top_k]
 
     async def _describe(self, filenames: Mapping[str, str]) -> None:
-        """Look up document records and unique file names. A timeout is ignored as not essential.
+        """Look up document records, unique file names and the blocks of short documents. A timeout is
+        ignored as not essential.
 
         Args:
             filenames: file names by document; empty if not yet known.
@@ -254,11 +259,15 @@ class QuestionSearch:
             return
         try:
             async with asyncio.timeout(_DESCRIBING_S):
-                records, unique = await self._documents.get_with_namesakes(
-                    sorted(unknown), sorted(filter(None, set(unknown.values())))
+                (records, unique), short = await run_together(
+                    self._documents.get_with_namesakes(
+                        sorted(unknown), sorted(filter(None, set(unknown.values())))
+                    ),
+                    self._whole.ids_of_short(sorted(unknown)),
                 )
                 self._records |= records
                 self._unique_names |= unique
+                self._ids_of_short |= short
         except (TimeoutError, CallTimeoutError):
             get_logger().warning("documents.metadata_late", error_type=CallTimeoutError.code)
 
@@ -268,10 +277,13 @@ class QuestionSearch:
     def _described(
         self, hits: Sequence[Hit], rankings: Sequence[Ranking], *, narrowed: bool = False
     ) -> Evidence:
-        doc_ids = {hit.doc_id for hit in hits}
+        doc_ids = {hit.doc_id: None for hit in hits}
+        figures = _page_figures(hits, rankings)
+        shown = {hit.block_id for hit in (*hits, *figures)} | self._headings
         return Evidence(
             hits=tuple(hits),
-            figures=_page_figures(hits, rankings),
+            whole=tuple(doc_id for doc_id in doc_ids if self._ids_of_short.get(doc_id, {""}) <= shown),
+            figures=figures,
             records=tuple(record for doc_id, record in self._records.items() if doc_id in doc_ids),
             unique_names=tuple(sorted(self._unique_names)),
             narrowed=narrowed,
@@ -322,6 +334,7 @@ def _merged(named: Evidence, elsewhere: Evidence) -> Evidence:
     return named.model_copy(
         update={
             "hits": tuple(hits.values()),
+            "whole": tuple(dict.fromkeys((*named.whole, *elsewhere.whole))),
             "records": tuple(records.values()),
             "figures": tuple(figures.values())[:_MAX_FIGURES],
             "unique_names": elsewhere.unique_names,

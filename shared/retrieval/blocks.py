@@ -14,6 +14,7 @@ of fields.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -49,6 +50,7 @@ MAX_TOP_K = 50
 _MAX_RERANKED = 50  # the service's limit
 RANKER_PAUSE_S = 600.0  # after a refusal; an exhausted quota lasts until the next month
 _PAGE_ROWS = 500  # per query; a block has about 1 kB
+_OUTLINE_ROWS = 300  # without text; an answer shows up to ten documents, a short one has under 30 blocks
 _MAX_BLOCKS = 20_000  # far more than a summary reads; the service's paging ends at 100,000
 
 FIELDS = (
@@ -631,6 +633,29 @@ class DocumentBlocks:
         )
         rows = (await self.index.search(request)).rows
         return [as_hit(row, 0.0) for row in rows] if len(rows) < _PAGE_ROWS else []
+
+    async def ids_of_short(self, doc_ids: Collection[str]) -> dict[str, set[str]]:
+        """Return the ids of all blocks, cards excepted, of those documents that have few.
+
+        Readable or not: show nothing of them.
+        """
+        request = SearchRequest(
+            filter=search_in("doc_id", doc_ids),
+            select=("block_id", "block_type", "ordinal"),
+            order_by=_READING_ORDER,
+            top=_OUTLINE_ROWS,
+        )
+        rows = (await self.index.candidates(request)).rows
+        ids: dict[str, set[str]] = {doc_id: set() for doc_id in doc_ids}
+        counts = Counter(str(row["doc_id"]) for row in rows)
+        for row in rows:
+            if row["block_type"] != "card":
+                ids[str(row["doc_id"])].add(str(row["block_id"]))
+        if len(rows) < _OUTLINE_ROWS:
+            return ids
+        # Ordinals have no gaps, so a shorter document's next block would precede the last row.
+        last = int(rows[-1].get("ordinal") or 0)
+        return {doc_id: blocks for doc_id, blocks in ids.items() if counts[doc_id] < last}
 
     async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
         """Return (block id, tokens) of up to 20,000 text blocks in reading order."""

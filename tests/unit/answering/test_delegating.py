@@ -39,7 +39,7 @@ from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.scripts import delay_s, next_action, observe, start
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS
 from tests.unit.subagents.lines import keep_state, stored_delegation
-from tests.world import ANNA, Model, corpus_services, plan
+from tests.world import ANNA, Model, add_document, corpus_services, plan
 from tests.world import ask as run_question
 
 NAME = "delegation_policy_decision"
@@ -337,12 +337,14 @@ async def test_documents_that_are_shown_whole_come_without_advice_to_delegate(
 ) -> None:
     wanted = plan(intent="evidence_trace", document_references=named)
     model = Model(wanted, answer="<answer>At 15.").chat_model()
-    _, events = await ask(
-        await corpus_services(chat_model=model, settings=fake_settings()), silent, deep=False
-    )
+    services = await corpus_services(chat_model=model, settings=fake_settings())
+    await add_document(services, "atlas", *(f"Pressure at {depth} m: high." for depth in range(20)))
+    _, events = await ask(services, silent, deep=False)
     assert [data["decision"] for data in decisions(events)] == ["delegate"]
     prompt = model.prompts[-1].user
-    assert ('whole="yes"' in prompt, "<advice>" in prompt) == (not is_advised, is_advised)
+    documents = prompt.count("<document doc_id")
+    all_are_whole = prompt.count('whole="yes"') == documents > 0
+    assert (all_are_whole, "<advice>" in prompt) == (not is_advised, is_advised)
 
 
 async def test_a_call_with_wrong_arguments_is_answered_and_starts_nobody() -> None:

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from shared.answering.listing import gather_documents
+from shared.answering.prompt import documents_xml
 from shared.answering.retrieval import QuestionSearch, resolve_documents
 from shared.platform.language_models.models import CallLimits
+from shared.retrieval import blocks
 from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
@@ -294,6 +296,26 @@ async def test_a_document_that_the_search_found_to_its_last_block_is_whole_too()
     wanted = plan(document_references=("report 2022",))
     found = await blocks_for(services, wanted)
     assert (found.whole, len(found.hits)) == (("report-2022.pdf",), 1)
+
+
+async def test_a_document_that_the_question_does_not_name_is_whole_if_all_its_blocks_were_found() -> None:
+    services = await services_with("note.pdf", "report.pdf")
+    await add_blocks(services, "report.pdf", "It has 15 bar.", "It is blue.")
+    found = await blocks_for(services, plan(), top_k=2)
+    assert {hit.doc_id for hit in found.hits} == {"note.pdf", "report.pdf"}
+    assert found.whole == ("note.pdf",)
+    every = await blocks_for(services, plan(), top_k=4)
+    assert set(every.whole) == {"note.pdf", "report.pdf"}
+    assert documents_xml(every).count('whole="yes"') == 2
+
+
+async def test_a_long_document_does_not_hide_that_others_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_OUTLINE_ROWS", 6)
+    services = await services_with("note.pdf", "report.pdf")
+    await add_blocks(services, "report.pdf", *(f"Line {number}." for number in range(20)))
+    found = await blocks_for(services, plan(), top_k=2)
+    assert {hit.doc_id for hit in found.hits} == {"note.pdf", "report.pdf"}
+    assert found.whole == ("note.pdf",)
 
 
 @pytest.mark.parametrize(
