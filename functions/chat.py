@@ -67,7 +67,7 @@ async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, c
     if body.stream:
         revive = closer(client, run_id, services)
         after = 0 if begun else after
-        frames = follow(services.run_log, run_id, after, question.stream_seconds, revive, begun=begun)
+        frames = follow(services.run_log, run_id, after, question.stream_seconds, revive, first_slice=begun)
         return event_stream(frames, place, run_id)
     with closing(place):
         view = await view_at_end(run_id, question.events(run_id, begun), question)

@@ -252,7 +252,7 @@ async def change_access(
     """Replace the access list. It applies to the next query, without another ingestion."""
     await _require_match(req, state, user, services)
     kept = state.wanted_rights.acl
-    acl = await with_ids(wanted.acl, user, services.directory, services.settings, kept=kept)
+    acl = await with_ids(wanted.acl, user, services.directory, services.settings, current=kept)
     wanted = wanted.model_copy(update={"acl": acl})
     is_behind = await changes.change_access(
         state, wanted, services, only_unchanged=is_conditional(req.headers)

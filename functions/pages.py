@@ -122,9 +122,9 @@ async def browsing_reader(req: Request, doc_id: DocId) -> Reader:
     except NotAuthenticatedError:
         if _HTML not in req.headers.get("accept", ""):
             raise
-        asked = {"doc": doc_id, "page": req.path_params.get("page", "1")}
+        parameters = {"doc": doc_id, "page": req.path_params.get("page", "1")}
         cited = {"run": req.query_params.get("run"), "cite": req.query_params.get("n")}
-        query = urlencode({**asked, **(cited if all(cited.values()) else {})})
+        query = urlencode({**parameters, **(cited if all(cited.values()) else {})})
         raise SignInRedirect(f"/web?{query}") from None
     return Reader(doc_id, user, await wiring.ready_services())
 
@@ -160,12 +160,12 @@ class _Opened:
             searched += searched_pieces(pieces, index, cited.citation)
             index += len(pieces)
         # In a thread, because finding a passage in a long document would block the event loop.
-        found = await asyncio.to_thread(passage_places, [text for _, text in searched], cited)
-        return [Place(searched[place.index][0], place.start, place.end) for place in found]
+        places = await asyncio.to_thread(passage_places, [text for _, text in searched], cited)
+        return [Place(searched[place.index][0], place.start, place.end) for place in places]
 
     def _parts(self, parts: range) -> AsyncIterator[tuple[Element, ...]]:
-        wanted = self.material.outline.parts[parts.start : parts.stop]
-        return get_parts(self.reader.services.blobs, self.state.folder, wanted)
+        page_parts = self.material.outline.parts[parts.start : parts.stop]
+        return get_parts(self.reader.services.blobs, self.state.folder, page_parts)
 
 
 async def _open(reader: Reader, query: CitationQuery) -> _Opened:
@@ -175,15 +175,15 @@ async def _open(reader: Reader, query: CitationQuery) -> _Opened:
         DocumentNotFoundError: the document doesn't exist, or the caller may not read it.
     """
     blobs = reader.services.blobs
-    found = await readable_document(reader.doc_id, reader.user, reader.services)
+    document = await readable_document(reader.doc_id, reader.user, reader.services)
     outline, captions, cited = await run_together(
-        page_files.get_outline(blobs, found.state.folder),
-        figure_store.captions(blobs, found.state.folder),
+        page_files.get_outline(blobs, document.state.folder),
+        figure_store.captions(blobs, document.state.folder),
         cited_by(reader, query),
     )
     if outline.page_count is None:
-        outline = outline.model_copy(update={"page_count": found.state.page_count})
-    return _Opened(reader, Material(found.record, outline, captions=captions, cited=cited), found.state)
+        outline = outline.model_copy(update={"page_count": document.state.page_count})
+    return _Opened(reader, Material(document.record, outline, captions=captions, cited=cited), document.state)
 
 
 @cache
@@ -298,13 +298,13 @@ async def get_document_page_image(
 ) -> Response:
     """Return the picture of a PDF page, rendered on the first request; 304 if the ETag matches."""
     number = page_number_of(page)
-    found = await readable_document(reader.doc_id, reader.user, reader.services)
-    if not has_pictures(found.state.filename):
+    document = await readable_document(reader.doc_id, reader.user, reader.services)
+    if not has_pictures(document.state.filename):
         raise NotFoundError("Pages of this file type have no picture.", "Only pages of PDFs have pictures.")
-    blob = await page_picture(found.state, number, reader.user, reader.services)
+    blob = await page_picture(document.state, number, reader.user, reader.services)
     await note_act(req, reader.user, reader.services, "page", reader.doc_id)
     media_type = "image/png"
-    if narrow := await narrow_picture(found.state, number, query.width, reader.services):
+    if narrow := await narrow_picture(document.state, number, query.width, reader.services):
         blob, media_type = narrow, "image/webp"
     parts = reader.services.blobs.chunks(WORK, blob.name, etag=blob.etag)
     return await picture_response(req, parts, blob, media_type)

@@ -26,9 +26,9 @@ async def reconcile_documents(client: df.DurableOrchestrationClient) -> None:
 
 async def _tell_poison() -> None:
     """Log the messages in poison queues, for an alert. They stay until an operator removes them."""
-    found = Counter(message.queue for message in await (await wiring.ready_services()).poison.peek())
-    if found:
-        get_logger().warning("poison.found", queues=dict(found))
+    counts = Counter(message.queue for message in await (await wiring.ready_services()).poison.peek())
+    if counts:
+        get_logger().warning("poison.found", queues=dict(counts))
 
 
 async def reconcile(

@@ -97,7 +97,7 @@ async def get_run_events(
     if after and run.finished_at is None:
         await close_if_dead()  # clients often reconnect because their worker died
     seconds = services.settings.host.stream_seconds
-    frames: Any = follow(services.run_log, run.run_id, after, seconds, close_if_dead, begun=begun)
+    frames: Any = follow(services.run_log, run.run_id, after, seconds, close_if_dead, first_slice=begun)
     return event_stream(frames, open_stream(user, services), run.run_id)
 
 

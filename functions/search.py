@@ -88,7 +88,7 @@ router = APIRouter(tags=["Search"], route_class=ApiRoute)
 )
 async def search(req: Request, body: SearchBody, user: Caller, services: Ready) -> Response:
     """Search the blocks that the caller may read. No result is a success."""
-    return await _found(req, body, user, services)
+    return await _search(req, body, user, services)
 
 
 @router.get(
@@ -104,13 +104,13 @@ async def search_by_address(
     req: Request, query: Annotated[SearchQuery, Query()], user: Caller, services: Ready
 ) -> Response:
     """Search as `search`, with query parameters instead of a body."""
-    wanted = SearchBody(query=query.q, top_k=query.top_k, filters=query.filters)
-    return await _found(req, wanted, user, services)
+    body = SearchBody(query=query.q, top_k=query.top_k, filters=query.filters)
+    return await _search(req, body, user, services)
 
 
-async def _found(req: Request, body: SearchBody, user: UserContext, services: Services) -> Response:
+async def _search(req: Request, body: SearchBody, user: UserContext, services: Services) -> Response:
     await admitted(req, user, services)
     hits = await block_search(services, user).search([body.query], body.top_k, body.filters)
     await note_act(req, user, services, "search", *dict.fromkeys(hit.doc_id for hit in hits))
-    found = search_results(hits, await image_urls(hits, services))
-    return json_response(SearchResults.model_validate(found))
+    results = search_results(hits, await image_urls(hits, services))
+    return json_response(SearchResults.model_validate(results))

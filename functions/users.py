@@ -59,10 +59,10 @@ router = APIRouter(route_class=ApiRoute)
 )
 async def get_me(user: Caller, services: Ready) -> Response:
     """Return the caller's names, roles, number of groups, and use of the daily limits."""
-    shown = user.model_dump(include={"user_id", "name", "department", "org_id", "roles"})
+    profile = user.model_dump(include={"user_id", "name", "department", "org_id", "roles"})
     today = await use_of_today(user.user_id, services.settings, services.user_limits)
     return json_response(
-        Me(**shown, group_count=len(user.groups), is_administrator=is_admin(user), today=today)
+        Me(**profile, group_count=len(user.groups), is_administrator=is_admin(user), today=today)
     )
 
 
@@ -127,13 +127,13 @@ MAX_ID_CHARS = 256  # ids in Entra ID have 36, ids of chat conversations 45
 async def erase_user(
     req: Request,
     user_id: UserId,
-    wanted: Annotated[ErasureQuery, Query()],
+    query: Annotated[ErasureQuery, Query()],
     administrator: Administrator,
     services: Ready,
 ) -> Response:
     """Start the erasure of a user's data. A queue performs it in passes over a quarter of an hour."""
     _require_id(user_id)
-    view = await ask_for_erasure(user_id, wanted.documents, services)
+    view = await ask_for_erasure(user_id, query.documents, services)
     await note_act(req, administrator, services, "erase_person", subject=pseudonym(user_id))
     return json_response(view, 202, {"Location": view.status_url})
 

@@ -42,9 +42,9 @@ class AppResponse(Response):  # type: ignore[misc]  # a Starlette response that 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the app with a scope that holds only ASGI's own keys."""
         app = await asyncio.to_thread(_load_app)
-        kept = {name: scope[name] for name in (*_KEPT, "client", "server") if name in scope}
+        own = {name: scope[name] for name in (*_KEPT, "client", "server") if name in scope}
         path = scope["path"].rstrip("/") or "/"
-        await app({**kept, "path": path, "root_path": "", "state": {"client": self._client}}, receive, send)
+        await app({**own, "path": path, "root_path": "", "state": {"client": self._client}}, receive, send)
 
 
 def _load_app() -> ASGIApp:

@@ -53,19 +53,19 @@ def invalid_request(request: Request, error: RequestValidationError) -> CallerEr
     first = error.errors()[0]
     place, *path = first["loc"]
     shape = body_of(route) if place == "body" else query_of(route)
-    known = list(shape.model_fields) if shape else []
+    parameters = list(shape.model_fields) if shape else []
     if place == "query" and first["type"] == "extra_forbidden":
-        return unknown_parameter(str(path[0]), known)
-    return CallerError(*explain({**first, "loc": path}, known))
+        return unknown_parameter(str(path[0]), parameters)
+    return CallerError(*explain({**first, "loc": path}, parameters))
 
 
-def unknown_parameter(name: str, known: list[str]) -> CallerError:
+def unknown_parameter(name: str, names: list[str]) -> CallerError:
     """Return the error for an unknown query parameter. Ignoring it would hide a typing mistake."""
-    shown = name[:_SHOWN_CHARS]
-    all_known = f"Parameters: {', '.join(known)}." if known else "This call takes no query parameters."
-    nearest = get_close_matches(shown, known, n=1)
+    shortened = name[:_SHOWN_CHARS]
+    all_known = f"Parameters: {', '.join(names)}." if names else "This call takes no query parameters."
+    nearest = get_close_matches(shortened, names, n=1)
     hint = f"Did you mean {nearest[0]!r}?" if nearest else all_known
-    return CallerError(f"Unknown query parameter {shown!r}.", hint)
+    return CallerError(f"Unknown query parameter {shortened!r}.", hint)
 
 
 def _drop_blank_parameters(request: Request) -> None:

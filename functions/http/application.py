@@ -142,13 +142,15 @@ class _Sender:
     def _headers(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         replaced = {**added_headers(self._request), REQUEST_ID: self._fields["request_id"]}
         names = {name.lower() for name in replaced}
-        kept = [(name, value) for name, value in headers if name.decode("latin-1").lower() not in names]
-        present = {name.decode("latin-1").lower() for name, _ in kept}
+        others = [(name, value) for name, value in headers if name.decode("latin-1").lower() not in names]
+        present = {name.decode("latin-1").lower() for name, _ in others}
         defaults = {
             name: value for name, value in _DEFAULT_HEADERS.items() if name.lower() not in (present | names)
         }
-        added = {**replaced, **defaults}
-        return kept + [(name.lower().encode(), value.encode("latin-1")) for name, value in added.items()]
+        additions = {**replaced, **defaults}
+        return others + [
+            (name.lower().encode(), value.encode("latin-1")) for name, value in additions.items()
+        ]
 
 
 async def _wrong_address(request: Request, error: Exception) -> Response:
@@ -160,8 +162,8 @@ async def _wrong_address(request: Request, error: Exception) -> Response:
         refused = f"This address does not take {request.method}."
         wrong = MethodNotAllowedError(refused, f"Use {allowed}.", headers={"Allow": allowed})
         return _refusal(request, wrong)
-    known = sorted({route.path_format for route in routes if route.include_in_schema})
-    nearest = get_close_matches(request.url.path[:_COMPARED_CHARS], known, n=1)
+    patterns = sorted({route.path_format for route in routes if route.include_in_schema})
+    nearest = get_close_matches(request.url.path[:_COMPARED_CHARS], patterns, n=1)
     hint = f"Did you mean {nearest[0]}?" if nearest else "/api/docs lists all calls."
     return _refusal(request, NotFoundError("No route matches this URL.", hint))
 
@@ -213,8 +215,8 @@ def _refuse_foreign_page(request: Request) -> None:
 
 
 def _fields(request: Request, parts: MutableMapping[str, Any]) -> dict[str, str]:
-    given = request.headers.get(REQUEST_ID, "")
-    request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+    sent_id = request.headers.get(REQUEST_ID, "")
+    request_id = sent_id if _REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
     return {"request_id": request_id, **{name: str(parts.get(name, ""))[:64] for name in _LOGGED_PARTS}}
 
 

@@ -234,5 +234,5 @@ def _filename(disposition: bytes, options: dict[bytes, bytes]) -> str | None:
     extended = _EXTENDED_NAME.search(disposition.decode("utf-8", "replace"))
     if extended is not None:
         return unquote(extended[1])
-    given = options.get(b"filename")
-    return None if given is None else given.decode("utf-8", "replace")
+    filename = options.get(b"filename")
+    return None if filename is None else filename.decode("utf-8", "replace")

@@ -56,7 +56,7 @@ async def follow(
     stream_seconds: float,
     close_if_dead: CloseIfDead,
     *,
-    begun: LogSlice | None = None,
+    first_slice: LogSlice | None = None,
 ) -> AsyncIterator[bytes]:
     """Yield frames of the events after number `after` while they are appended.
 
@@ -64,9 +64,9 @@ async def follow(
 
     Args:
         close_if_dead: called during silence; restarts a dead run or writes its last event.
-        begun: start of the journal, if the caller has just written it.
+        first_slice: start of the journal, if the caller has just written it.
     """
-    events = follow_named(log, run_id, after, stream_seconds, close_if_dead, begun=begun)
+    events = follow_named(log, run_id, after, stream_seconds, close_if_dead, first_slice=first_slice)
     async with aclosing(events):
         async for _, frame in events:
             yield frame
@@ -79,11 +79,11 @@ async def follow_named(
     stream_seconds: float,
     close_if_dead: CloseIfDead,
     *,
-    begun: LogSlice | None = None,
+    first_slice: LogSlice | None = None,
 ) -> AsyncGenerator[NamedFrame, None]:
     """Yield frames as `follow`, each with the name of its event."""
     with log.watch(run_id) as tail:
-        slices = _slices(log, run_id, begun, tail, close_if_dead)
+        slices = _slices(log, run_id, first_slice, tail, close_if_dead)
         frames = _frames(slices, after, stream_seconds)
         async with aclosing(slices), aclosing(frames):
             async for frame in frames:
@@ -91,10 +91,10 @@ async def follow_named(
 
 
 async def _slices(
-    log: RunLog, run_id: str, begun: LogSlice | None, tail: LogTail, close_if_dead: CloseIfDead
+    log: RunLog, run_id: str, first_slice: LogSlice | None, tail: LogTail, close_if_dead: CloseIfDead
 ) -> AsyncGenerator[LogSlice, None]:
     """Yield the journal piece by piece; during silence, empty pieces."""
-    piece = begun or await _next(log, run_id, 0, tail, 0.0)
+    piece = first_slice or await _next(log, run_id, 0, tail, 0.0)
     empty, heard = 0, time.monotonic()
     while True:
         yield piece
@@ -105,7 +105,7 @@ async def _slices(
             await close_if_dead()
             heard = time.monotonic()
         first, slowest = _POLLS_BESIDE_WRITER_S if tail.writer_is_here else _POLLS_S
-        if begun is not None and piece.next_offset == begun.next_offset:
+        if first_slice is not None and piece.next_offset == first_slice.next_offset:
             first = _FIRST_POLL_BEGUN_S
         pause = min(first * 1.5 ** min(empty, 9), slowest)
         piece = await _next(log, run_id, piece.next_offset, tail, pause)

@@ -94,14 +94,14 @@ async def idempotent(
     is_done = claimed.claim.is_done
     if is_done:
         await admitted(key.request, key.user, key.services)
-    found = await find(claimed)
-    if found is None and is_done:
+    existing = await find(claimed)
+    if existing is None and is_done:
         raise NotFoundError(
             "The resource created with this Idempotency-Key was deleted.",
             "Send a new key to create another one.",
         )
-    if found is not None:
+    if existing is not None:
         if not is_done:
             await admitted(key.request, key.user, key.services)
         add_headers(key.request, {"Idempotency-Replayed": "true"})
-    return found if found is not None and is_done else await make(claimed, found)
+    return existing if existing is not None and is_done else await make(claimed, existing)

@@ -79,15 +79,15 @@ def read_message(body: bytes, headers: Mapping[str, str]) -> Message:
         RpcError: the body isn't a message, or has an unsupported version.
     """
     try:
-        given = json.loads(body)
+        message = json.loads(body)
     except (ValueError, RecursionError):
         raise RpcError(PARSE_ERROR, "The body is not valid JSON.") from None
-    if not isinstance(given, dict):
+    if not isinstance(message, dict):
         raise RpcError(INVALID_REQUEST, "Send one JSON-RPC message; batches are not supported.")
-    method, params, number = given.get("method"), given.get("params", {}), given.get("id")
-    if given.get("jsonrpc") != "2.0" or not isinstance(method, str) or not isinstance(params, dict):
+    method, params, number = message.get("method"), message.get("params", {}), message.get("id")
+    if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or not isinstance(params, dict):
         raise RpcError(INVALID_REQUEST, "Not a JSON-RPC 2.0 request or notification.")
-    if "id" in given and (isinstance(number, bool) or not isinstance(number, str | int)):
+    if "id" in message and (isinstance(number, bool) or not isinstance(number, str | int)):
         raise RpcError(INVALID_REQUEST, "`id` must be a string or an integer.")
     version = headers.get("mcp-protocol-version")
     is_stateless = version == STATELESS_VERSION or f"{_META}protocolVersion" in _meta_of(params)
@@ -126,16 +126,16 @@ def _check_envelope(message: Message, headers: Mapping[str, str]) -> None:
 
 def error_answer(number: str | int | None, error: RpcError) -> dict[str, Any]:
     """Render an error. `number` is the id of the request; None = unknown."""
-    told: dict[str, Any] = {"code": error.code, "message": str(error)}
+    error_object: dict[str, Any] = {"code": error.code, "message": str(error)}
     if error.data is not None:
-        told["data"] = error.data
-    return {"jsonrpc": "2.0", "id": number, "error": told}
+        error_object["data"] = error.data
+    return {"jsonrpc": "2.0", "id": number, "error": error_object}
 
 
 def status_of(error: RpcError, *, is_stateless: bool) -> int:
     """Return the HTTP status of an error: 200 for understood requests before version 2026-07-28."""
-    known = _STATUSES.get(error.code, 200)
-    return known if is_stateless or error.code in (PARSE_ERROR, INVALID_REQUEST) else 200
+    status = _STATUSES.get(error.code, 200)
+    return status if is_stateless or error.code in (PARSE_ERROR, INVALID_REQUEST) else 200
 
 
 def negotiated(requested: object) -> str:

@@ -143,16 +143,16 @@ class Search(McpTool):
         await admitted(call.request, call.user, call.services)
         search = block_search(call.services, call.user)
         hits = await search.search([arguments.query], arguments.top_k, arguments.filters)
-        shown = dict.fromkeys(hit.doc_id for hit in hits)
-        await note_act(call.request, call.user, call.services, "search", *shown)
-        found: dict[str, dict[str, Any]] = {}
+        doc_ids = dict.fromkeys(hit.doc_id for hit in hits)
+        await note_act(call.request, call.user, call.services, "search", *doc_ids)
+        documents: dict[str, dict[str, Any]] = {}
         for hit in hits:
             item = _item_of(hit.doc_id, hit.page_number)
-            if item in found:
-                found[item]["text"] += f"\n\n{_text_of(hit)}"
+            if item in documents:
+                documents[item]["text"] += f"\n\n{_text_of(hit)}"
             else:
-                found[item] = {**_named(hit, item, call), "text": _text_of(hit)}
-        return {"results": list(found.values())}
+                documents[item] = {**_item_view(hit, item, call), "text": _text_of(hit)}
+        return {"results": list(documents.values())}
 
 
 class FetchParameters(Parameters):
@@ -173,7 +173,7 @@ class Fetch(McpTool):
         text = text_of(hits)
         metadata = record.model_dump(mode="json", include=_METADATA)
         return {
-            **_named(hits[0], arguments.id, self._call),
+            **_item_view(hits[0], arguments.id, self._call),
             "title": record.title or record.filename,
             "text": text[:_MAX_TEXT_CHARS],
             "metadata": {**metadata, "document_date": record.printed_date},
@@ -246,16 +246,16 @@ class Ask(McpTool):
     def described_to(cls, call: McpCall) -> str:
         """Return the description, including the agents that the caller may ask."""
         agents = agents_for(call.user, call.services.settings, "mcp")
-        named = " ".join(f"{agent.name}: {agent.description.rstrip('.')}." for agent in agents)
-        return f"{cls.description} Agents: {named}" if agents else cls.description
+        agent_list = " ".join(f"{agent.name}: {agent.description.rstrip('.')}." for agent in agents)
+        return f"{cls.description} Agents: {agent_list}" if agents else cls.description
 
     async def _run(self, arguments: AskParameters) -> ToolResult:
-        view, is_repeat = await self._asked(arguments, SAME_QUESTION_HOLDS)
+        view, is_repeat = await self._start_or_join(arguments, SAME_QUESTION_HOLDS)
         if is_repeat and view.status in ("failed", "cancelled"):
-            view, _ = await self._asked(arguments, timedelta(0))
+            view, _ = await self._start_or_join(arguments, timedelta(0))
         return await _outcome(view, self._call)
 
-    async def _asked(self, arguments: AskParameters, holds: timedelta) -> tuple[RunView, bool]:
+    async def _start_or_join(self, arguments: AskParameters, holds: timedelta) -> tuple[RunView, bool]:
         """Return the run, and whether an earlier call started it."""
         call = self._call
         chat = ChatRequest(question=arguments.question, thread_id=arguments.thread_id, agent=arguments.agent)
@@ -264,9 +264,9 @@ class Ask(McpTool):
         question = Question(
             call.request, chat, call.user, call.services, call.client, now, key, holds, channel="mcp"
         )
-        run_id, begun = await begin_question(question)
-        events = _told(question.events(run_id, begun, ANSWER_WITHIN_S), call.progress)
-        return await view_at_end(run_id, events, question), begun is None
+        run_id, first_slice = await begin_question(question)
+        events = _with_progress(question.events(run_id, first_slice, ANSWER_WITHIN_S), call.progress)
+        return await view_at_end(run_id, events, question), first_slice is None
 
 
 class GetAnswerParameters(Parameters):
@@ -291,7 +291,7 @@ class GetAnswer(McpTool):
         if record.status == "running":
             revive = closer(call.client, run_id, services)
             events = follow_named(services.run_log, run_id, 0, ANSWER_WITHIN_S, revive)
-            async for name, _ in _told(events, call.progress):
+            async for name, _ in _with_progress(events, call.progress):
                 if name == "ASK_USER":
                     break
             record = await owned_run(run_id, call.user, services.runs)
@@ -326,14 +326,16 @@ class Reply(McpTool):
         services = call.services
         await admitted(call.request, call.user, services)
         record = await owned_run(run_id, call.user, services.runs)
-        begun = await services.run_log.read(run_id) if record.has_log else None
+        log_slice = await services.run_log.read(run_id) if record.has_log else None
         answer = ClarificationAnswer(text=arguments.answer)
         await deliver_answer(record, answer, call.user, services, call.client)
-        if begun is not None:
+        if log_slice is not None:
             revive = closer(call.client, run_id, services)
-            after = len(begun.public)
-            events = follow_named(services.run_log, run_id, after, ANSWER_WITHIN_S, revive, begun=begun)
-            async for name, _ in _told(events, call.progress):
+            after = len(log_slice.public)
+            events = follow_named(
+                services.run_log, run_id, after, ANSWER_WITHIN_S, revive, first_slice=log_slice
+            )
+            async for name, _ in _with_progress(events, call.progress):
                 if name == "ASK_USER":
                     break
         record = await owned_run(run_id, call.user, services.runs)
@@ -403,17 +405,17 @@ _TOOLS = (Search, Fetch, Ask, GetAnswer, Reply, ListDocuments, ListTables, RunSq
 TOOLS: dict[str, type[McpTool]] = {tool.name: tool for tool in _TOOLS}
 
 
-async def _told(
+async def _with_progress(
     events: AsyncGenerator[NamedFrame, None], progress: Progress | None
 ) -> AsyncGenerator[NamedFrame, None]:
     """Yield a run's events, and report each change of activity to the client."""
-    told = ""
+    reported = ""
     async with aclosing(events):
         async for name, frame in events:
-            said = _PROGRESS.get(name or "", "")
-            if progress and said and said != told:
-                await progress(said)
-                told = said
+            activity = _PROGRESS.get(name or "", "")
+            if progress and activity and activity != reported:
+                await progress(activity)
+                reported = activity
             yield name, frame
 
 
@@ -443,7 +445,7 @@ def _item_of(doc_id: str, page_number: int | None) -> str:
     return f"{doc_id}/pages/{page_number}" if page_number is not None else doc_id
 
 
-def _named(hit: Hit, item: str, call: McpCall) -> dict[str, Any]:
+def _item_view(hit: Hit, item: str, call: McpCall) -> dict[str, Any]:
     page = f", p. {hit.page_number}" if "/pages/" in item else ""
     view = item if "/pages/" in item else f"{item}/readable"
     return {"id": item, "title": f"{hit.filename}{page}", "url": f"{call.address}/api/documents/{view}"}

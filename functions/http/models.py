@@ -57,17 +57,17 @@ class MetadataQuery(Model):
     def filters(self) -> Filters:
         """The given parameters as index filters."""
         names = ("document_type", "department", "project_id", "language", "author", "filename", "tags")
-        found: Filters = {name: value for name in names if (value := getattr(self, name))}
+        filters: Filters = {name: value for name in names if (value := getattr(self, name))}
         for field, first, last in (
             ("upload_date", self.uploaded_from, self.uploaded_to),
             ("document_date", self.dated_from, self.dated_to),
         ):
             if first or last:
-                found[field] = DateRange(
+                filters[field] = DateRange(
                     start=first.isoformat() if first else None,
                     end=f"{last.isoformat()}T23:59:59.9999999Z" if last else None,
                 )
-        return found
+        return filters
 
 
 class ResumeHeaders(Model):

@@ -58,12 +58,12 @@ class Question:
         return self.services.settings.host.stream_seconds
 
     def events(
-        self, run_id: str, begun: LogSlice | None, seconds: float | None = None
+        self, run_id: str, first_slice: LogSlice | None, seconds: float | None = None
     ) -> AsyncGenerator[NamedFrame, None]:
         """Yield the run's events for at most `within_s` seconds; None = a stream's maximum."""
         revive = closer(self.client, run_id, self.services)
         limit = self.stream_seconds if seconds is None else seconds
-        return follow_named(self.services.run_log, run_id, 0, limit, revive, begun=begun)
+        return follow_named(self.services.run_log, run_id, 0, limit, revive, first_slice=first_slice)
 
 
 @dataclass(frozen=True)
@@ -101,20 +101,20 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
         record = await services.runs.get(claimed.resource_id)
         return None if record is None else _Begun(record.run_id, None, is_running=record.status == "running")
 
-    async def make(claimed: Claimed | None, known: _Begun | None) -> _Begun:
-        if known is not None:
-            return known
+    async def make(claimed: Claimed | None, existing: _Begun | None) -> _Begun:
+        if existing is not None:
+            return existing
         run_id = claimed.resource_id if claimed else key.resource_id
-        begun = await _store(run_id, question, is_claimed=claimed is not None)
+        first_slice = await _store(run_id, question, is_claimed=claimed is not None)
         is_repeat = claimed is not None and claimed.is_repeat
         async with beginning(claimed, services.idempotency):  # closes a run that cannot be started
             await (_start_late if is_repeat else _start)(run_id, question)
-        return _Begun(run_id, begun)
+        return _Begun(run_id, first_slice)
 
-    made = await idempotent(key, make, find)
-    if made.is_running:
-        await _start_late(made.run_id, question)  # its process may have died first
-    return made.run_id, made.log
+    question_run = await idempotent(key, make, find)
+    if question_run.is_running:
+        await _start_late(question_run.run_id, question)  # its process may have died first
+    return question_run.run_id, question_run.log
 
 
 async def _store(run_id: str, question: Question, *, is_claimed: bool) -> LogSlice:

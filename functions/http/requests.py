@@ -46,8 +46,8 @@ async def caller_of(request: Request) -> UserContext:
         AccessDeniedError: (403) the user isn't admitted.
         DependencyError: (502-504) the user's groups aren't in the token and cannot be looked up.
     """
-    if (known := request.scope.get(_CALLER)) is not None:
-        user: UserContext = known
+    if (cached := request.scope.get(_CALLER)) is not None:
+        user: UserContext = cached
         return user
     services = wiring.get_services()
     headers = {name: only_header(request, name) for name in (PRINCIPAL_HEADER, BEARER_HEADER)}
@@ -168,14 +168,14 @@ async def note_list(request: Request, user: UserContext, services: Services, pag
     await note_act(request, user, services, "list", *doc_ids, may_repeat=True)
 
 
-async def _note_refusal(request: Request, user: UserContext, asked: str) -> None:
+async def _note_refusal(request: Request, user: UserContext, target: str) -> None:
     """Record in the audit trail that the caller lacked a role or right."""
     path = {name: str(value)[:_MAX_ID_CHARS] for name, value in request.path_params.items()}
     doc_ids = [path["doc_id"]] if "doc_id" in path else []
     run_id = path.get("run_id") or path.get("summary_id") or ""
     services = wiring.get_services()
     await note_act(
-        request, user, services, "refused", *doc_ids, run_id=run_id, subject=asked, may_repeat=True
+        request, user, services, "refused", *doc_ids, run_id=run_id, subject=target, may_repeat=True
     )
 
 

@@ -38,8 +38,8 @@ _FIRST_BYTE_S = 0.1
 def address_of(request: Request) -> str:
     """Return the app's base URL in a browser; if it isn't configured, the request's base URL."""
     host = get_settings().host
-    known = host.public_address if host.public_url or host.in_azure else None  # no https locally
-    return known or str(request.base_url).rstrip("/")
+    address = host.public_address if host.public_url or host.in_azure else None  # no https locally
+    return address or str(request.base_url).rstrip("/")
 
 
 def added_headers(request: Request) -> Mapping[str, str]:
@@ -110,7 +110,7 @@ async def file_response(
         headers["Content-Range"] = f"bytes {span.first}-{span.first + span.length - 1}/{blob.size_bytes}"
     media_type = "application/pdf" if is_pdf else "application/octet-stream"
     # Wait for the first piece: until it arrives, a failure can still become an error response.
-    started = await _begun(parts)
+    started = await _after_first_part(parts)
     return StreamingResponse(
         started, status_code=200 if span is None else 206, media_type=media_type, headers=headers
     )
@@ -131,10 +131,10 @@ async def picture_response(
         "Content-Security-Policy": "default-src 'none'",
         "Content-Length": str(blob.size_bytes),
     }
-    return StreamingResponse(await _begun(parts), media_type=media_type, headers=headers)
+    return StreamingResponse(await _after_first_part(parts), media_type=media_type, headers=headers)
 
 
-async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _after_first_part(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     first = await anext(parts, b"")
 
     async def all_parts() -> AsyncIterator[bytes]:
@@ -196,9 +196,9 @@ def openai_error(error: GroundworkError) -> Response:
     hints.
     """
     note_fields(error_type=error.code)
-    told = {"message": " ".join((error.detail, *error.hints)), "type": error.code, "code": error.code}
+    error_object = {"message": " ".join((error.detail, *error.hints)), "type": error.code, "code": error.code}
     return JSONResponse(
-        {"error": {**told, "param": None}}, status_code=error.status, headers=_headers_of(error)
+        {"error": {**error_object, "param": None}}, status_code=error.status, headers=_headers_of(error)
     )
 
 
@@ -218,10 +218,10 @@ def cached_response(
     revalidate each time.
     """
     etag = hashlib.sha256(content).hexdigest()[:32]
-    kept = {"ETag": f'"{etag}"', "Cache-Control": "no-cache"}
+    cache_headers = {"ETag": f'"{etag}"', "Cache-Control": "no-cache"}
     if is_known(request.headers.get("if-none-match"), etag):
-        return Response(status_code=304, headers=kept)
-    return Response(content, media_type=media_type, headers={**kept, **headers})
+        return Response(status_code=304, headers=cache_headers)
+    return Response(content, media_type=media_type, headers={**cache_headers, **headers})
 
 
 def explain(error: Mapping[str, Any], fields: Iterable[str]) -> tuple[str, str]:

@@ -16,6 +16,6 @@ async def trigger_scope(name: str, **fields: str) -> AsyncIterator[None]:
     """
     await (await load_async("shared.wiring", "start_telemetry"))()
     goes_on = tracing.traceparent()
-    begun = tracing.span(name, fields) if goes_on else tracing.root(name, "consumer", attributes=fields)
-    with log_scope(**fields), begun:
+    span = tracing.span(name, fields) if goes_on else tracing.root(name, "consumer", attributes=fields)
+    with log_scope(**fields), span:
         yield

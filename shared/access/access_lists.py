@@ -28,7 +28,7 @@ async def with_ids(
     directory: GroupDirectory,
     settings: Settings,
     *,
-    kept: Collection[str] = (),
+    current: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Return the list with each person and group replaced by the id that tokens carry.
 
@@ -36,7 +36,7 @@ async def with_ids(
     user's own is valid, and in Azure any other if DEPARTMENT_CLAIM is set.
 
     Args:
-        kept: current entries of the list, which stay valid even if the person has left the directory.
+        current: current entries of the list, which stay valid even if the person has left the directory.
 
     Raises:
         AccessDeniedError: the list opens the document to everyone, and the user lacks PUBLISH_ROLE.
@@ -50,7 +50,7 @@ async def with_ids(
         )
     if not settings.host.in_azure and not settings.identity.local_directory:
         return tuple(principals)
-    own = {user.user_id, user.department, *user.groups, *kept}
+    own = {user.user_id, user.department, *user.groups, *current}
     return tuple(await run_together(*(_id_of(one, own, directory, settings) for one in principals)))
 
 

@@ -102,13 +102,13 @@ async def claim_key(
             stored = await idempotency.write(user.user_id, key, new)
             return Claimed(user.user_id, key, stored, is_repeat=False)
         except ConflictError:
-            known = await idempotency.get(user.user_id, key)
-        if known is not None and known.created_at > now - holds:
-            if (known.route, known.body) != (route, body):
+            claim = await idempotency.get(user.user_id, key)
+        if claim is not None and claim.created_at > now - holds:
+            if (claim.route, claim.body) != (route, body):
                 raise reused()
-            return Claimed(user.user_id, key, known, is_repeat=True)
+            return Claimed(user.user_id, key, claim, is_repeat=True)
         # The claim has expired or was purged just now.
-        new = new.model_copy(update={"revision": known.revision if known else None})
+        new = new.model_copy(update={"revision": claim.revision if claim else None})
     raise ConflictError("Too many concurrent requests with this key.", "Send it again.")
 
 

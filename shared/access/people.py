@@ -40,9 +40,9 @@ async def people_found(
     text: str, directory: GroupDirectory, settings: Settings, limits: UserLimitStore
 ) -> PersonList:
     """Return the people whose name has a word that begins with the text."""
-    found = (await find_audiences(text, directory)).audiences
-    known = [(one.principal, one.name, one.detail) for one in found if one.kind == "person"]
-    return await _with_use(known, settings, limits)
+    audiences = (await find_audiences(text, directory)).audiences
+    people = [(one.principal, one.name, one.detail) for one in audiences if one.kind == "person"]
+    return await _with_use(people, settings, limits)
 
 
 async def people_active(
@@ -50,19 +50,21 @@ async def people_active(
 ) -> PersonList:
     """Return the people of the audit trail's last 24 hours."""
     ids = await _active_ids(trail)
-    named = {one.principal: one for one in (await audiences_named(ids, directory)).audiences}
-    known = [
-        (user_id, named[user_id].name, named[user_id].detail) if user_id in named else (user_id, user_id, "")
+    entries = {one.principal: one for one in (await audiences_named(ids, directory)).audiences}
+    people = [
+        (user_id, entries[user_id].name, entries[user_id].detail)
+        if user_id in entries
+        else (user_id, user_id, "")
         for user_id in ids
     ]
-    return await _with_use(known, settings, limits)
+    return await _with_use(people, settings, limits)
 
 
 async def _active_ids(trail: AuditTrail) -> list[str]:
     until = datetime.now(UTC) + timedelta(seconds=1)
-    wanted, ids, cursor = AuditFilter(until - _ACTIVE, until), dict[str, None](), ""
+    query, ids, cursor = AuditFilter(until - _ACTIVE, until), dict[str, None](), ""
     for _ in range(_PAGES):
-        page = await trail.page(wanted, _PAGE, cursor)
+        page = await trail.page(query, _PAGE, cursor)
         ids |= dict.fromkeys(entry.user_id for entry in page.entries)
         cursor = page.cursor or ""
         if not cursor or len(ids) >= _MOST:
@@ -71,12 +73,12 @@ async def _active_ids(trail: AuditTrail) -> list[str]:
 
 
 async def _with_use(
-    known: Sequence[tuple[str, str, str]], settings: Settings, limits: UserLimitStore
+    identities: Sequence[tuple[str, str, str]], settings: Settings, limits: UserLimitStore
 ) -> PersonList:
     """Add the use of today to people, given as id, name and detail."""
-    use = await run_together(*(use_of_today(user_id, settings, limits) for user_id, _, _ in known))
+    use = await run_together(*(use_of_today(user_id, settings, limits) for user_id, _, _ in identities))
     people = [
         PersonUse(user_id=user_id, name=name, detail=detail, today=today)
-        for (user_id, name, detail), today in zip(known, use, strict=True)
+        for (user_id, name, detail), today in zip(identities, use, strict=True)
     ]
     return PersonList(people=tuple(sorted(people, key=lambda one: (one.name.casefold(), one.user_id))))

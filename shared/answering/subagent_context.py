@@ -117,8 +117,11 @@ class TurnContext:
             self.services.settings,
             own_words=[self.request.question, *(turn.question for turn in self.request.conversation.turns)],
             # The task may have been written by a model that had read documents.
-            shown=[self.task.question, *(f"{hit.content} {hit.image_caption or ''}" for hit in hits)],
-            found=[page.url for page in self.state.pages],
+            document_texts=[
+                self.task.question,
+                *(f"{hit.content} {hit.image_caption or ''}" for hit in hits),
+            ],
+            search_results=[page.url for page in self.state.pages],
             documents={hit.doc_id: records.get(hit.doc_id) for hit in hits},
         )
 

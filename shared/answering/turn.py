@@ -161,8 +161,8 @@ class TurnAttempt:
                 request.question,
                 before.choice.said,
             ],
-            shown=shown,
-            found=[url for found in before.results for url in found.found_urls],
+            document_texts=shown,
+            search_results=[url for found in before.results for url in found.found_urls],
             documents={doc_id: records.get(doc_id) for doc_id in read},
         )
 

@@ -49,14 +49,14 @@ async def branch_thread(
     if any([await _is_at_work(turn, services.runs) for turn in shared]):
         raise ConflictError("An answer of this thread is still being written.", "Wait for it, or stop it.")
     thread = _branch_of(parent, shared, title or "", thread_id)
-    taken = [
+    copied_turns = [
         # Memory stores a run once, with the original thread.
         turn.model_copy(update={"thread_id": thread_id, "is_remembered": True})
         for turn in shared
     ]
-    made = await store_thread(thread, taken, user, threads)
-    await _require_unchanged(parent, made, user, services)
-    return made
+    stored = await store_thread(thread, copied_turns, user, threads)
+    await _require_unchanged(parent, stored, user, services)
+    return stored
 
 
 async def relatives_of(thread: Thread, threads: ThreadStore) -> list[Thread]:

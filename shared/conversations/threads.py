@@ -219,10 +219,10 @@ async def delete_thread(
         NotFoundError: as `owned_thread`, except for a thread that is being deleted.
     """
 
-    def deleted(found: Thread) -> Thread:
+    def deleted(thread: Thread) -> Thread:
         if check is not None:
-            check(view_of(found))
-        return found.model_copy(update={"is_deleted": True})
+            check(view_of(thread))
+        return thread.model_copy(update={"is_deleted": True})
 
     try:
         thread = await change_thread(thread_id, user, services.threads, deleted)
@@ -331,8 +331,8 @@ async def open_turn(
         thread, turns = await thread_and_turns(request.thread_id, request.user, threads)
         own = next((turn for turn in turns if turn.run_id == request.run_id), None)
         earlier = [turn for turn in turns if own is None or turn.number < own.number]
-        known = await _with_newest_answer(thread, earlier, run_log)
-        conversation = conversation_from(thread, known, request.replaces)
+        turns_with_answer = await _with_newest_answer(thread, earlier, run_log)
+        conversation = conversation_from(thread, turns_with_answer, request.replaces)
         if own is not None:
             return OpenedTurn(own.number, conversation)
         if request.replaces and not _is_replaceable(request.replaces, thread, turns):
@@ -347,7 +347,7 @@ async def open_turn(
             }
         )
         try:
-            await threads.replace(thread, changed, _asked(request, number))
+            await threads.replace(thread, changed, _new_turn(request, number))
         except NotFoundError:
             raise not_there(request.thread_id) from None
         except ConflictError:
@@ -362,8 +362,10 @@ def _is_replaceable(run_id: str, thread: Thread, turns: Sequence[ThreadTurn]) ->
     replaced = next((turn for turn in turns if turn.run_id == run_id and is_shown(turn, thread)), None)
     if replaced is None or replaced.number <= thread.summarised_count:
         return False
-    kept = {turn.number for turn in current_turns(turns, run_id)}
-    return all(turn.number in kept for turn in current_turns(turns) if turn.number <= thread.summarised_count)
+    numbers = {turn.number for turn in current_turns(turns, run_id)}
+    return all(
+        turn.number in numbers for turn in current_turns(turns) if turn.number <= thread.summarised_count
+    )
 
 
 async def _with_newest_answer(
@@ -456,7 +458,7 @@ async def _begin_thread(request: RunRequest, threads: ThreadStore) -> OpenedTurn
         active_run=ActiveRun(run_id=request.run_id, status="running"),
     )
     try:
-        await threads.create(thread, [_asked(request, 1)])
+        await threads.create(thread, [_new_turn(request, 1)])
     except ConflictError:
         first = await threads.turn(request.user.user_id, request.thread_id, 1)
         if first is None or first.run_id != request.run_id:
@@ -464,7 +466,7 @@ async def _begin_thread(request: RunRequest, threads: ThreadStore) -> OpenedTurn
     return OpenedTurn(1, Conversation())
 
 
-def _asked(request: RunRequest, number: int) -> ThreadTurn:
+def _new_turn(request: RunRequest, number: int) -> ThreadTurn:
     return ThreadTurn(
         thread_id=request.thread_id,
         number=number,

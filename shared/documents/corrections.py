@@ -12,9 +12,9 @@ _PRINTED_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 
 def with_corrections(record: DocumentRecord, corrections: Mapping[str, object]) -> DocumentRecord:
     """Return the record with the user's corrections applied."""
-    kept = {field: value for field, value in corrections.items() if field in MetadataCorrection.model_fields}
-    changed: dict[str, object] = {**kept, "edited_fields": tuple(sorted(kept))}
-    if isinstance(date := kept.get("document_date"), str):
+    valid = {field: value for field, value in corrections.items() if field in MetadataCorrection.model_fields}
+    changed: dict[str, object] = {**valid, "edited_fields": tuple(sorted(valid))}
+    if isinstance(date := valid.get("document_date"), str):
         changed["document_date"] = first_instant(date)
     return record.model_copy(update=changed)
 

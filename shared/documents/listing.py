@@ -303,18 +303,18 @@ async def _in_work(
 ) -> list[DocumentView]:
     """Return the first documents after the position that are missing from the index."""
     states = [state async for state in services.documents.unfinished() if may_see(user, state)]
-    shown = (_with_access(view_of_state(state), _access_of(state), user) for state in states)
-    views = sorted(filter(criteria.admits, shown), key=_name_and_id)
+    candidates = (_with_access(view_of_state(state), _access_of(state), user) for state in states)
+    views = sorted(filter(criteria.admits, candidates), key=_name_and_id)
     if position is not None:
         views = [view for view in views if _name_and_id(view) > (position.filename or "", position.doc_id)]
-    found: list[DocumentView] = []
+    page: list[DocumentView] = []
     for start in range(0, len(views), _MAX_LISTED):
         some = views[start : start + _MAX_LISTED]
         complete = await _search(user, services).get_many([view.doc_id for view in some])
-        found += [view for view in some if view.doc_id not in complete]
-        if len(found) >= most:
+        page += [view for view in some if view.doc_id not in complete]
+        if len(page) >= most:
             break
-    return found[:most]
+    return page[:most]
 
 
 def _name_and_id(view: DocumentView) -> tuple[str, str]:

@@ -106,10 +106,10 @@ def page_view(
         picture: None if the page has none.
         sheet: picture size and words, once rendered.
     """
-    shown, cited, outline = material.elements, material.cited, material.outline
+    elements, cited, outline = material.elements, material.cited, material.outline
     if material.has_pages:
-        shown = tuple(element for element in shown if element.page_number == page_number)
-    places = passage_places([element.text for element in shown], cited)
+        elements = tuple(element for element in elements if element.page_number == page_number)
+    places = passage_places([element.text for element in elements], cited)
     if picture is not None and sheet is not None:
         marks = quote_areas(sheet.words, cited.citation.quote, cited.context) if cited else ()
         size = {"width_px": sheet.width_px, "height_px": sheet.height_px}
@@ -118,7 +118,7 @@ def page_view(
     base = f"/api/documents/{material.record.doc_id}"
     there = f"?{cited.query}#{CITED_ID}" if cited and is_marked else f"?page={page_number}#page-{page_number}"
     content_url = f"{base}/content#page={page_number}" if picture is not None else f"{base}/content"
-    text = _text(material, shown, places, content_url, is_marked=is_marked)
+    text = _text(material, elements, places, content_url, is_marked=is_marked)
     source_url = source_address(text.source_url, text.filename, page_number)
     text = text.model_copy(update={"source_url": source_url})
     return PageView(
@@ -215,13 +215,13 @@ def _viewed(
     marks: dict[int, list[TextMark]] = {}
     for place in places:
         marks.setdefault(place.index, []).append(TextMark(start=place.start, end=place.end))
-    shown = []
+    views = []
     for index, element in enumerate(elements):
         figure = _figure(element, material)
         if element.text or figure is not None:  # otherwise a decoration without a picture
             fields = element.model_dump(exclude={"picture", "cues"})
-            shown.append(ViewedElement(**fields, marks=tuple(marks.get(index, ())), figure=figure))
-    return tuple(shown)
+            views.append(ViewedElement(**fields, marks=tuple(marks.get(index, ())), figure=figure))
+    return tuple(views)
 
 
 def _figure(element: Element, material: Material) -> ViewedFigure | None:

@@ -80,12 +80,12 @@ def view_of(record: ErasureRecord, user_id: str) -> ErasureView:
         next_pass_at=record.not_before if record.status == "running" else None,
         reason=_STILL_THERE if record.status == "failed" else None,
         erased=record.counts,
-        kept=_kept(record),
+        kept=_kept_documents(record),
         status_url=f"/api/users/{quote(user_id, safe='')}/erasure",
     )
 
 
-def _kept(record: ErasureRecord) -> tuple[Kept, ...]:
+def _kept_documents(record: ErasureRecord) -> tuple[Kept, ...]:
     documents = record.kept_documents
     alone = Kept(
         what="documents that only they may read",

@@ -145,7 +145,7 @@ class QualitySums:
         planned = [run for run in runs if run.plan_items and run.outcome != "cancelled"]
         ended = [run for run in runs if run.outcome != "cancelled"]
         asked_back = sum(run.asked_back for run in runs)
-        calls, shown = sum(run.tool_calls for run in runs), sum(run.citations for run in completed)
+        calls, citations = sum(run.tool_calls for run in runs), sum(run.citations for run in completed)
         return QualityMeasures(
             click_through_rate=_measure(self.opened, len(cited), "lower", 0.30, operator.le),
             answers_with_figures=_measure(
@@ -161,7 +161,7 @@ class QualitySums:
             clarification_rate=_measure(asked_back, len(runs), "lower", 0.20, operator.lt),
             tool_success=_measure(sum(run.tool_calls_succeeded for run in runs), calls, "higher", 0.95),
             citation_accuracy=_measure(
-                sum(run.citations_verified for run in completed), shown, "higher", 1.0
+                sum(run.citations_verified for run in completed), citations, "higher", 1.0
             ),
             abstention_rate=_measure(
                 sum(run.outcome == "abstained" for run in completed), len(completed), "lower"
@@ -181,8 +181,8 @@ def _measure(
     if not whole:
         return Measure(value=None, of=0, better=better, aim=aim)
     value = part / whole
-    met = None if aim is None else meets(value, aim)
-    return Measure(value=round(value, 4), of=whole, better=better, aim=aim, met=met)
+    meets_aim = None if aim is None else meets(value, aim)
+    return Measure(value=round(value, 4), of=whole, better=better, aim=aim, met=meets_aim)
 
 
 def _is_completed(run: AnswerRecord) -> bool:
@@ -213,8 +213,8 @@ async def read_period(
     # Newest day first, so that old records are dropped at the limit. A run's records share a day.
     while day + _DAY > since and len(records) < MOST_RECORDS:
         covered, last = max(day, since), min(day + _DAY, now)
-        found = quality.between(covered, last)
-        records += [record async for record in found if covered <= record.at < last]
+        in_period = quality.between(covered, last)
+        records += [record async for record in in_period if covered <= record.at < last]
         day -= _DAY
     return covered, records
 

@@ -175,7 +175,7 @@ async def rate_run(
         await services.runs.set_feedback(record.run_id, feedback)
     except NotFoundError:
         await services.quality.remove_rating(counted.at, counted.key)
-        raise _gone(run_id) from None
+        raise _missing_run(run_id) from None
     await count(counted)
     return feedback
 
@@ -202,9 +202,9 @@ async def withdraw_feedback(run_id: str, user: UserContext, runs: RunStore, qual
     try:
         await runs.set_feedback(record.run_id, None)
     except NotFoundError:
-        raise _gone(run_id) from None
+        raise _missing_run(run_id) from None
     await quality.remove_rating(record.created_at, key_of(record.run_id))
 
 
-def _gone(run_id: str) -> NotFoundError:
+def _missing_run(run_id: str) -> NotFoundError:
     return NotFoundError(f"There is no run {run_id[:64]!r}.", "Its thread was cleared or deleted meanwhile.")

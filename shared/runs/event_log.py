@@ -155,34 +155,34 @@ class EventLog:
 
 
 async def open_event_log(
-    log: RunLog, run_id: str, step: int, then: Sequence[RunEvent] = (), known: KnownLines | None = None
+    log: RunLog, run_id: str, step: int, then: Sequence[RunEvent] = (), known_lines: KnownLines | None = None
 ) -> EventLog:
     """Begin an attempt at a step by appending a `started` or `restarted` mark.
 
     Args:
         then: the attempt's first events, sent with the mark in one append.
-        known: the log as last read, possibly outdated; None = read it.
+        known_lines: the log as last read, possibly outdated; None = read it.
 
     Raises:
         RunClosedError: the run has ended.
     """
-    if known is None:
+    if known_lines is None:
         log_slice = await log.read(run_id)
-        known = events_of(log_slice), log_slice.next_offset
-    event_log = staged_event_log(log, run_id, step, then, known)
+        known_lines = events_of(log_slice), log_slice.next_offset
+    event_log = staged_event_log(log, run_id, step, then, known_lines)
     await event_log.write()
     return event_log
 
 
 def staged_event_log(
-    log: RunLog, run_id: str, step: int, then: Sequence[RunEvent], known: KnownLines
+    log: RunLog, run_id: str, step: int, then: Sequence[RunEvent], known_lines: KnownLines
 ) -> EventLog:
     """Begin an attempt at a step, and send its mark with the first append.
 
     Raises:
         RunClosedError: the run has ended.
     """
-    events, offset = known
+    events, offset = known_lines
     _refuse_closed(events)
     event_log = EventLog(log, run_id, step, offset)
     is_repeated = any(event.step == step for event in events)
@@ -194,19 +194,19 @@ def staged_event_log(
 
 
 async def open_child_log(
-    log: RunLog, run_id: str, child: ChildPlace, then: Sequence[RunEvent], known: KnownLines
+    log: RunLog, run_id: str, child: ChildPlace, then: Sequence[RunEvent], known_lines: KnownLines
 ) -> EventLog:
     """Begin an attempt at a sub-agent's turn by marking it in the run's journal.
 
     Args:
         then: the attempt's first events, sent with the mark in one append.
-        known: the journal as already read.
+        known_lines: the journal as already read.
 
     Raises:
         RunClosedError: the run has ended, or continued without the sub-agent.
         StaleAttemptError: another attempt has begun meanwhile.
     """
-    events, offset = known
+    events, offset = known_lines
     step, index, profile = child
     _refuse_closed(events, step, index)
     event_log = EventLog(log, run_id, step, offset, child=index, profile=profile)
@@ -214,9 +214,9 @@ async def open_child_log(
     return event_log
 
 
-def is_closed(written: LogSlice) -> bool:
+def is_closed(log_slice: LogSlice) -> bool:
     """Return whether a completely read log contains the run's last event."""
-    return any(map(is_terminal, events_of(written)))
+    return any(map(is_terminal, events_of(log_slice)))
 
 
 def _refuse_closed(events: Sequence[RunEvent], step: int = 0, child: int | None = None) -> None:

@@ -430,9 +430,9 @@ def parse_event(line: str) -> RunEvent:
     return UnknownEvent.model_validate({**marks, "line": line})
 
 
-def events_of(written: LogSlice) -> list[RunEvent]:
+def events_of(log_slice: LogSlice) -> list[RunEvent]:
     """Return the events of a part of a log."""
-    return [parse_event(line) for line in written.lines]
+    return [parse_event(line) for line in log_slice.lines]
 
 
 def is_terminal(event: RunEvent) -> bool:

@@ -61,9 +61,9 @@ class StoredPlan(Model):
     @property
     def provenance(self) -> Provenance:
         """The documents whose names the plan shows."""
-        shown = {option.doc_id for option in self.options if option.doc_id}
-        has_names = shown or any(document.nearest for document in self.missing)
-        is_complete = shown <= {document.doc_id for document in self.named}
+        listed = {option.doc_id for option in self.options if option.doc_id}
+        has_names = listed or any(document.nearest for document in self.missing)
+        is_complete = listed <= {document.doc_id for document in self.named}
         if has_names and not (self.named and is_complete):
             return UNKNOWN
         return Provenance.of(*self.named)

@@ -60,10 +60,10 @@ class Journal:
         """
         self.add(await self._log.read(self.run_id, self.offset))
 
-    def add(self, written: LogSlice) -> None:
+    def add(self, log_slice: LogSlice) -> None:
         """Append lines that follow the known ones."""
-        self.events += events_of(written)
-        self.offset = written.next_offset
+        self.events += events_of(log_slice)
+        self.offset = log_slice.next_offset
 
     def add_written(self, event_log: EventLog) -> None:
         """Add the lines written by an attempt that began where this journal was read."""

@@ -14,7 +14,7 @@ class MemoryRunLog(RunLog):
 
     def __init__(self, lines: Mapping[str, Sequence[str]] | None = None) -> None:
         """Start with the `lines` of runs to continue."""
-        self._lines = {run_id: list(known) for run_id, known in (lines or {}).items()}
+        self._lines = {run_id: list(entries) for run_id, entries in (lines or {}).items()}
         self._grown = asyncio.Condition()
 
     async def create(self, run_id: str) -> None:

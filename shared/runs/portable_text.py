@@ -31,9 +31,9 @@ async def with_signed_pictures(text: str, user: UserContext, services: DocumentS
     allowed = {path: name for path, name in names.items() if name.partition("/")[0] in readable}
     signed = await signed_urls(allowed.values(), services)
 
-    def address(found: re.Match[str]) -> str:
-        url = signed.get(allowed.get(found[0], ""))
-        return url.url if url else found[0]
+    def address(match: re.Match[str]) -> str:
+        url = signed.get(allowed.get(match[0], ""))
+        return url.url if url else match[0]
 
     return _PICTURE.sub(address, text)
 

@@ -43,9 +43,9 @@ class Provenance(Model):
     obstacles: tuple[Obstacle, ...] = ()
 
     @classmethod
-    def of(cls, *found: DocumentRecord | Hit | UsedDocument) -> Self:
+    def of(cls, *sources: DocumentRecord | Hit | UsedDocument) -> Self:
         """Return the provenance of blocks and records; a database among them is an obstacle."""
-        used = dict.fromkeys((one.doc_id, one.version) for one in found)
+        used = dict.fromkeys((one.doc_id, one.version) for one in sources)
         documents = [UsedDocument(doc_id=doc_id, version=version) for doc_id, version in used]
         files = tuple(one for one in documents if not is_database_id(one.doc_id))
         return cls(documents=files, obstacles=("database",) if len(files) < len(documents) else ())

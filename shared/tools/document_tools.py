@@ -61,10 +61,10 @@ class Facets(DocumentTool):
         fields = tuple(dict.fromkeys(arguments.fields))
         self.found.obstacles.append("counts")
         counted, total = await self.documents.facets(fields, arguments.filters, arguments.limit)
-        shown = {
+        documents = {
             field: [value.model_dump(mode="json") for value in values] for field, values in counted.items()
         }
-        return {"facets": shown, "document_count": total}
+        return {"facets": documents, "document_count": total}
 
 
 # Only owners may see a document's readers, and hashes and counters don't help a model.
@@ -91,10 +91,10 @@ class GetDocument(DocumentTool):
     async def _run(self, arguments: GetDocumentParameters) -> ToolResult:
         record = await self.documents.get(arguments.doc_id)
         self.found.records.append(record)
-        return {"document": _shown(record, set(DocumentRecord.model_fields) - _HIDDEN)}
+        return {"document": _prompt_fields(record, set(DocumentRecord.model_fields) - _HIDDEN)}
 
 
-def _shown(record: DocumentRecord, fields: set[str]) -> dict[str, Any]:
+def _prompt_fields(record: DocumentRecord, fields: set[str]) -> dict[str, Any]:
     """Return fields of a record, with dates formatted as in prompts: a bare year is stored as a day."""
     fields_of_record = record.model_dump(mode="json", include=fields)
     return {**fields_of_record, "document_date": record.printed_date}
@@ -127,7 +127,7 @@ class MetadataSearch(DocumentTool):
     async def _run(self, arguments: MetadataSearchParameters) -> ToolResult:
         records = await self.documents.find(arguments.query, arguments.filters, arguments.limit)
         self.found.records.extend(records)
-        items = [_shown(record, _FOUND) for record in records]
+        items = [_prompt_fields(record, _FOUND) for record in records]
         return {"documents": items, "count": len(records)}
 
 
@@ -159,5 +159,5 @@ class ListDocuments(DocumentTool):
             arguments.filters, sort_by=arguments.sort_by, limit=arguments.limit
         )
         self.found.records.extend(records)
-        items = [_shown(record, _LISTED) for record in records]
+        items = [_prompt_fields(record, _LISTED) for record in records]
         return {"documents": items, "count": len(records)}

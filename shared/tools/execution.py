@@ -78,34 +78,36 @@ async def carry_out(planned: PlannedCall, bind: Callable[[str, Found], Tool], li
 
 
 def rendered(
-    called: Called, known: Collection[str], records: Mapping[str, DocumentRecord], max_chars: int
+    outcome: Called, known_blocks: Collection[str], records: Mapping[str, DocumentRecord], max_chars: int
 ) -> tuple[str, list[Hit]]:
     """Return the result as text for the model, and the blocks in it that are new to the model.
 
     Omitted blocks are marked in pages read in order.
 
     Args:
-        known: ids of blocks that the model has seen.
+        known_blocks: ids of blocks that the model has seen.
         records: known records of the blocks' documents.
     """
-    hits = called.found.hits
+    hits = outcome.found.hits
     least = _NEAR_BEST * max((hit.score for hit in hits), default=0.0)
     titles = {doc_id: record.title for doc_id, record in records.items()}
     telling = [hit for hit in hits if not hit.is_heading(titles.get(hit.doc_id, ""))] or hits
-    fresh = within([hit for hit in telling if hit.score >= least and hit.block_id not in known], max_chars)
+    fresh = within(
+        [hit for hit in telling if hit.score >= least and hit.block_id not in known_blocks], max_chars
+    )
     if not hits:
-        return observation(called.result, max_chars), []
-    if called.planned.call.name == ReadPages.name:
+        return observation(outcome.result, max_chars), []
+    if outcome.planned.call.name == ReadPages.name:
         block_ids = {hit.block_id for hit in fresh}
         omitted = {
-            hit.block_id: _SHOWN_BEFORE if hit.block_id in known else _NO_ROOM
+            hit.block_id: _SHOWN_BEFORE if hit.block_id in known_blocks else _NO_ROOM
             for hit in telling
             if hit.block_id not in block_ids
         }
         text = documents_with_blocks(telling, records, omitted=omitted)
     else:
         text = documents_with_blocks(fresh, records) if fresh else NOTHING_NEW
-    return "\n".join((text, *called.result.get("hints", ()))), fresh
+    return "\n".join((text, *outcome.result.get("hints", ()))), fresh
 
 
 def within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
@@ -122,19 +124,19 @@ def within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
 
 async def described(
     hits: Iterable[Hit],
-    known: Mapping[str, DocumentRecord],
+    known_blocks: Mapping[str, DocumentRecord],
     documents: DocumentSearch,
     limit_s: float | None = None,
 ) -> dict[str, DocumentRecord]:
     """Return records of the hits' documents in addition to the known ones; empty on failure, because they are
     optional.
     """
-    unknown = {hit.doc_id for hit in hits} - known.keys()
+    unknown = {hit.doc_id for hit in hits} - known_blocks.keys()
     if not unknown:
-        return dict(known)
+        return dict(known_blocks)
     try:
         async with asyncio.timeout(limit_s):
-            return {**known, **await documents.get_many(sorted(unknown))}
+            return {**known_blocks, **await documents.get_many(sorted(unknown))}
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("documents.metadata_late", error_type=type(failed).__name__)
-        return dict(known)
+        return dict(known_blocks)

@@ -74,22 +74,22 @@ class Outside:
 def outside_of(
     settings: Settings,
     own_words: Sequence[str],
-    shown: Iterable[str],
-    found: Iterable[str],
+    document_texts: Iterable[str],
+    search_results: Iterable[str],
     documents: Mapping[str, DocumentRecord | None],
 ) -> Outside:
     """Return the run's current permission to use the web.
 
     Args:
         own_words: text by the user, in this question and earlier ones.
-        found: URLs of the run's search results.
+        search_results: URLs of the run's search results.
         documents: documents read by the model, by doc_id; None = unknown document.
     """
     own, allowed = "\n".join(own_words), settings.web_pages.fetch_hosts
     return Outside(
         own_words=own,
-        shown=tuple(shown),
-        addresses=page_addresses(own) | plain_addresses(found),
+        shown=tuple(document_texts),
+        addresses=page_addresses(own) | plain_addresses(search_results),
         hosts=tuple(map(host_of, plain_addresses(f"https://{host}" for host in allowed))),
         is_closed=_is_confidential(settings, documents.values()),
     )

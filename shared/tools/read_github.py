@@ -197,8 +197,10 @@ class _Reader:
         issue = _Issue.model_validate(await self._get("issues", number))
         if not self._is_ours(issue):  # transferred to another repository
             raise DocumentNotFoundError("The repository has no such item.", "Search for it first.")
-        found = await self._get("issues", number, "comments", per_page=_COUNT) if issue.comments else []
-        comments = [_Comment.model_validate(one) for one in found]
+        comment_list = (
+            await self._get("issues", number, "comments", per_page=_COUNT) if issue.comments else []
+        )
+        comments = [_Comment.model_validate(one) for one in comment_list]
         return {
             **_issue(issue),
             "text": (issue.body or "")[:MAX_TEXT_CHARS],
@@ -232,8 +234,8 @@ class _Reader:
 
     async def list_commits(self) -> ToolResult:
         path = {"path": self.arguments.path} if self.arguments.path else {}
-        found = await self._get("commits", per_page=_COUNT, **path, **self._ref("sha"))
-        commits = [_Commit.model_validate(one) for one in found]
+        commit_list = await self._get("commits", per_page=_COUNT, **path, **self._ref("sha"))
+        commits = [_Commit.model_validate(one) for one in commit_list]
         listed = [
             {
                 "sha": commit.sha,

@@ -126,7 +126,7 @@ class RunSql(Tool):
     async def _run(self, arguments: RunSqlParameters) -> ToolResult:
         tables = await self.tables.named(arguments.table_ids)
         self.found.documents.extend(_used(tables))
-        return _noted(self.found, await self.run_query(arguments.sql, tables), tables, ())
+        return _record_result(self.found, await self.run_query(arguments.sql, tables), tables, ())
 
 
 class QueryStructuredDataParameters(Parameters):
@@ -193,10 +193,10 @@ class QueryStructuredData(Tool):
             problem = " ".join((refused.detail, *refused.hints))
         else:
             if not problem:
-                return _noted(self.found, result, tables, draft.assumptions)
+                return _record_result(self.found, result, tables, draft.assumptions)
         draft = await self._drafted(question, tables, draft.sql, problem)
         result = await self.run_query(draft.sql, tables)
-        return _noted(self.found, result, tables, draft.assumptions)
+        return _record_result(self.found, result, tables, draft.assumptions)
 
     async def _drafted(
         self, question: str, tables: Sequence[ReadableTable], sql: str = "", problem: str = ""
@@ -323,7 +323,7 @@ async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQu
     return (again.rows, again.row_count) == (result.rows, result.row_count)
 
 
-def _noted(
+def _record_result(
     found: Found, result: QueryResult, tables: Sequence[ReadableTable], assumptions: Sequence[str]
 ) -> ToolResult:
     """Add the result to the evidence, and return it in the form for the model."""

@@ -30,7 +30,7 @@ class PlannedCall(Model):
 
 
 def plan_calls(
-    calls: Sequence[ToolCall], tools: Sequence[str], made: Collection[str], calls_left: int
+    calls: Sequence[ToolCall], tools: Sequence[str], earlier: Collection[str], calls_left: int
 ) -> tuple[PlannedCall, ...]:
     """Plan all calls of one turn, in order.
 
@@ -39,9 +39,9 @@ def plan_calls(
 
     Args:
         tools: names of available tools.
-        made: signatures of earlier calls; see `signature`.
+        earlier: signatures of earlier calls; see `signature`.
     """
-    seen = set(made)
+    seen = set(earlier)
     planned: list[PlannedCall] = []
     for call in calls:
         judged = _judge(call, tools, seen, calls_left)
@@ -68,7 +68,7 @@ def read_arguments(text: str) -> dict[str, Any] | None:
     return arguments if isinstance(arguments, dict) else None
 
 
-def _judge(call: ToolCall, tools: Sequence[str], made: Collection[str], calls_left: int) -> PlannedCall:
+def _judge(call: ToolCall, tools: Sequence[str], earlier: Collection[str], calls_left: int) -> PlannedCall:
     if call.name not in tools:
         return _refused(
             call, f"There is no tool {call.name[:64]!r}.", f"Tools: {', '.join(tools) or 'none'}."
@@ -78,7 +78,7 @@ def _judge(call: ToolCall, tools: Sequence[str], made: Collection[str], calls_le
         return _refused(
             call, "The arguments are no JSON object.", "Write them as one JSON object, and call again."
         )
-    if signature(call.name, arguments) in made:
+    if signature(call.name, arguments) in earlier:
         return _refused(
             call,
             "This very call was made before; its result stands above.",

@@ -96,7 +96,7 @@ class HttpWebSearch(WebSearch, ABC):
         body = self._body(folded(query)[:MAX_QUERY_CHARS], min(count, MAX_HITS))
         deadline = Deadline(limits.timeout_s)
         with call_span(SERVICE, "query"):
-            results = await call_within(deadline, limits.max_retries, lambda: self._found(body, deadline))
+            results = await call_within(deadline, limits.max_retries, lambda: self._request(body, deadline))
         return _hits(results, min(count, MAX_HITS))
 
     @abstractmethod
@@ -107,7 +107,7 @@ class HttpWebSearch(WebSearch, ABC):
     def _results(self, content: bytes) -> Sequence[_Result]:
         """Parse the results. Raise ValidationError if the response follows another protocol."""
 
-    async def _found(self, body: Mapping[str, Any], deadline: Deadline) -> Sequence[_Result]:
+    async def _request(self, body: Mapping[str, Any], deadline: Deadline) -> Sequence[_Result]:
         with http_errors(SERVICE):
             async with asyncio.timeout_at(deadline.at):
                 session = await self._connection.opened()

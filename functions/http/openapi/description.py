@@ -159,7 +159,7 @@ def _extra(operation: Operation) -> Json:
     extra: Json = {}
     if shape := operation.contract.headers:
         extra["parameters"] = [
-            {"name": name, "in": "header", "required": False, **_shown(schema)}
+            {"name": name, "in": "header", "required": False, **_description_and_schema(schema)}
             for name, schema in _fields(shape).items()
         ]
     for media_type, shape in (
@@ -251,8 +251,8 @@ def _schemas_of(operations: Sequence[Operation]) -> dict[str, Json]:
     }
     for operation in operations:
         contract = operation.contract
-        sent = [*(shape for reply in operation.replies for _, shape in reply.contents), contract.ends_as]
-        models |= {(shape, "serialization"): None for shape in sent if shape}
+        shapes = [*(shape for reply in operation.replies for _, shape in reply.contents), contract.ends_as]
+        models |= {(shape, "serialization"): None for shape in shapes if shape}
         models |= {(shape, "validation"): None for shape in (contract.body, contract.form) if shape}
     _, schemas = models_json_schema(list(models), ref_template=f"{_SCHEMAS}{{model}}")
     definitions: dict[str, Json] = schemas["$defs"]
@@ -300,16 +300,16 @@ def _fields(shape: type[BaseModel]) -> dict[str, Json]:
     return properties
 
 
-def _shown(schema: Json) -> Json:
+def _description_and_schema(schema: Json) -> Json:
     """Return the description and the schema of a parameter or header."""
     rest = {name: value for name, value in schema.items() if name != "description"}
     return {"description": schema["description"], "schema": rest}
 
 
 def _headers(names: Iterable[str]) -> Json:
-    known = _fields(ReplyHeaders)
+    fields = _fields(ReplyHeaders)
     # No header is marked as required: `Retry-After` is sent only if known, and proxies remove headers.
-    return {name: _shown(known[name]) for name in names}
+    return {name: _description_and_schema(fields[name]) for name in names}
 
 
 def _error_examples(operations: Sequence[Operation]) -> dict[str, Json]:

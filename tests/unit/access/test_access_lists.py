@@ -49,7 +49,7 @@ async def test_a_listed_name_becomes_the_id_of_the_person() -> None:
 
 
 async def test_an_entry_of_the_list_so_far_stays_valid() -> None:
-    assert await with_ids(("left", "ben"), USER, LISTED, WITH_LIST, kept=("left",)) == ("left", "ben")
+    assert await with_ids(("left", "ben"), USER, LISTED, WITH_LIST, current=("left",)) == ("left", "ben")
 
 
 async def test_an_unlisted_name_is_refused_with_similar_ones() -> None:

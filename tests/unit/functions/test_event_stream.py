@@ -172,7 +172,7 @@ async def test_what_the_reader_knows_of_the_beginning_is_not_read_again() -> Non
     log = await log_of("STATUS")
     begun = await log.read("r")
     await log.append("r", [run_event("COMPLETE")])
-    received = [frame async for frame in follow(log, "r", 0, 5, never, begun=begun)]
+    received = [frame async for frame in follow(log, "r", 0, 5, never, first_slice=begun)]
     assert received == await frames(log)
 
 
@@ -188,7 +188,7 @@ async def test_a_run_that_was_just_begun_here_is_waited_for_without_asking_stora
         await log.append("r", [run_event("COMPLETE")])
 
     working = asyncio.create_task(work())
-    received = [frame async for frame in follow(log, "r", 0, 5, never, begun=begun)]
+    received = [frame async for frame in follow(log, "r", 0, 5, never, first_slice=begun)]
     await working
     assert len(received) == 2
     assert 1 <= log.readings <= 3  # it may have gone on in another process
