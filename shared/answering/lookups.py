@@ -5,31 +5,31 @@ Each block is shown once, in `<documents>` as in the first search. All other res
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
+from shared.answering.calls import CallMaker, GapSearch, Results
 from shared.answering.models import Gap, HeldResult, Turn, TurnResults
+from shared.answering.profiles import MAIN_CALLS
 from shared.answering.services import AnsweringServices
 from shared.answering.turn_question import TurnQuestion
 from shared.evidence.document_prompt import documents_with_blocks
 from shared.evidence.figures import MAX_FIGURES
 from shared.evidence.models import TableResult
-from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.language_models.models import Message
 from shared.platform.prompts import element, load
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
-from shared.retrieval.models import DocumentRecord, Hit
+from shared.retrieval.models import Hit
 from shared.runs.event_log import EventLog
-from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent
+from shared.runs.events import RunEvent
 from shared.runs.evidence import Evidence
 from shared.runs.models import RunRequest
 from shared.runs.provenance import Provenance
 from shared.runs.step_time import StepTime
 from shared.tools.base import Found, Tool
 from shared.tools.delegate import Delegate
-from shared.tools.execution import NOTHING_NEW, Called, carry_out, described, rendered, within
+from shared.tools.execution import NOTHING_NEW, within
 from shared.tools.outside import Outside
 from shared.tools.registry import Binding, bound_tool, run_query_of
 from shared.tools.searches import StepSearches, caller_limits
@@ -64,69 +64,40 @@ async def look_up(
     limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
     # Includes at most two model calls that draft SQL.
     drafting_s = time.seconds("gather", max(_TOOL_TIMEOUT_S, services.settings.answering.answer_timeout_s))
-    bind = partial(_bound, services, request, outside)
-    calls = [item for item in turn.calls if item.call.call_id not in held]
-    started = [
-        ToolStartedEvent(tool=item.call.name, arguments=item.arguments)
-        for item in calls
-        if item.arguments is not None
-    ]
-    gaps_started = [
-        ToolStartedEvent(tool="rag_semantic_search", arguments={"query": gap.missing}) for gap in turn.gaps
-    ]
-    if started or gaps_started:
-        await event_log.write(*started, *gaps_started)
-    outcomes, gap_hits = await run_together(
-        run_together(
-            *(
-                carry_out(item, bind, drafting_s if item.call.name == QueryStructuredData.name else limit_s)
-                for item in calls
-            )
-        ),
-        run_together(*(_search(gap, services, question, time, limit_s) for gap in turn.gaps)),
-    )
-    events: list[RunEvent] = [outcome.event for outcome in outcomes]
-    events += [
-        ToolResultEvent(tool="rag_semantic_search", success=hits is not None, result_count=len(hits or ()))
-        for hits in gap_hits
-    ]
-    if events:
+
+    async def tell(events: Sequence[RunEvent]) -> None:
         await event_log.write(*events)
-    hits = [hit for outcome in outcomes for hit in outcome.found.hits]
-    hits += [hit for found in gap_hits for hit in found or ()]
-    records_by_id = {record.doc_id: record for record in shown.records}
-    records_by_id |= {
-        record.doc_id: record for held_result in held.values() for record in held_result.records
-    }
-    records_by_id |= {record.doc_id: record for outcome in outcomes for record in outcome.found.records}
-    records = await described(hits, records_by_id, StepSearches(services).documents(request))
-    numbered, tables = _numbered(outcomes, sum(len(results.tables) for results in question.before.results))
+
+    held_records = [record for one in held.values() for record in one.records]
+    maker = CallMaker(
+        MAIN_CALLS,
+        bind=partial(_bound, services, request, outside),
+        tell=tell,
+        limit_s=lambda name: drafting_s if name == QueryStructuredData.name else limit_s,
+        documents=StepSearches(services).documents(request),
+        describe_s=None,
+        max_chars=_MAX_RESULT_CHARS,
+        shown={hit.block_id for hit in shown.blocks},
+        records={record.doc_id: record for record in (*shown.records, *held_records)},
+        queried=sum(len(results.tables) for results in question.before.results),
+    )
+    called, gap_hits = await maker.make(
+        [item for item in turn.calls if item.call.call_id not in held],
+        [
+            GapSearch(gap.missing, partial(_search, gap, services, question, time, limit_s))
+            for gap in turn.gaps
+        ],
+    )
+    of_gaps = [hit for found in gap_hits for hit in found or ()]
+    results = await maker.render(called, of_gaps)
     used = Provenance.joined(
         (
-            *(outcome.provenance for outcome in outcomes),
-            Provenance.of(*(hit for found in gap_hits for hit in found or ())),
+            *(one.provenance for one in called),
+            Provenance.of(*of_gaps),
             *(Provenance.of(*result.hits, *result.records) for result in held.values()),
         )
     )
-    return _results(turn, numbered, held, gap_hits, records, shown=shown).model_copy(
-        update={"tables": tables, "provenance": used}
-    )
-
-
-def _numbered(outcomes: Sequence[Called], queried: int) -> tuple[list[Called], tuple[TableResult, ...]]:
-    """Assign an id to each query result, by which the model cites it; return the calls and these results.
-
-    `queried` is the number of query results that the run has already.
-    """
-    numbered: list[Called] = []
-    tables: list[TableResult] = []
-    for outcome in outcomes:
-        for table in outcome.found.results:
-            result_id = f"q{queried + len(tables) + 1}"
-            tables.append(table.model_copy(update={"result_id": result_id}))
-            outcome = replace(outcome, result={"success": True, "result_id": result_id, **outcome.result})  # noqa: PLW2901
-        numbered.append(outcome)
-    return numbered, tuple(tables)
+    return _results(turn, results, held, gap_hits, shown=shown).model_copy(update={"provenance": used})
 
 
 async def recomputed(
@@ -145,22 +116,15 @@ async def recomputed(
 
 def _results(
     turn: Turn,
-    outcomes: Sequence[Called],
+    results: Results,
     held: Mapping[str, HeldResult],
     gap_hits: Sequence[list[Hit] | None],
-    records: Mapping[str, DocumentRecord],
     *,
     shown: Evidence,
 ) -> TurnResults:
-    shown_ids = {hit.block_id for hit in shown.blocks}
-    new: list[Hit] = []
-    messages: list[Message] = []
-    for outcome in outcomes:
-        text, fresh = rendered(outcome, shown_ids, records, _MAX_RESULT_CHARS)
-        fresh += [hit for hit in outcome.found.figures if hit.block_id not in shown_ids]
-        shown_ids |= {hit.block_id for hit in fresh}
-        new += fresh
-        messages.append(Message(role="tool", text=text, call_id=outcome.planned.call.call_id))
+    found = [one.found for one in results.called]
+    new, messages, records = [*results.hits], [*results.messages], results.records
+    shown_ids = {hit.block_id for hit in (*shown.blocks, *new)}
     for call_id, held_result in held.items():
         messages.append(Message(role="tool", text=held_result.text, call_id=call_id))
         fresh = [hit for hit in held_result.hits if hit.block_id not in shown_ids]
@@ -175,16 +139,15 @@ def _results(
         parts = [documents, *(element("not_searched", missing) for missing in not_searched)]
         parts += [load("answering", "not_searched")] if not_searched else []
         messages.append(Message(role="user", text="\n".join([*parts, load("answering", "continue")])))
-    doc_ids = {hit.doc_id for hit in new}.union(
-        record.doc_id for outcome in outcomes for record in outcome.found.records
-    )
+    doc_ids = {hit.doc_id for hit in new}.union(record.doc_id for one in found for record in one.records)
     return TurnResults(
         messages=tuple(messages),
         hits=tuple(new),
-        figures=tuple(hit for outcome in outcomes for hit in outcome.found.figures)[:MAX_FIGURES],
+        figures=tuple(hit for one in found for hit in one.figures)[:MAX_FIGURES],
         records=tuple(record for doc_id, record in records.items() if doc_id in doc_ids),
-        pages=tuple(page for outcome in outcomes for page in outcome.found.snapshots),
-        found_urls=tuple(page.url for outcome in outcomes for page in outcome.found.pages),
+        tables=results.tables,
+        pages=tuple(page for one in found for page in one.snapshots),
+        found_urls=tuple(page.url for one in found for page in one.pages),
         not_searched=not_searched,
     )
 

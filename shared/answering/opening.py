@@ -24,6 +24,7 @@ from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.retrieval.blocks import BlockLookup, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import Hit
+from shared.runs.events import ToolResultEvent, ToolStartedEvent
 from shared.runs.models import ToolUse
 from shared.tools.registry import Binding
 from shared.tools.semantic_search import SemanticSearch
@@ -41,7 +42,9 @@ async def open_task(context: TurnContext) -> None:
     """
     if SemanticSearch.name not in context.tools:
         return
-    await context.tell_call(SemanticSearch.name, {"query": context.task.question})
+    await context.tell(
+        [ToolStartedEvent(tool=SemanticSearch.name, arguments={"query": context.task.question})]
+    )
     began = time.perf_counter()
     use = ToolUse(turn=context.turn.turn, tool=SemanticSearch.name, success=True)
     limit_s = tool_limit_s(context.remaining_s, context.services.settings.answering.retrieval_timeout_s)
@@ -57,7 +60,10 @@ async def open_task(context: TurnContext) -> None:
     finally:
         use = use.model_copy(update={"duration_ms": round((time.perf_counter() - began) * 1000)})
         context.change(tool_uses=(*context.state.tool_uses, use))
-        await context.tell_use(use)
+        ended = ToolResultEvent(
+            tool=use.tool, success=use.success, result_count=use.result_count, error_type=use.error_type
+        )
+        await context.tell([ended])
 
 
 async def _find(context: TurnContext) -> int:

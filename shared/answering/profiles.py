@@ -100,6 +100,35 @@ class WebReport(Model):
 
 
 @dataclass(frozen=True)
+class CallRules:
+    """Limits on the tool calls of an agent's turns.
+
+    Attributes:
+        per_turn: maximum number of calls.
+        max_argument_chars: calls with longer arguments are dropped, as are those beyond `per_turn`;
+            None = no length limit, and calls beyond `per_turn` are refused.
+        tells_refused_with_results: whether readers see a refusal with the results of the turn's other calls,
+            not when the call is planned.
+        shows_web_text: whether the model sees the text of web pages instead of a tool's JSON.
+    """
+
+    per_turn: int
+    max_argument_chars: int | None = None
+    tells_refused_with_results: bool = True
+    shows_web_text: bool = False
+
+
+MAIN_CALLS = CallRules(per_turn=6)  # unmeasured
+SUBAGENT_CALLS = CallRules(
+    per_turn=3,  # as stated in the prompt
+    # Longer arguments aren't search queries, and every later turn would read them again.
+    max_argument_chars=2_000,
+    tells_refused_with_results=False,
+    shows_web_text=True,
+)
+
+
+@dataclass(frozen=True)
 class Profile:
     """One kind of sub-agent.
 

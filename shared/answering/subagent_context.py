@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from shared.answering.budget import CRASH_GRACE, Prices, Spent
+from shared.answering.calls import Results, pages_read
 from shared.answering.children import FINDINGS, STATE
 from shared.answering.passages import task_message
 from shared.answering.profiles import PROFILES, SCOPES, Profile
@@ -34,7 +35,7 @@ from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.event_log import EventLog, RunClosedError, StaleAttemptError, open_child_log
 from shared.runs.events import DoneLine, RunEvent, SubagentStatus, ToolResultEvent, ToolStartedEvent
 from shared.runs.journal import Journal
-from shared.runs.models import RunRequest, ToolUse
+from shared.runs.models import RunRequest
 from shared.runs.provenance import Provenance
 from shared.runs.step_time import child_losses
 from shared.tools.base import Found, Tool
@@ -42,10 +43,21 @@ from shared.tools.fetch_page import FetchPage
 from shared.tools.models import WebHit
 from shared.tools.outside import WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import bound_tool
+from shared.tools.tool_calls import signature
 
 _MAX_ARGUMENT_CHARS = 200  # of a model's arguments, enough for readers to see the purpose of a call
 Phase = Literal["started", "turn", "artifact", "failed", "ended"]
 _MAX_HITS = 80  # more than fits into any token budget; keeps the state small
+
+
+def _without_contents(event: RunEvent) -> RunEvent:
+    """Return the event of a call with short arguments, and without texts of errors and queries."""
+    if isinstance(event, ToolStartedEvent):
+        arguments = {name: _shown(value) for name, value in event.arguments.items()}
+        return event.model_copy(update={"arguments": arguments})
+    if isinstance(event, ToolResultEvent):
+        return event.model_copy(update={"result_count": event.result_count or 0, "error": None, "sql": None})
+    return event
 
 
 def _shown(value: Any) -> Any:
@@ -192,6 +204,29 @@ class TurnContext:
         known = self.state.provenance or Provenance()
         self.change(provenance=Provenance.joined((known, *used)))
 
+    def learn(self, results: Results) -> None:
+        """Add the results of the planned calls to the state and to the conversation."""
+        state = self.state
+        self.use(*(one.provenance for one in results.called))
+        found_records = [record for one in results.called for record in one.found.records]
+        described = [results.records[hit.doc_id] for hit in results.hits if hit.doc_id in results.records]
+        self.add(results.hits, (*described, *found_records))
+        pages = {page.url: page for page in state.pages}
+        for one in results.called:
+            # A fetched page replaces its search result.
+            pages = {page.url: page for page in (*one.found.pages, *pages.values(), *pages_read(one))}
+        listed = (*state.listed, *(record.doc_id for record in found_records))
+        made = [
+            signature(item.call.name, item.arguments) for item in state.planned if item.arguments is not None
+        ]
+        self.change(
+            pages=tuple(pages.values()),
+            listed=tuple(dict.fromkeys(listed)),
+            messages=(*state.messages, *results.messages),
+            made=(*state.made, *made),
+            planned=(),
+        )
+
     def change(self, **values: object) -> None:
         """Replace fields of the state."""
         self.state = self.state.model_copy(update=values)
@@ -274,24 +309,8 @@ class TurnContext:
             cost_usd=state.cost_usd,
         )
 
-    async def tell_call(self, tool: str, arguments: dict[str, Any]) -> None:
-        """Send an event about the start of a tool call."""
-        short_arguments = {name: _shown(value) for name, value in arguments.items()}
-        await self._tell(ToolStartedEvent(tool=tool, arguments=short_arguments))
-
-    async def tell_use(self, use: ToolUse) -> None:
-        """Send an event about a tool's result or its rejection."""
-        await self._tell(
-            ToolResultEvent(
-                tool=use.tool,
-                success=use.success,
-                result_count=use.result_count,
-                error_type=use.error_type or None,
-            )
-        )
-
-    async def _tell(self, event: RunEvent) -> None:
-        """Append an event. A storage failure drops it.
+    async def tell(self, events: Sequence[RunEvent]) -> None:
+        """Append events about tools without their contents. A storage failure drops them.
 
         Raises:
             RunClosedError: the run has ended or continued, or was erased.
@@ -299,7 +318,7 @@ class TurnContext:
         """
         if self._event_log is not None:
             with self._telling(), _unless_erased():
-                await self._event_log.write(event)
+                await self._event_log.write(*map(_without_contents, events))
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

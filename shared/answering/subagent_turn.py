@@ -21,10 +21,10 @@ from shared.answering.budget import (
     tool_limit_s,
     work_limit_s,
 )
+from shared.answering.calls import CallMaker, planned_calls
 from shared.answering.children import completed_turn, delegation_with, find_state, turn_results
 from shared.answering.opening import open_task
-from shared.answering.passages import fitting_pages, web_results
-from shared.answering.profiles import profiles_for
+from shared.answering.profiles import SUBAGENT_CALLS, profiles_for
 from shared.answering.report_stream import write_report
 from shared.answering.services import SubagentServices
 from shared.answering.steps import StepFailed, step_failed
@@ -38,7 +38,6 @@ from shared.answering.subagent_models import (
     TurnStatus,
     WarningCode,
 )
-from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     CallTimeoutError,
     DependencyError,
@@ -56,15 +55,10 @@ from shared.runs.journal import Journal, read_journal
 from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import ToolUse
 from shared.tools.base import Found
-from shared.tools.execution import Called, carry_out, described, rendered
-from shared.tools.models import WebHit
+from shared.tools.execution import Called
 from shared.tools.registry import TOOLS
-from shared.tools.tool_calls import PlannedCall, plan_calls, signature
+from shared.tools.tool_calls import PlannedCall
 
-MAX_CALLS = 3  # per turn, as stated in the prompt
-_MAX_ARGUMENT_CHARS = (
-    2_000  # longer arguments aren't search queries, and every later turn would read them again
-)
 _LEAST_CHARS = 400  # minimum length of a rendered result
 _PASSING = frozenset({"NetworkError", "RateLimitError"})  # errors for which a retry may succeed
 _MAX_SAID_CHARS = 600  # of the text that accompanies a model's calls
@@ -90,30 +84,38 @@ async def make_calls(context: TurnContext) -> None:
     Raises:
         SearchFailedError: a call failed. After a first attempt, all of them are made again.
     """
-    planned = context.state.planned
-    limit_s = tool_limit_s(context.remaining_s, context.services.settings.answering.retrieval_timeout_s)
-    results = await run_together(*(_call(context, item, limit_s) for item in planned))
-    uses = [_use(context, one) for one in results if one.planned.refused is None]
+    maker = _maker(context)
+    called, _ = await maker.make(context.state.planned)
+    uses = [_use(context, one) for one in called if one.planned.refused is None]
     context.change(tool_uses=(*context.state.tool_uses, *uses))
-    has_failed = any(one.result.get("type") in _PASSING for one in results)
+    has_failed = any(one.result.get("type") in _PASSING for one in called)
     if has_failed and not context.turn.attempt:
         raise SearchFailedError
-    if any(one.result.get("type") == CallTimeoutError.code for one in results):
+    if any(one.result.get("type") == CallTimeoutError.code for one in called):
         context.warn("TOOL_FAILED")
-    await _note(context, results, limit_s)
+    context.learn(await maker.render(called))
     await context.keep()
     if has_failed:
         raise SearchFailedError
 
 
-async def _call(context: TurnContext, item: PlannedCall, limit_s: float) -> Called:
-    if item.refused is not None:
-        return Called(item, item.refused.result)
-    arguments = item.arguments or {}
-    await context.tell_call(item.call.name, arguments)
-    called = await carry_out(item, context.bind, limit_s)
-    await context.tell_use(_use(context, called))
-    return called
+def _maker(context: TurnContext) -> CallMaker:
+    state, services = context.state, context.services
+    limit_s = tool_limit_s(context.remaining_s, services.settings.answering.retrieval_timeout_s)
+    room = _result_room(context) // max(len(state.planned), 1)
+    return CallMaker(
+        SUBAGENT_CALLS,
+        bind=context.bind,
+        tell=context.tell,
+        limit_s=lambda _: limit_s,
+        documents=DocumentSearch(
+            SecuredIndex(services.documents_index, context.request.user, services.documents)
+        ),
+        describe_s=limit_s,
+        max_chars=max(room * CHARS_PER_TOKEN, _LEAST_CHARS),
+        shown={hit.block_id for hit in state.hits},
+        records=context.records,
+    )
 
 
 def _use(context: TurnContext, called: Called) -> ToolUse:
@@ -128,51 +130,23 @@ def _use(context: TurnContext, called: Called) -> ToolUse:
     )
 
 
-async def _note(context: TurnContext, called: Sequence[Called], limit_s: float) -> None:
-    """Render the results of calls for the model, and add them to the state."""
-    documents = DocumentSearch(
-        SecuredIndex(context.services.documents_index, context.request.user, context.services.documents)
-    )
-    hits = [hit for one in called for hit in one.found.hits]
-    records = await described(hits, context.records, documents, limit_s)
-    max_chars = max(_result_room(context) // len(called) * CHARS_PER_TOKEN, _LEAST_CHARS)
-    results: list[Message] = []
-    context.use(*(one.provenance for one in called))
-    for one in called:
-        found = one.found
-        text, fresh = rendered(one, {hit.block_id for hit in context.state.hits}, records, max_chars)
-        read = [WebHit(url=page.final_url, title=page.title, text=page.text) for page in found.snapshots]
-        if found.pages or read:
-            text = web_results(fitting_pages([*read, *found.pages], max_chars // CHARS_PER_TOKEN))
-        described_now = [records[hit.doc_id] for hit in fresh if hit.doc_id in records]
-        context.add(fresh, (*described_now, *found.records))
-        # A fetched page replaces its search result.
-        pages = {page.url: page for page in (*found.pages, *context.state.pages, *read)}
-        listed = (*context.state.listed, *(record.doc_id for record in found.records))
-        context.change(pages=tuple(pages.values()), listed=tuple(dict.fromkeys(listed)))
-        results.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))
-    state = context.state
-    made = [signature(item.call.name, item.arguments) for item in state.planned if item.arguments is not None]
-    context.change(messages=(*state.messages, *results), made=(*state.made, *made), planned=())
-
-
 async def look_further(context: TurnContext) -> bool:
     """Ask the model for further calls; return False if the report is due instead.
 
     Raises:
         DependencyError: the model call failed.
     """
-    left = min(MAX_CALLS, context.services.settings.subagents.child_max_tool_calls - len(context.state.made))
+    left = context.services.settings.subagents.child_max_tool_calls - len(context.state.made)
     turn = await _ask(context) if left > 0 else None
     if turn is None:
         return False
-    calls = [call for call in turn.tool_calls if len(call.arguments) <= _MAX_ARGUMENT_CHARS][:left]
-    planned = plan_calls(calls, context.tools, context.state.made, left)
+    planned = planned_calls(SUBAGENT_CALLS, turn.tool_calls, context.tools, context.state.made, left)
     for refused in planned:
         await _tell_refused(context, refused)
     if not any(item.refused is None for item in planned) or not _result_room(context):
         return False
-    message = Message(role="assistant", text=turn.text[:_MAX_SAID_CHARS], tool_calls=tuple(calls))
+    calls = tuple(item.call for item in planned)
+    message = Message(role="assistant", text=turn.text[:_MAX_SAID_CHARS], tool_calls=calls)
     context.change(messages=(*context.state.messages, message), planned=planned)
     return True
 
@@ -204,9 +178,9 @@ async def _tell_refused(context: TurnContext, item: PlannedCall) -> None:
     """Show a refused call to readers, unless the model invented the tool's name."""
     if item.refused is None or item.call.name not in TOOLS:
         return
-    use = _use(context, Called(item, item.refused.result))
-    context.change(tool_uses=(*context.state.tool_uses, use))
-    await context.tell_use(use)
+    called = Called(item, item.refused.result)
+    context.change(tool_uses=(*context.state.tool_uses, _use(context, called)))
+    await context.tell([called.event])
 
 
 def _messages(context: TurnContext) -> Sequence[Message]:

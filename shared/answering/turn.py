@@ -12,10 +12,12 @@ from dataclasses import replace
 
 from shared.answering.answer_stream import AnswerStream
 from shared.answering.answer_writer import AnswerRules, AnswerWriter
+from shared.answering.calls import planned_calls
 from shared.answering.draft import Draft
 from shared.answering.lookups import look_up, recomputed
 from shared.answering.models import HeldResult, Turn
 from shared.answering.number_check import NumberCheck
+from shared.answering.profiles import MAIN_CALLS
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
 from shared.answering.quote_repair import QuoteRepairer
 from shared.answering.results import call_result
@@ -60,10 +62,9 @@ from shared.tools.ask_user import AskUserParameters
 from shared.tools.outside import WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import OUTSIDE_TOOLS, tool_definition
 from shared.tools.semantic_search import SemanticSearch
-from shared.tools.tool_calls import PlannedCall, plan_calls, signature
+from shared.tools.tool_calls import PlannedCall, signature
 from shared.tools.workspace_tools import reads_files
 
-MAX_CALLS = 6  # per turn; unmeasured
 _MAX_TOOL_CALLS = 16  # per answer, as for a sub-agent (docs/internals/delegation.md)
 _MAX_THOUGHT_CHARS = 500
 _SHARED_NAMES_S = 1.0  # one search by names, for documents missing from the first search: 10 ms
@@ -374,8 +375,8 @@ class TurnAttempt:
         ]
         agent = self._question.request.agent
         limit = agent.limits.calls if agent else None
-        left = min(MAX_CALLS, (_MAX_TOOL_CALLS if limit is None else limit) - len(made))
-        planned = plan_calls(turn.tool_calls, self._question.tools, made, left)
+        left = (_MAX_TOOL_CALLS if limit is None else limit) - len(made)
+        planned = planned_calls(MAIN_CALLS, turn.tool_calls, self._question.tools, made, left)
         return with_one_held(planned, may_ask=not self._before.asking_step)
 
     def _repair_limits(self) -> CallLimits | None:

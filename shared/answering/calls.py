@@ -1,0 +1,178 @@
+"""Tool calls of a turn, the same for every agent: planning, execution, events and rendered results.
+
+Each block is shown to the model once. Failures are results for the model.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shared.answering.budget import CHARS_PER_TOKEN
+from shared.answering.passages import fitting_pages, web_results
+from shared.answering.profiles import CallRules
+from shared.evidence.models import TableResult
+from shared.platform.concurrency import run_together
+from shared.platform.language_models.models import Message, ToolCall
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent
+from shared.tools.base import Found, Tool
+from shared.tools.execution import Called, carry_out, described, rendered
+from shared.tools.models import WebHit
+from shared.tools.semantic_search import SemanticSearch
+from shared.tools.tool_calls import PlannedCall, plan_calls
+
+
+def planned_calls(
+    rules: CallRules, requested: Sequence[ToolCall], tools: Sequence[str], made: Collection[str], left: int
+) -> tuple[PlannedCall, ...]:
+    """Plan the calls that a model requested, within the limits of its profile.
+
+    Args:
+        made: signatures of earlier calls.
+        left: number of calls that the agent may still make.
+    """
+    left = min(rules.per_turn, left)
+    if rules.max_argument_chars is not None:
+        kept = [call for call in requested if len(call.arguments) <= rules.max_argument_chars]
+        requested = kept[: max(left, 0)]
+    return plan_calls(requested, tools, made, left)
+
+
+@dataclass(frozen=True)
+class GapSearch:
+    """A search that is made together with a turn's calls, and shown like a call.
+
+    Attributes:
+        hits: makes the search; None = it failed.
+    """
+
+    query: str
+    hits: Callable[[], Awaitable[list[Hit] | None]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of calls, rendered for the model.
+
+    Attributes:
+        messages: one per call, in order.
+        hits: blocks that are new to the model.
+        records: known documents, including those of `hits`.
+    """
+
+    called: tuple[Called, ...]
+    messages: tuple[Message, ...]
+    hits: tuple[Hit, ...]
+    records: Mapping[str, DocumentRecord]
+
+    @property
+    def tables(self) -> tuple[TableResult, ...]:
+        """Results of table queries."""
+        return tuple(table for one in self.called for table in one.found.results)
+
+
+@dataclass(frozen=True)
+class CallMaker:
+    """Maker of a turn's calls.
+
+    Attributes:
+        bind: returns a tool that acts with the user's permissions.
+        tell: sends events to readers.
+        limit_s: returns the seconds available for a tool.
+        documents: source of the descriptions of documents, which are optional.
+        describe_s: seconds for reading these descriptions; None = not limited.
+        max_chars: of each result.
+        shown: ids of the blocks that the model has seen.
+        records: known documents.
+        queried: number of table queries that the run has already made.
+    """
+
+    rules: CallRules
+    bind: Callable[[str, Found], Tool]
+    tell: Callable[[Sequence[RunEvent]], Awaitable[None]]
+    limit_s: Callable[[str], float]
+    documents: DocumentSearch
+    describe_s: float | None
+    max_chars: int
+    shown: Collection[str] = ()
+    records: Mapping[str, DocumentRecord] = field(default_factory=dict)
+    queried: int = 0
+
+    async def make(
+        self, calls: Sequence[PlannedCall], searches: Sequence[GapSearch] = ()
+    ) -> tuple[tuple[Called, ...], tuple[list[Hit] | None, ...]]:
+        """Make calls and searches concurrently; return the outcomes of each in order."""
+        started = [
+            ToolStartedEvent(tool=item.call.name, arguments=item.arguments)
+            for item in calls
+            if item.arguments is not None
+        ]
+        started += [
+            ToolStartedEvent(tool=SemanticSearch.name, arguments={"query": one.query}) for one in searches
+        ]
+        if started:
+            await self.tell(started)
+        called, found = await run_together(
+            run_together(*(carry_out(item, self.bind, self.limit_s(item.call.name)) for item in calls)),
+            run_together(*(one.hits() for one in searches)),
+        )
+        ended = [
+            one.event
+            for one in called
+            if one.planned.refused is None or self.rules.tells_refused_with_results
+        ]
+        ended += [
+            ToolResultEvent(tool=SemanticSearch.name, success=hits is not None, result_count=len(hits or ()))
+            for hits in found
+        ]
+        if ended:
+            await self.tell(ended)
+        return self._numbered(called), found
+
+    async def render(self, called: Sequence[Called], further: Sequence[Hit] = ()) -> Results:
+        """Render the results of calls for the model.
+
+        Args:
+            further: hits of other searches, whose documents are described as well.
+        """
+        hits = [hit for one in called for hit in one.found.hits]
+        known = dict(self.records)
+        known |= {record.doc_id: record for one in called for record in one.found.records}
+        records = await described([*hits, *further], known, self.documents, self.describe_s)
+        shown = set(self.shown)
+        new: list[Hit] = []
+        messages: list[Message] = []
+        for one in called:
+            text, fresh = rendered(one, shown, records, self.max_chars)
+            if self.rules.shows_web_text and (pages := web_pages(one)):
+                text = web_results(fitting_pages(pages, self.max_chars // CHARS_PER_TOKEN))
+            fresh += [hit for hit in one.found.figures if hit.block_id not in shown]
+            shown |= {hit.block_id for hit in fresh}
+            new += fresh
+            messages.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))
+        return Results(tuple(called), tuple(messages), tuple(new), records)
+
+    def _numbered(self, called: Sequence[Called]) -> tuple[Called, ...]:
+        """Assign an id to each query result, by which the model cites it."""
+        numbered: list[Called] = []
+        count = self.queried
+        for one in called:
+            tables: list[TableResult] = []
+            result = one.result
+            for table in one.found.results:
+                count += 1
+                tables.append(table.model_copy(update={"result_id": f"q{count}"}))
+                result = {"success": True, "result_id": f"q{count}", **result}
+            found = replace(one.found, results=tables) if tables else one.found
+            numbered.append(replace(one, result=result, found=found))
+        return tuple(numbered)
+
+
+def web_pages(called: Called) -> list[WebHit]:
+    """Return the web pages that a call read, then those that it found."""
+    return [*pages_read(called), *called.found.pages]
+
+
+def pages_read(called: Called) -> list[WebHit]:
+    """Return the web pages that a call read."""
+    return [WebHit(url=page.final_url, title=page.title, text=page.text) for page in called.found.snapshots]
