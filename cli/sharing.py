@@ -11,6 +11,7 @@ from cli.terminal import moment
 
 _REASONS = {
     "changed": "a document behind it has changed, or you can no longer read it",
+    "conversation_file": "it used a file that is only for its conversation",
     "counts": "it may state numbers of documents that it doesn't list",
     "database": "it used a database",
     "tool": "it used a tool that doesn't report its documents",

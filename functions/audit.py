@@ -72,7 +72,10 @@ async def get_audit_trail(
 
 
 async def _names(page: AuditPage, services: Services) -> dict[str, str]:
-    """Return the file names of the first documents of each entry. Deleted documents are omitted."""
+    """Return the file names of the first documents of each entry, without deleted documents and files for one
+    conversation.
+    """
     doc_ids = dict.fromkeys(doc_id for entry in page.entries for doc_id in entry.doc_ids[:_NAMED])
     states = await run_together(*map(services.documents.get, doc_ids), at_once=_AT_ONCE)
-    return {state.doc_id: state.filename for state in states if state is not None and not state.is_deleted}
+    shown = [one for one in states if one is not None and not one.is_deleted and not one.thread_id]
+    return {state.doc_id: state.filename for state in shown}

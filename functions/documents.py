@@ -24,7 +24,7 @@ from functions.http.responses import (
     tagged_response,
 )
 from functions.ingest import start_ingestion
-from functions.pages import KnownReader, note_opened
+from functions.pages import KnownReader, note_opened, with_own_files
 from shared.access.access_lists import with_ids
 from shared.access.audit_trail import access_action
 from shared.access.daily_use import SENDING
@@ -204,7 +204,8 @@ async def get_document_figure(
     req: Request, doc_id: DocId, name: PictureName, user: Caller, services: Ready
 ) -> Response:
     """Send a figure to a caller who may read its document; 304 if the ETag matches."""
-    blob = await readable_figure(doc_id, name, user, services)
+    reader = await with_own_files(doc_id, user, services)
+    blob = await readable_figure(doc_id, name, reader, services)
     await note_act(req, user, services, "page", doc_id)
     return await picture_response(req, services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
 

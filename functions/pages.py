@@ -4,7 +4,7 @@ marked.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated
@@ -28,9 +28,12 @@ from functions.http.responses import json_response, picture_response
 from shared import wiring
 from shared.access.models import UserContext
 from shared.access.personal_places import PersonalPlaces
+from shared.access.security_filter import in_thread
 from shared.answering.cited_pages import block_text, own_citation, source_rows
+from shared.conversations.threads import owned_thread
 from shared.documents import figure_store, page_files, page_models
 from shared.documents.figures import URL_LIFETIME_S, signed_urls
+from shared.documents.ids import is_conversation_id
 from shared.documents.listing import readable_document
 from shared.documents.models import Element
 from shared.documents.page_files import get_parts
@@ -107,7 +110,21 @@ class Reader:
 
 async def reader_of(doc_id: DocId, user: Caller, services: Ready) -> Reader:
     """Return the caller, with the document of the path."""
-    return Reader(doc_id, user, services)
+    return Reader(doc_id, await with_own_files(doc_id, user, services), services)
+
+
+async def with_own_files(doc_id: str, user: UserContext, services: Services) -> UserContext:
+    """Return the caller as reader of the thread to which a file belongs, if that is one of their threads.
+
+    So the owner can open the sources of an answer. Lists and searches have no such caller.
+    """
+    state = await services.documents.get(doc_id) if is_conversation_id(doc_id) else None
+    if state is None:
+        return user
+    with suppress(NotFoundError):
+        await owned_thread(state.thread_id, user, services.threads)
+        return in_thread(user, state.thread_id)
+    return user
 
 
 async def browsing_reader(req: Request, doc_id: DocId) -> Reader:
@@ -126,7 +143,8 @@ async def browsing_reader(req: Request, doc_id: DocId) -> Reader:
         cited = {"run": req.query_params.get("run"), "cite": req.query_params.get("n")}
         query = urlencode({**parameters, **(cited if all(cited.values()) else {})})
         raise SignInRedirect(f"/web?{query}") from None
-    return Reader(doc_id, user, await wiring.ready_services())
+    services = await wiring.ready_services()
+    return Reader(doc_id, await with_own_files(doc_id, user, services), services)
 
 
 KnownReader = Annotated[Reader, Depends(reader_of)]

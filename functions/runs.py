@@ -17,6 +17,7 @@ from functions.http.requests import (
     open_stream,
 )
 from functions.http.responses import event_stream, json_response
+from shared.access.security_filter import in_thread
 from shared.answering import run_end
 from shared.answering.children import child_ids
 from shared.answering.cited_pages import check_readable
@@ -69,7 +70,7 @@ async def get_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -
     if run.finished_at is None:
         await closer(client, run.run_id, services)()
         run = await owned_run(run.run_id, user, services.runs)
-    return json_response(portable_view(await view_run(run, services, user)))
+    return json_response(portable_view(await view_run(run, services, in_thread(user, run.thread_id))))
 
 
 @router.get(
@@ -89,7 +90,7 @@ async def get_run_events(
     if not run.has_log:
         raise NotFoundError("The events of this run have expired.", "GET the run for its answer.")
     if run.finished_at is not None:
-        await check_readable(run, user, services)
+        await check_readable(run, in_thread(user, run.thread_id), services)
     begun = await services.run_log.read(run.run_id) if after else None
     if begun is not None and is_at_the_end(begun, after):
         return Response(status_code=204)  # makes an EventSource stop reconnecting
@@ -115,7 +116,11 @@ async def answer_run(
     """Answer a run's clarification: `{"choice": 2}` or `{"text": "the 2024 one"}`."""
     await deliver_answer(run, answer, user, services, client)
     run = await owned_run(run.run_id, user, services.runs)
-    return json_response(await view_run(run, services, user), 202, {"Location": f"/api/runs/{run.run_id}"})
+    return json_response(
+        await view_run(run, services, in_thread(user, run.thread_id)),
+        202,
+        {"Location": f"/api/runs/{run.run_id}"},
+    )
 
 
 @router.post(
@@ -136,7 +141,7 @@ async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable
         await _terminate(client, child_id, run.run_id)
     await release(services.subagent_control, children)
     await record_ended_run(client, run.run_id, services)
-    return json_response(await view_run(run, services, user))
+    return json_response(await view_run(run, services, in_thread(user, run.thread_id)))
 
 
 @router.put(

@@ -18,6 +18,7 @@ from functions.http.requests import admitted, client_address
 from shared.access.idempotency import LIFETIME, Claimed, beginning
 from shared.access.limits import is_expected, release, slot_of_run
 from shared.access.models import UserContext
+from shared.access.security_filter import in_thread
 from shared.answering.clarification import event_name
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.runs import Admit, begin_run, begun_log, close_dead_run, renew_run, view_run
@@ -179,7 +180,7 @@ async def _is_known(run_id: str, question: Question) -> bool:
 
 async def view_of(run_id: str, question: Question) -> RunView:
     record = await owned_run(run_id, question.user, question.services.runs)
-    return await view_run(record, question.services, question.user)
+    return await view_run(record, question.services, in_thread(question.user, record.thread_id))
 
 
 async def view_at_end(run_id: str, events: AsyncIterator[NamedFrame], question: Question) -> RunView:

@@ -21,6 +21,8 @@ class UserContext(Model):
         roles: application roles, such as `admin`; never principals of a document.
         name: display name for prompts; not an identifier.
         within: restricts visible documents to these values of a field; it never grants access.
+        thread_id: the thread whose own files are visible, too; "" = none. Only the server sets it, for runs of
+            that thread and for its owner.
     """
 
     user_id: str
@@ -30,6 +32,7 @@ class UserContext(Model):
     roles: tuple[str, ...] = ()
     name: str | None = None
     within: Mapping[Literal["project_id", "department"], tuple[str, ...]] = Field(default_factory=dict)
+    thread_id: str = ""
 
 
 class Claimed(Model):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from shared.access.models import UserContext
 from shared.platform.database_sources import DatabaseSource
 from shared.platform.errors import AccessDeniedError
-from shared.platform.odata import all_of, search_in
+from shared.platform.odata import all_of, quote, search_in
 
 PUBLIC = "*"
 NOBODYS = ("conversation:", "channel:")
@@ -41,7 +41,18 @@ def security_filter(user: UserContext | None) -> str:
         raise AccessDeniedError("A search requires a user context.", "Sign in, or pass a user to the tools.")
     readable = f"access_control_list/any(acl: {search_in('acl', principals(user))})"
     within = (search_in(field, values) for field, values in sorted(user.within.items()))
-    return all_of(readable, *within) or readable
+    own = f" or thread_id eq {quote(user.thread_id)}" if user.thread_id else ""
+    return all_of(readable, f"(thread_id eq null{own})", *within) or readable
+
+
+def in_thread(user: UserContext, thread_id: str) -> UserContext:
+    """Return the owner of a thread as the reader of its files. The caller has checked the ownership."""
+    return user.model_copy(update={"thread_id": thread_id})
+
+
+def is_in_reach(user: UserContext, thread_id: str) -> bool:
+    """Return whether the user may see a document of this thread; "" = a document of no thread."""
+    return thread_id in ("", user.thread_id)
 
 
 def may_read(user: UserContext, access_control_list: tuple[str, ...]) -> bool:

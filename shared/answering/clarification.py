@@ -345,7 +345,8 @@ def _is_unclear(question: str, reference: str, fitting: Sequence[DocumentRecord]
 
 def _different(fitting: Sequence[DocumentRecord]) -> int:
     """Return the number of different contents; copies of one file count once."""
-    return len({record.content_hash or record.doc_id for record in fitting})
+    same = (record.content_hash if not record.thread_id else "" for record in fitting)
+    return len({content or record.doc_id for content, record in zip(same, fitting, strict=True)})
 
 
 def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from shared.access.limits import hold, slot_of_run
 from shared.access.models import UserContext
 from shared.access.owner_ids import owned_id
+from shared.access.security_filter import in_thread
 from shared.answering.agent_files import agent_for
 from shared.answering.clarification_steps import pending_clarification
 from shared.answering.run_end import close_run
@@ -69,10 +70,14 @@ async def begin_run(
     owner_id, key = user.user_id, services.settings.identity.owner_id_key
     run_id = run_id or owned_id(owner_id, key, uuid.uuid4().hex)
     agent = agent_for(chat.agent, user, services.settings, channel) if chat.agent else None
+    thread_id = chat.thread_id or thread_of_run(run_id, owner_id, key)
+    reader = agent.narrowed(user) if agent else user
+    if channel == "chat":  # programs that use other channels never see a thread's files
+        reader = in_thread(reader, thread_id)  # `open_turn` checks who owns the thread
     request = RunRequest(
         run_id=run_id,
-        thread_id=chat.thread_id or thread_of_run(run_id, owner_id, key),
-        user=agent.narrowed(user) if agent else user,
+        thread_id=thread_id,
+        user=reader,
         agent=agent,
         question=chat.question,
         project_id=chat.project_id,

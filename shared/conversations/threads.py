@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.access.models import UserContext
+from shared.access.security_filter import in_thread
 from shared.conversations.models import (
     ActiveRun,
     AnsweredClarification,
@@ -489,7 +490,8 @@ async def read_messages(
     turns = await services.threads.turns(user.user_id, thread_id, limit + 1, before)
     visible = [turn for turn in turns[:limit] if is_shown(turn, thread)]
     messages = await run_together(*(_message(turn, user, services) for turn in reversed(visible)))
-    present = await _refreshed([message for message in messages if message is not None], user, services)
+    reader = in_thread(user, thread_id)
+    present = await _refreshed([message for message in messages if message is not None], reader, services)
     has_more = len(visible) == limit and len(turns) > limit and is_shown(turns[limit], thread)
     return MessageList(
         thread_id=thread_id,

@@ -33,9 +33,11 @@ class FailedDocumentList(Model):
 
 
 async def failed_documents(store: DocumentStore) -> FailedDocumentList:
-    """Return the failed documents of all users, newest first."""
+    """Return the failed documents of all users, newest first, without files for one conversation."""
     failed = [
-        state async for state in store.unfinished() if state.status == "failed" and not state.is_deleted
+        state
+        async for state in store.unfinished()
+        if state.status == "failed" and not state.is_deleted and not state.thread_id
     ]
     failed.sort(key=lambda state: state.updated_at, reverse=True)
     return FailedDocumentList(documents=tuple(map(_view, failed[:_MAX_LISTED])), count=len(failed))

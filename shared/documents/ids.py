@@ -1,5 +1,10 @@
-"""Ids of documents, blocks and ingestion instances, and ranges of ids. Pure and deterministic."""
+"""Ids of documents, blocks and ingestion instances, and ranges of ids. Pure and deterministic.
 
+A file for one conversation lies at `conversation-files/{thread_id}/{name}`. Its thread follows from its name,
+so nothing can move it to another thread, and it can be recognised by the length of its id.
+"""
+
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,16 +17,20 @@ _WITH_TABLES = (".csv", ".tsv", ".xlsx", ".xlsm")
 UPLOADS = "uploads"
 VERSIONS = "versions/"
 SHAREPOINT = "sharepoint"
+CONVERSATION_FILES = "conversation-files"
+_NO_THREAD = "?"  # no thread has this id
+_OWNER_DIGITS = 16  # of a thread's id: the digest of its owner
+_CONVERSATION_ID = re.compile("[0-9a-f]{32}")
 _DIGITS = 6  # digits of an id that define windows
 _BITS = 4 * _DIGITS
 
 
 def document_id(blob_name: str) -> str:
-    """Return the id of the document in a blob, 24 hex digits.
+    """Return the id of the document in a blob: 24 hex digits, or 32 of a file for one conversation.
 
     The id is derived from the path, so a new version of a file is the same document.
     """
-    return digest("document", blob_name)[:24]
+    return digest("document", blob_name)[: 32 if is_conversation_file(blob_name) else 24]
 
 
 def version_folder(doc_id: str, version_key: str) -> str:
@@ -89,8 +98,36 @@ def is_synchronised(blob_name: str) -> bool:
     return blob_name.startswith(f"{SHAREPOINT}/")
 
 
+def is_conversation_file(blob_name: str) -> bool:
+    """Return whether a blob is, or would be, a file for one conversation."""
+    return blob_name.startswith(f"{CONVERSATION_FILES}/")
+
+
+def is_conversation_id(doc_id: str) -> bool:
+    """Return whether an id names a file for one conversation."""
+    return _CONVERSATION_ID.fullmatch(doc_id) is not None
+
+
+def thread_of(blob_name: str) -> str:
+    """Return the only thread in which a file may be read; "" = no such limit."""
+    # A path without a thread must not open the file to all threads.
+    return (blob_name.split("/")[1] or _NO_THREAD) if is_conversation_file(blob_name) else ""
+
+
+def files_of_thread(thread_id: str) -> str:
+    """Return the common prefix of the blobs of a thread's files."""
+    return f"{CONVERSATION_FILES}/{thread_id}/"
+
+
+def has_own_sidecar(blob_name: str) -> bool:
+    """Return whether the app writes a blob's permissions before the blob: without them there is no file."""
+    return is_upload(blob_name) or is_conversation_file(blob_name)
+
+
 def sender_of(blob_name: str) -> str:
-    """Return the uploader's folder in the path; "" for files from elsewhere."""
+    """Return whose share of ingestion a file uses, as named in its path; "" for files from elsewhere."""
+    if is_conversation_file(blob_name):
+        return thread_of(blob_name)[:_OWNER_DIGITS]
     return blob_name.split("/")[1] if is_upload(blob_name) else ""
 
 

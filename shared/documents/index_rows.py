@@ -27,12 +27,15 @@ def copied_fields(record: DocumentRecord) -> IndexRow:
         "department": record.department,
         "version": record.version,
         "access_control_list": list(record.access_control_list),
+        "thread_id": record.thread_id,
     }
 
 
 def copied_hash(record: DocumentRecord) -> str:
     """Return a hash of the copied fields; while it is unchanged, unchanged blocks need no write."""
-    return digest(*(repr(value) for _, value in sorted(copied_fields(record).items())))[:32]
+    fields = copied_fields(record)
+    del fields["thread_id"]  # never changes
+    return digest(*(repr(value) for _, value in sorted(fields.items())))[:32]
 
 
 def block_row(block: Block, record: DocumentRecord, vector: Sequence[float]) -> IndexRow:

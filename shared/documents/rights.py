@@ -3,7 +3,7 @@
 from datetime import UTC
 
 from shared.access.models import UserContext
-from shared.access.security_filter import may_read
+from shared.access.security_filter import is_in_reach, may_read
 from shared.documents.state import DocumentState
 from shared.retrieval.document_rows import DocumentRow
 
@@ -24,9 +24,10 @@ def readers_row(state: DocumentState) -> DocumentRow | None:
     return DocumentRow(
         access_lists=(state.rights.acl, state.wanted_rights.acl),
         version=state.version,
-        content_hash=state.content_hash,
+        content_hash="" if state.thread_id else state.content_hash,
         upload_date=state.upload_date.astimezone(UTC).isoformat() if state.upload_date else "",
         corrections=state.corrections if state.has_unshown_corrections else {},
+        thread_id=state.thread_id,
     )
 
 
@@ -34,12 +35,19 @@ def may_see(user: UserContext, state: DocumentState) -> bool:
     """Return whether both the current and the pending permissions admit the user.
 
     While permissions change, the narrower of the two apply; before the first version only the pending ones
-    exist. Deleted documents are hidden.
+    exist. Deleted documents are hidden, and those of a thread outside that thread.
     """
+    if not is_in_reach(user, state.thread_id):
+        return False
     applied = may_read(user, state.rights.acl) or not state.blob_etag
     return not state.is_deleted and applied and may_read(user, state.wanted_rights.acl)
 
 
 def may_change(user: UserContext, state: DocumentState) -> bool:
-    """Return whether the user is the owner or an administrator. The role alone doesn't allow reading."""
+    """Return whether the user is the owner or an administrator. The role alone doesn't allow reading.
+
+    Files for one conversation can't be changed, only removed from their thread.
+    """
+    if state.thread_id:
+        return False
     return is_admin(user) or user.user_id == state.wanted_rights.owner_id

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from shared.documents.ids import version_folder
+from shared.documents.ids import thread_of, version_folder
 from shared.documents.models import Corrections
 from shared.platform.errors import FileFailure
 from shared.platform.models import Model
@@ -111,6 +111,11 @@ class DocumentState(Model):
     tried_failure: FileFailure | None = None
     is_deleted: bool = False
     updated_at: datetime
+
+    @property
+    def thread_id(self) -> str:
+        """The only thread in which the document may be read; "" = no such limit."""
+        return thread_of(self.blob_name)
 
     @property
     def is_open(self) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from shared.documents.figure_store import CAPTION_VERSION
-from shared.documents.ids import document_id, document_of_blob, hints_of, is_sidecar, is_upload
+from shared.documents.ids import document_id, document_of_blob, has_own_sidecar, hints_of, is_sidecar
 from shared.documents.state import DocumentState, Rights
 from shared.ingestion.models import Accepted
 from shared.ingestion.rights import apply_newest, are_of_shown, read_rights
@@ -57,7 +57,7 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
     """Return the work for the existing blob of a document."""
     services, blob_name = task.services, properties.name
     rights, sidecar_etag = await read_rights(properties, services)
-    if is_upload(blob_name) and not sidecar_etag and not state.content_hash:
+    if has_own_sidecar(blob_name) and not sidecar_etag and not state.content_hash:
         # Its access list comes first, and goes when its sender is erased: an address that is still open then
         # makes no document any more.
         await task.blobs.delete(DOCUMENTS, blob_name)

@@ -8,7 +8,14 @@ from shared.documents.figure_store import is_picture, picture_blob
 from shared.documents.ids import VERSIONS, IdWindow
 from shared.documents.versions import is_of_version
 from shared.ingestion.acceptance import pipeline
-from shared.ingestion.inventory import Inventory, compare, compare_blocks, fitting_window, take_inventory
+from shared.ingestion.inventory import (
+    Inventory,
+    compare,
+    compare_blocks,
+    fitting_window,
+    shown_place,
+    take_inventory,
+)
 from shared.ingestion.models import AuditCounts, AuditReport, Difference, UnreadableDocument
 from shared.ingestion.services import IngestionServices
 from shared.ingestion.task import now
@@ -47,7 +54,7 @@ async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
 def _unreadable(inventory: Inventory) -> Iterator[UnreadableDocument]:
     for doc_id, seen in inventory.seen.items():
         state = seen.state
-        if state is not None and not state.wanted_rights.acl:
+        if state is not None and not state.wanted_rights.acl and not state.thread_id:
             yield UnreadableDocument(
                 doc_id=doc_id,
                 filename=state.filename,
@@ -92,7 +99,9 @@ def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[
         kept = {name for name in names if folder and is_of_version(name, folder)}
         if left := len(names - kept):
             detail = f"{left} files of other versions or of an ingestion are left."
-            yield Difference(kind="work_left", place=seen.name if seen else doc_id, detail=detail)
+            yield Difference(
+                kind="work_left", place=shown_place(seen.name) if seen else doc_id, detail=detail
+            )
 
 
 async def _version_files(blobs: BlobStore, window: IdWindow) -> dict[str, set[str]]:

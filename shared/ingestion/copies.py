@@ -90,14 +90,18 @@ async def find_original(task: IngestTask) -> Original:
 async def same_bytes(
     state: DocumentState, content_hash: str, documents_index: SearchIndex, documents: DocumentStore
 ) -> AsyncIterator[DocumentState]:
-    """Return other documents with these bytes in the project that a reader of this one may read."""
+    """Return other documents with these bytes in the project that a reader of this one may read.
+
+    Files for one conversation neither give nor take anything.
+    """
     wanted = state.wanted_rights
-    if not wanted.acl:
+    if not wanted.acl or state.thread_id:
         return
     project = "null" if wanted.project_id is None else quote(wanted.project_id)
     condition = all_of(
         f"content_hash eq {quote(content_hash)}",
         f"project_id eq {project}",
+        "thread_id eq null",
         f"doc_id ne {quote(state.doc_id)}",
         # Filtering by one reader excludes most closed ones; `may_reuse` checks all readers.
         f"access_control_list/any(acl: {search_in('acl', (PUBLIC, wanted.acl[0]))})",
@@ -105,7 +109,7 @@ async def same_bytes(
     request = SearchRequest(filter=condition, select=("doc_id",), order_by=("doc_id",), top=MAX_CANDIDATES)
     for row in (await documents_index.search(request)).rows:
         other = await documents.get(str(row["doc_id"]))
-        if other is not None:
+        if other is not None and not other.thread_id:
             yield other
 
 

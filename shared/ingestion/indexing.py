@@ -357,6 +357,7 @@ def _record(task: IngestTask, state: DocumentState, version: Version) -> Documen
         owner_id=wanted.owner_id,
         published_by=wanted.published_by,
         access_control_list=wanted.acl,
+        thread_id=state.thread_id or None,
     )
     return with_corrections(extracted, state.corrections)
 

@@ -13,9 +13,11 @@ from shared.documents.ids import (
     IdWindow,
     document_id,
     document_of_blob,
+    has_own_sidecar,
     hints_of,
+    is_conversation_file,
+    is_conversation_id,
     is_sidecar,
-    is_upload,
 )
 from shared.documents.index_rows import all_rows
 from shared.documents.state import DocumentState
@@ -41,6 +43,11 @@ _ROW_FIELDS = (
     "access_control_list",
 )
 _BLOCK_FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
+
+
+def shown_place(blob_name: str) -> str:
+    """Return how a report names a document. Administrators don't see names of files for one conversation."""
+    return document_id(blob_name) if is_conversation_file(blob_name) else blob_name
 
 
 @dataclass
@@ -86,8 +93,8 @@ class SeenDocument:
         )
 
     def difference(self, kind: DifferenceKind, detail: str) -> Difference:
-        """Return a difference about this document."""
-        return Difference(kind=kind, place=self.name, detail=detail)
+        """Return a difference about this document, without the name of a file for one conversation."""
+        return Difference(kind=kind, place=shown_place(self.name), detail=detail)
 
 
 @dataclass(frozen=True)
@@ -157,13 +164,17 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
     }
     return Inventory(
         seen,
-        {doc_id: row.filename for doc_id, row in rows.items() if doc_id not in seen},
+        {
+            doc_id: doc_id if is_conversation_id(doc_id) else row.filename
+            for doc_id, row in rows.items()
+            if doc_id not in seen
+        },
         {doc_id: found.count for doc_id, found in blocks.items() if doc_id not in seen},
         tuple(
             blob
             for found in files.values()
             for blob in found.values()
-            if is_upload(blob.name) and "" not in found
+            if has_own_sidecar(blob.name) and "" not in found
         ),
     )
 

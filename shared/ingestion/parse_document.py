@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store, page_files
-from shared.documents.ids import HINTS_SUFFIX, hints_of, is_upload, sender_of
+from shared.documents.ids import HINTS_SUFFIX, has_own_sidecar, hints_of, sender_of
 from shared.documents.state import DocumentState
 from shared.ingestion.acceptance import is_small, pipeline, version_key, with_number
 from shared.ingestion.models import Layout, PageTexts, ParsedFile
@@ -64,7 +64,7 @@ async def parse(task: IngestTask) -> ParsedFile | None:
     max_bytes = task.services.settings.ingestion.max_document_bytes
     if properties is not None and size_bytes > max_bytes:
         # Storage can't limit uploads to a signed URL, so the limit is checked afterwards.
-        if is_upload(task.step.blob_name):
+        if has_own_sidecar(task.step.blob_name):
             await task.blobs.delete_version(DOCUMENTS, task.step.blob_name, etag=properties.etag)
         task.used = task.used.plus(Usage(size_bytes=size_bytes))
         raise PayloadTooLargeError(

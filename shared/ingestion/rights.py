@@ -15,8 +15,8 @@ from shared.documents.ids import (
     SIDECAR_SUFFIX,
     document_id,
     document_of_blob,
+    has_own_sidecar,
     is_synchronised,
-    is_upload,
 )
 from shared.documents.index_rows import merge_rights, rights_fields
 from shared.documents.requests import MAX_PRINCIPALS
@@ -122,7 +122,7 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
             DOCUMENTS, properties.name + SIDECAR_SUFFIX, most_bytes=_MAX_SIDECAR_BYTES
         )
         sidecar = content.decode("utf-8-sig", "replace")
-    if is_upload(properties.name) or is_synchronised(properties.name):
+    if has_own_sidecar(properties.name) or is_synchronised(properties.name):
         # The sender of a signed upload writes the blob's metadata, and the default isn't meant for either.
         rights = decide_rights({}, sidecar, default_access="")
     else:

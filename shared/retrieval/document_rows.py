@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from shared.access.models import UserContext
-from shared.access.security_filter import may_read
+from shared.access.security_filter import is_in_reach, may_read
 from shared.platform.concurrency import run_together
 
 _AT_ONCE = 32  # concurrent reads; more would only queue in the client (unmeasured against Azure)
@@ -23,8 +23,10 @@ class DocumentRow(NamedTuple):
         access_lists: all must admit the reader: during ingestion of a new version, the list of the visible
             version and the list of its replacement.
         version: blocks of older versions are stale.
+        content_hash: equal files have the same; "" = not to be compared with others.
         upload_date: ISO 8601 in UTC, which sorts.
         corrections: users' corrections that the documents index lacks.
+        thread_id: the only thread in which the document may be read; "" = no such limit.
     """
 
     access_lists: tuple[tuple[str, ...], ...]
@@ -32,9 +34,12 @@ class DocumentRow(NamedTuple):
     content_hash: str = ""
     upload_date: str = ""
     corrections: Mapping[str, object] = MappingProxyType({})
+    thread_id: str = ""
 
     def admits(self, user: UserContext) -> bool:
         """Return whether the user may read the document."""
+        if not is_in_reach(user, self.thread_id):
+            return False
         return bool(self.access_lists) and all(may_read(user, acl) for acl in self.access_lists)
 
 

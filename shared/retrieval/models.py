@@ -108,6 +108,7 @@ class DocumentRecord(Model):
         unreadable_pages: number of pages without readable text.
         has_text: whether any text is searchable.
         warnings: sentences for users about this version.
+        thread_id: the only thread in which the document may be read; None = no such limit.
     """
 
     doc_id: str
@@ -137,6 +138,7 @@ class DocumentRecord(Model):
     owner_id: str | None = None
     published_by: str | None = None
     access_control_list: tuple[str, ...] = ()
+    thread_id: str | None = None
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:

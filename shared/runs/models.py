@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, StringConstraints, model_validator
 
 from shared.access.models import UserContext
+from shared.access.security_filter import in_thread
 from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.models import Model
 from shared.platform.settings import TimezoneName
@@ -303,6 +304,7 @@ class RunRequest(Model):
         if asker is None:
             return self
         narrowed = self.agent.narrowed(asker) if self.agent else asker
+        narrowed = in_thread(narrowed, self.user.thread_id)
         return self.model_copy(update={"user": narrowed})
 
     @property

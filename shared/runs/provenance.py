@@ -7,14 +7,15 @@ the complete prompt in view. Whatever can't be named as a document is an obstacl
 from collections.abc import Iterable
 from typing import Literal, Self
 
+from shared.documents.ids import is_conversation_id
 from shared.platform.database_sources import is_database_id
 from shared.platform.models import Model
 from shared.retrieval.models import DocumentRecord, Hit
 
-Obstacle = Literal["counts", "database", "workspace", "tool", "unknown"]
+Obstacle = Literal["conversation_file", "counts", "database", "workspace", "tool", "unknown"]
 """Why an answer can't be shared with anyone.
 
-`counts`: it may state numbers of documents that it doesn't list. `database`: it used a database, whose rows
+`conversation_file`: it used a file that only its thread may see. `counts`: it may state numbers of documents that it doesn't list. `database`: it used a database, whose rows
 change without notice. `workspace`: it used a workspace file, which may contain text of any document. `tool`:
 it used a tool that doesn't report its documents. `unknown`: the record is incomplete.
 """
@@ -44,11 +45,15 @@ class Provenance(Model):
 
     @classmethod
     def of(cls, *sources: DocumentRecord | Hit | UsedDocument) -> Self:
-        """Return the provenance of blocks and records; a database among them is an obstacle."""
+        """Return the provenance of blocks and records; a database or a thread's file is an obstacle."""
         used = dict.fromkeys((one.doc_id, one.version) for one in sources)
         documents = [UsedDocument(doc_id=doc_id, version=version) for doc_id, version in used]
         files = tuple(one for one in documents if not is_database_id(one.doc_id))
-        return cls(documents=files, obstacles=("database",) if len(files) < len(documents) else ())
+        kinds: dict[Obstacle, bool] = {
+            "conversation_file": any(is_conversation_id(one.doc_id) for one in files),
+            "database": len(files) < len(documents),
+        }
+        return cls(documents=files, obstacles=tuple(kind for kind, is_there in kinds.items() if is_there))
 
     @classmethod
     def joined(cls, parts: Iterable["Provenance"]) -> Self:

@@ -68,7 +68,7 @@ class Facets(DocumentTool):
 
 
 # Only owners may see a document's readers, and hashes and counters don't help a model.
-_HIDDEN = {"access_control_list", "owner_id", "content_hash", "edited_fields", "status_reason"}
+_HIDDEN = {"access_control_list", "owner_id", "content_hash", "edited_fields", "status_reason", "thread_id"}
 
 
 class GetDocumentParameters(Parameters):

@@ -20,5 +20,6 @@ def test_the_oracle_tells_people_apart() -> None:
     readers = {key: {name for name in PEOPLE if may_read(PEOPLE[name], PAPERS[key])} for key in PAPERS}
     assert readers["public"] == set(PEOPLE)
     assert readers["nobody"] == set()
-    assert all(len(readers[key]) == 1 for key in PAPERS if key not in ("public", "nobody"))
+    assert readers["conversation"] == set()
+    assert all(len(readers[key]) == 1 for key in PAPERS if key not in ("public", "nobody", "conversation"))
     assert sum(readable(person) == {"public"} for person in PEOPLE.values()) >= 6

@@ -11,7 +11,7 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
-from shared.documents.ids import SIDECAR_SUFFIX, document_id
+from shared.documents.ids import SIDECAR_SUFFIX, document_id, files_of_thread
 from tests.e2e.access.people import PAPERS, PEOPLE, QUESTION, Paper, Person, foreign
 from tests.e2e.stack_client import HANG_GUARD_S, client_of, eventually
 from tests.unit.ingestion.figure_files import FigureMaker
@@ -30,10 +30,15 @@ class AccessCorpus:
     scoped_runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     summaries: dict[str, str] = field(default_factory=dict)
     figure: str = ""
+    thread_id: str = ""
     block_ids: dict[str, list[str]] = field(default_factory=dict)
 
     def doc_id(self, key: str) -> str:
-        return document_id(PAPERS[key].filename)
+        return document_id(self.blob_name(PAPERS[key]))
+
+    def blob_name(self, paper: Paper) -> str:
+        folder = files_of_thread(self.thread_id) if paper.in_thread else ""
+        return folder + paper.filename
 
     def caller(self, name: str) -> httpx.Client:
         return self.callers[name]
@@ -68,8 +73,10 @@ def fill(world: AccessCorpus, folder: Path) -> None:
     stack = world.stack
     world.callers = {name: world.client_of(person) for name, person in PEOPLE.items()}
     world.caller("owner").get("/documents").raise_for_status()  # the first call makes tables and indexes
+    made = world.caller("owner").post("/threads", json={"title": "with a file"})
+    world.thread_id = made.json()["thread_id"]
     for paper in PAPERS.values():
-        put(stack, paper, content_of(paper, folder))
+        put(stack, world.blob_name(paper), paper, content_of(paper, folder))
     eventually(lambda: all_ready(stack))
     world.figure = eventually(lambda: figure_name(stack, world.doc_id("group")))
     for name in PEOPLE:
@@ -82,7 +89,7 @@ def ask_everything(world: AccessCorpus, name: str) -> None:
     """Create a run, a thread and a summary of the person, and a run that targets forbidden documents."""
     caller = world.caller(name)
     world.runs[name] = world.ask(caller)
-    aimed = [document_id(paper.filename) for paper in foreign(PEOPLE[name])]
+    aimed = [world.doc_id(paper.key) for paper in foreign(PEOPLE[name])]
     world.scoped_runs[name] = world.ask(caller, doc_ids=aimed)
     if name not in SUMMARISERS:
         return
@@ -114,13 +121,13 @@ def content_of(paper: Paper, folder: Path) -> bytes:
     return maker.write(folder / paper.filename).read_bytes()
 
 
-def put(stack: LocalStack, paper: Paper, content: bytes) -> None:
+def put(stack: LocalStack, name: str, paper: Paper, content: bytes) -> None:
     """Write the access list first, as required, then the file."""
     rights = {"acl": list(paper.acl), "owner_id": paper.owner_id, "project_id": paper.project_id}
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
         files = service.get_container_client(DOCUMENTS_CONTAINER)
-        files.upload_blob(paper.filename + SIDECAR_SUFFIX, json.dumps(rights).encode(), overwrite=True)
-        files.upload_blob(paper.filename, content, overwrite=True)
+        files.upload_blob(name + SIDECAR_SUFFIX, json.dumps(rights).encode(), overwrite=True)
+        files.upload_blob(name, content, overwrite=True)
 
 
 def all_ready(stack: LocalStack) -> bool:

@@ -47,7 +47,11 @@ class Person:
 
 @dataclass(frozen=True)
 class Paper:
-    """A document. Only its text and its file name contain `mark`."""
+    """A document. Only its text and its file name contain `mark`.
+
+    Attributes:
+        in_thread: whether it is a file for one conversation of its owner.
+    """
 
     key: str
     mark: str
@@ -56,6 +60,7 @@ class Paper:
     owner_id: str | None = None
     project_id: str | None = None
     suffix: str = "txt"
+    in_thread: bool = False
 
     @property
     def filename(self) -> str:
@@ -98,6 +103,7 @@ PAPERS = {
         Paper("quoted", "zqquoted", 18, acl=("o'neil",)),
         Paper("odd", "zqodd", 19, acl=(ODD_GROUP, "another")),
         Paper("table", "zqtable", 20, acl=("legal",), suffix="csv"),
+        Paper("conversation", "zqthread", 21, owner_id="olga", in_thread=True),
     )
 }
 ABSENT = "0" * 24
@@ -106,9 +112,16 @@ QUESTION = "What is the calibration interval of the Kestrel turbine?"
 
 def may_read(person: Person, paper: Paper) -> bool:
     """Return whether a principal of the person is in the list, compared exactly, or the
-    person is the owner.
+    person is the owner. Outside its conversation nobody may read a file.
     """
+    if paper.in_thread:
+        return False
     return any(name in paper.acl for name in person.names) or paper.owner_id == person.user_id
+
+
+def may_open(person: Person, paper: Paper) -> bool:
+    """Return whether the person may open the paper by its id, as a source of an answer."""
+    return may_read(person, paper) or (paper.in_thread and paper.owner_id == person.user_id)
 
 
 def readable(person: Person) -> set[str]:

@@ -10,10 +10,21 @@ import httpx
 
 from shared.platform.hashing import digest
 from tests.e2e.access.corpus import AccessCorpus
-from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, leaked, may_read
+from tests.e2e.access.people import (
+    ABSENT,
+    PAPERS,
+    PEOPLE,
+    QUESTION,
+    Paper,
+    Person,
+    leaked,
+    may_open,
+    may_read,
+)
 from tests.e2e.stack_client import put_in_workspace
 
 Probe = Callable[[AccessCorpus], None]
+Oracle = Callable[[Person, Paper], bool]
 Make = Callable[[AccessCorpus, str], str]
 OWNERS = ("owner", "member", "public only")
 """Whose runs, threads and summaries the others reach for."""
@@ -36,7 +47,7 @@ def shows_no_foreign(person: Person, answer: httpx.Response) -> None:
     assert leaked(person, answer.text) == []
 
 
-def of_document(method: str, suffix: str = "", figure: bool = False) -> Probe:
+def of_document(method: str, suffix: str = "", figure: bool = False, may: Oracle = may_open) -> Probe:
     """Return a probe of a route that reads a document, for its readers only."""
 
     def probe(world: AccessCorpus) -> None:
@@ -47,9 +58,10 @@ def of_document(method: str, suffix: str = "", figure: bool = False) -> Probe:
             for key, paper in PAPERS.items():
                 doc_id = world.doc_id(key)
                 answer = caller.request(method, path.format(doc_id))
-                if may_read(person, paper) and (not figure or key == "group"):
+                if may(person, paper) and (not figure or key == "group"):
                     assert answer.status_code == 200, (name, key, answer.text)
-                    shows_no_foreign(person, answer)
+                    if not paper.in_thread:
+                        shows_no_foreign(person, answer)
                 else:
                     same_as_absent(answer, doc_id, absent, (name, key))
 
@@ -67,7 +79,8 @@ def of_owner(method: str, suffix: str = "", body: Mapping[str, Any] | None = Non
             caller = world.caller(name)
             absent = caller.request(method, f"/documents/{ABSENT}{suffix}", json=body)
             for key, paper in PAPERS.items():
-                if paper.owner_id == person.user_id or "admin" in person.roles:
+                is_changeable = paper.owner_id == person.user_id or "admin" in person.roles
+                if is_changeable and not paper.in_thread:
                     continue
                 doc_id = world.doc_id(key)
                 answer = caller.request(method, f"/documents/{doc_id}{suffix}", json=body)

@@ -17,6 +17,7 @@ from tests.e2e.access.people import (
     QUESTION,
     foreign,
     leaked,
+    may_open,
     may_read,
     readable,
 )
@@ -255,7 +256,7 @@ def drawn(world: AccessCorpus) -> None:
         for key, paper in PAPERS.items():
             doc_id = world.doc_id(key)
             answer = caller.get(f"/documents/{doc_id}/pages/1/image")
-            if not may_read(person, paper):
+            if not may_open(person, paper):
                 same_as_absent(answer, doc_id, absent, (name, key))
                 continue
             assert answer.status_code == (200 if paper.suffix == "pdf" else 404), (name, key)
@@ -424,7 +425,7 @@ ROUTES: Mapping[str, Probe] = {
     "POST documents/import": imported_nothing,
     "GET documents/facets": counted,
     "GET documents/events": watched,
-    "GET documents/{doc_id}": of_document("GET"),
+    "GET documents/{doc_id}": of_document("GET", may=may_read),
     "GET documents/{doc_id}/content": of_document("GET", "/content"),
     "GET documents/{doc_id}/figures/{name}": of_document("GET", "/figures/{figure}", figure=True),
     "GET documents/{doc_id}/pages/{page}": of_document("GET", "/pages/1"),

@@ -2,17 +2,63 @@
 
 import pytest
 
-from shared.tools.registry import TOOLS
+from shared.access.security_filter import in_thread
+from shared.tools.registry import TOOLS, bound_tool
 from shared.wiring import Services
 from tests.e2e.access.corpus import AccessCorpus
-from tests.e2e.access.people import PAPERS, PEOPLE
+from tests.e2e.access.people import PAPERS, PEOPLE, QUESTION
+from tests.e2e.access.routes import tool_result
 from tests.e2e.access.tools import probe_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("access matrix")]
 
 
 def test_every_open_paper_has_blocks_to_reach_for(world: AccessCorpus) -> None:
-    assert set(world.block_ids) == set(PAPERS) - {"nobody"}
+    assert set(world.block_ids) == set(PAPERS) - {"nobody", "conversation"}
+
+
+async def test_only_its_owner_reads_a_file_and_only_in_its_conversation(
+    world: AccessCorpus, services: Services
+) -> None:
+    """Also for a caller whom a defect would bind to somebody else's conversation."""
+    doc_id, mark = world.doc_id("conversation"), PAPERS["conversation"].mark
+    for name, person in PEOPLE.items():
+        for thread_id in ("", "another", world.thread_id):
+            reader = in_thread(person.context, thread_id)
+            found = await bound_tool("rag_semantic_search", services, reader).execute(
+                query=QUESTION, top_k=50
+            )
+            listed = await bound_tool("rag_list_documents", services, reader).execute(limit=100)
+            read = await bound_tool("read_pages", services, reader).execute(doc_id=doc_id, last=10)
+            is_own = (name, thread_id) == ("owner", world.thread_id)
+            assert [mark in str(one) for one in (found, listed, read)] == [is_own] * 3, (name, thread_id)
+
+
+def test_a_question_in_its_conversation_cites_a_file(world: AccessCorpus) -> None:
+    caller, doc_id = world.caller("owner"), world.doc_id("conversation")
+    question = f"How many days does {PAPERS['conversation'].mark} give for the Kestrel turbine?"
+    run = world.ask(caller, question=question, thread_id=world.thread_id)
+    cited = [one["url"] for one in run["answer"]["citations"] if one["doc_id"] == doc_id]
+    assert cited, run["answer"]
+    path = cited[0].removeprefix("/api").partition("#")[0]
+    assert {name: world.caller(name).get(path).status_code for name in ("owner", "administrator")} == {
+        "owner": 200,
+        "administrator": 404,
+    }
+    asked = {"model": "groundwork", "messages": [{"role": "user", "content": question}]}
+    elsewhere = (
+        world.ask(caller, question=question)["answer"],
+        caller.post("/v1/chat/completions", json=asked).json(),
+        tool_result(world, "owner", "ask", question=question, thread_id=world.thread_id),
+    )
+    assert [doc_id in str(answer) for answer in elsewhere] == [False] * 3
+
+
+def test_operators_see_no_name_of_a_file_for_one_conversation(world: AccessCorpus) -> None:
+    for path in ("/maintenance/audit", "/maintenance/failed", "/audit"):
+        answer = world.caller("administrator").get(path)
+        assert answer.status_code == 200
+        assert PAPERS["conversation"].mark not in answer.text.lower(), path
 
 
 @pytest.mark.parametrize("tool", TOOLS)

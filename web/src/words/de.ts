@@ -202,6 +202,7 @@ export const words: Words = {
   nowIs: "Von jemand anderem geändert in: {value}",
   older: "Ältere Fragen",
   "obstacle.changed": "Nicht teilbar: Ein Dokument hat sich geändert, oder Sie dürfen es nicht mehr lesen. Fragen Sie erneut.",
+  "obstacle.conversation_file": "Nicht teilbar: Die Antwort nutzt eine Datei, die nur für diese Unterhaltung da ist.",
   "obstacle.counts": "Nicht teilbar: Die Antwort nennt womöglich Anzahlen von Dokumenten, die sie nicht aufführt.",
   "obstacle.database": "Nicht teilbar: Die Antwort nutzt eine Datenbank.",
   "obstacle.tool": "Nicht teilbar: Ein verwendetes Werkzeug nennt seine Dokumente nicht.",

@@ -199,6 +199,7 @@ export const words = {
   nowIs: "Someone else changed this to: {value}",
   older: "Older questions",
   "obstacle.changed": "It can't be shared: a document behind it has changed, or you can no longer read it. Ask again.",
+  "obstacle.conversation_file": "It can't be shared: it used a file that is only for this conversation.",
   "obstacle.counts": "It can't be shared: it may state numbers of documents that it doesn't list.",
   "obstacle.database": "It can't be shared: it used a database.",
   "obstacle.tool": "It can't be shared: it used a tool that doesn't report its documents.",
