@@ -116,11 +116,8 @@ async def answer_run(
     """Answer a run's clarification: `{"choice": 2}` or `{"text": "the 2024 one"}`."""
     await deliver_answer(run, answer, user, services, client)
     run = await owned_run(run.run_id, user, services.runs)
-    return json_response(
-        await view_run(run, services, in_thread(user, run.thread_id)),
-        202,
-        {"Location": f"/api/runs/{run.run_id}"},
-    )
+    view = await view_run(run, services, in_thread(user, run.thread_id))
+    return json_response(view, 202, {"Location": f"/api/runs/{run.run_id}"})
 
 
 @router.post(

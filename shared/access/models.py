@@ -21,8 +21,8 @@ class UserContext(Model):
         roles: application roles, such as `admin`; never principals of a document.
         name: display name for prompts; not an identifier.
         within: restricts visible documents to these values of a field; it never grants access.
-        thread_id: the thread whose own files are visible, too; "" = none. Only the server sets it, for runs of
-            that thread and for its owner.
+        thread_id: the thread whose own files are visible, too; "" = none. Only the server sets it, for runs
+            of that thread and for its owner.
     """
 
     user_id: str

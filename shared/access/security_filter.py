@@ -42,7 +42,7 @@ def security_filter(user: UserContext | None) -> str:
     readable = f"access_control_list/any(acl: {search_in('acl', principals(user))})"
     within = (search_in(field, values) for field, values in sorted(user.within.items()))
     own = f" or thread_id eq {quote(user.thread_id)}" if user.thread_id else ""
-    return all_of(readable, f"(thread_id eq null{own})", *within) or readable
+    return all_of(readable, f"thread_id eq null{own}", *within) or readable
 
 
 def in_thread(user: UserContext, thread_id: str) -> UserContext:

@@ -99,9 +99,8 @@ def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[
         kept = {name for name in names if folder and is_of_version(name, folder)}
         if left := len(names - kept):
             detail = f"{left} files of other versions or of an ingestion are left."
-            yield Difference(
-                kind="work_left", place=shown_place(seen.name) if seen else doc_id, detail=detail
-            )
+            place = shown_place(seen.name) if seen else doc_id
+            yield Difference(kind="work_left", place=place, detail=detail)
 
 
 async def _version_files(blobs: BlobStore, window: IdWindow) -> dict[str, set[str]]:

@@ -15,9 +15,10 @@ from shared.retrieval.models import DocumentRecord, Hit
 Obstacle = Literal["conversation_file", "counts", "database", "workspace", "tool", "unknown"]
 """Why an answer can't be shared with anyone.
 
-`conversation_file`: it used a file that only its thread may see. `counts`: it may state numbers of documents that it doesn't list. `database`: it used a database, whose rows
-change without notice. `workspace`: it used a workspace file, which may contain text of any document. `tool`:
-it used a tool that doesn't report its documents. `unknown`: the record is incomplete.
+`conversation_file`: it used a file that only its thread may see. `counts`: it may state numbers of documents
+that it doesn't list. `database`: it used a database, whose rows change without notice. `workspace`: it used a
+workspace file, which may contain text of any document. `tool`: it used a tool that doesn't report its
+documents. `unknown`: the record is incomplete.
 """
 
 

@@ -25,9 +25,8 @@ async def test_only_its_owner_reads_a_file_and_only_in_its_conversation(
     for name, person in PEOPLE.items():
         for thread_id in ("", "another", world.thread_id):
             reader = in_thread(person.context, thread_id)
-            found = await bound_tool("rag_semantic_search", services, reader).execute(
-                query=QUESTION, top_k=50
-            )
+            search = bound_tool("rag_semantic_search", services, reader)
+            found = await search.execute(query=QUESTION, top_k=50)
             listed = await bound_tool("rag_list_documents", services, reader).execute(limit=100)
             read = await bound_tool("read_pages", services, reader).execute(doc_id=doc_id, last=10)
             is_own = (name, thread_id) == ("owner", world.thread_id)

@@ -3,7 +3,14 @@
 import pytest
 
 from shared.access.models import UserContext
-from shared.access.security_filter import may_read, principals, readable_databases, security_filter
+from shared.access.security_filter import (
+    in_thread,
+    is_in_reach,
+    may_read,
+    principals,
+    readable_databases,
+    security_filter,
+)
 from shared.platform.database_sources import DatabaseSource
 from shared.platform.errors import AccessDeniedError
 
@@ -35,16 +42,27 @@ def test_a_nameless_user_is_refused(user_id: str) -> None:
 
 def test_the_filter_names_every_principal_once() -> None:
     assert security_filter(ANNA) == (
-        "access_control_list/any(acl: search.in(acl, 'anna|engineering|hr|board|org:acme|*', '|'))"
+        "(access_control_list/any(acl: search.in(acl, 'anna|engineering|hr|board|org:acme|*', '|')))"
+        " and (thread_id eq null)"
     )
 
 
 def test_a_project_and_a_department_narrow_what_is_readable() -> None:
     user = UserContext(user_id="anna", within={"project_id": ("p1", "p2"), "department": ("hr",)})
     assert security_filter(user) == (
-        "(access_control_list/any(acl: search.in(acl, 'anna|*', '|')))"
+        "(access_control_list/any(acl: search.in(acl, 'anna|*', '|'))) and (thread_id eq null)"
         " and (search.in(department, 'hr', '|')) and (search.in(project_id, 'p1|p2', '|'))"
     )
+
+
+def test_the_files_of_a_thread_are_found_by_its_runs_alone() -> None:
+    bound = in_thread(UserContext(user_id="anna"), "t'1")
+    assert security_filter(bound) == (
+        "(access_control_list/any(acl: search.in(acl, 'anna|*', '|')))"
+        " and (thread_id eq null or thread_id eq 't''1')"
+    )
+    assert [is_in_reach(bound, one) for one in ("", "t'1", "t2")] == [True, True, False]
+    assert [is_in_reach(ANNA, one) for one in ("", "t'1")] == [True, False]
 
 
 def test_databases_are_readable_by_their_lists_unless_only_some_documents_count() -> None:

@@ -11,8 +11,11 @@ from shared.documents.ids import (
     block_id,
     document_id,
     document_of_blob,
+    has_own_sidecar,
     ingestion_id,
+    is_conversation_id,
     is_sidecar,
+    thread_of,
 )
 
 SAFE_KEY = re.compile(r"[A-Za-z0-9_\-=]{1,100}\Z")
@@ -35,6 +38,23 @@ def test_a_sidecar_belongs_to_its_document() -> None:
     assert document_of_blob("a/b.pdf") == "a/b.pdf"
     assert is_sidecar("a/b.pdf.acl.json")
     assert not is_sidecar("acl.json.pdf")
+
+
+@pytest.mark.parametrize(
+    ("blob_name", "thread_id"),
+    [
+        ("conversation-files/t1/a.pdf", "t1"),
+        ("conversation-files/t1/b/a.pdf", "t1"),
+        ("conversation-files//a.pdf", "?"),
+        ("conversation-files/", "?"),
+        ("uploads/conversation-files/t1/a.pdf", ""),
+        ("conversation-filesX/t1/a.pdf", ""),
+    ],
+)
+def test_the_thread_of_a_file_follows_from_its_path(blob_name: str, thread_id: str) -> None:
+    assert thread_of(blob_name) == thread_id
+    assert is_conversation_id(document_id(blob_name)) == (thread_id != "")
+    assert has_own_sidecar(blob_name) == (thread_id != "" or blob_name.startswith("uploads/"))
 
 
 IDS = [document_id(f"folder/file {number}.pdf") for number in range(4096)]

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.access.models import UserContext
+from shared.access.security_filter import in_thread
 from shared.documents.rights import is_admin, may_change, may_see
 from shared.documents.state import DocumentState, Rights
 
@@ -47,6 +48,14 @@ def test_owners_and_administrators_change_and_readers_do_not() -> None:
     assert may_change(OLGA, state((), (), indexed=False))
     assert not may_change(ANNA, state(("hr",), ("hr",), indexed=True, owner="ben"))
     assert not may_change(ANNA, state(("anna",), ("anna",), indexed=True))
+
+
+def test_a_file_for_one_conversation_is_seen_there_alone_and_changed_by_nobody() -> None:
+    file = state(("anna",), ("anna",), indexed=True, owner="anna")
+    file = file.model_copy(update={"blob_name": "conversation-files/t1/f"})
+    assert [may_see(in_thread(ANNA, one), file) for one in ("", "t1", "t2")] == [False, True, False]
+    assert not may_see(in_thread(OLGA, "t1"), file)
+    assert not any(may_change(in_thread(one, "t1"), file) for one in (ANNA, OLGA))
 
 
 def test_the_role_makes_an_administrator_and_a_group_of_that_name_does_not() -> None:

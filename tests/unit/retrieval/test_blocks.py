@@ -79,7 +79,7 @@ async def test_every_query_is_trimmed_and_carries_the_callers_filter() -> None:
     assert len(index.requests) == 6
     for request in index.requests:
         assert request.filter is not None
-        assert request.filter.startswith("(access_control_list/any(")
+        assert request.filter.startswith("((access_control_list/any(")
         assert "doc_id eq 'd1'" in request.filter
 
 
@@ -231,7 +231,7 @@ async def test_a_named_document_costs_one_request_more_there_and_one_here() -> N
     (narrowed,) = [
         request for request in index.requests if "search.in(doc_id, 'named'" in (request.filter or "")
     ]
-    assert (narrowed.filter or "").startswith("(access_control_list/any(")
+    assert (narrowed.filter or "").startswith("((access_control_list/any(")
     assert narrowed.top == 50
 
 
@@ -262,7 +262,7 @@ async def test_the_meaning_of_what_words_found_is_asked_for_by_id() -> None:
     asked = focused.filter or ""
     assert "search.in(block_id, 'k'" in asked
     assert "doc_id eq 'd'" in asked
-    assert asked.startswith("(access_control_list/any(")
+    assert asked.startswith("((access_control_list/any(")
 
 
 async def test_what_is_asked_for_by_id_keeps_its_text() -> None:
@@ -286,7 +286,7 @@ async def test_the_words_of_what_meaning_found_are_asked_for_by_id() -> None:
     again = index.requests[-1]
     assert (again.text, again.select, again.top) == ("pressure", ("block_id", "doc_id", "version"), 1)
     assert "search.in(block_id, 'v'" in (again.filter or "")
-    assert (again.filter or "").startswith("(access_control_list/any(")
+    assert (again.filter or "").startswith("((access_control_list/any(")
 
 
 async def test_words_that_showed_all_they_match_are_not_asked_again() -> None:
@@ -320,7 +320,7 @@ async def test_it_is_asked_for_what_was_found_and_within_the_users_rights() -> N
     assert (asked.semantic_configuration, asked.semantic_query, asked.top) == ("default", "Who?", 2)
     assert {query.field for query in asked.vectors} == {"content_vector", "image_caption_vector"}
     assert "search.in(block_id, 'a|b', '|')" in (asked.filter or "")
-    assert (asked.filter or "").startswith("(access_control_list/any(")
+    assert (asked.filter or "").startswith("((access_control_list/any(")
 
 
 async def test_what_it_passed_over_comes_last() -> None:

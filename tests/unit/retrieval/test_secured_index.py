@@ -3,7 +3,7 @@
 import pytest
 
 from shared.access.models import UserContext
-from shared.access.security_filter import security_filter
+from shared.access.security_filter import in_thread, security_filter
 from shared.platform.errors import AccessDeniedError
 from shared.platform.search import IndexRow, SearchPage, SearchRequest
 from shared.retrieval.document_rows import DocumentRow, RowsReadOnce
@@ -14,6 +14,7 @@ from tests.fakes.recording_index import RecordingIndex
 from tests.fakes.search_index import InMemorySearchIndex
 
 ANNA = UserContext(user_id="anna")
+READABLE = "access_control_list/any(acl: search.in(acl, 'anna|*', '|'))"
 BENS = DocumentRow((("ben",),))
 
 
@@ -32,15 +33,31 @@ async def blocks_for_anna(rows: FixedRows, *blocks: IndexRow) -> list[str]:
 async def test_every_request_is_trimmed() -> None:
     index = RecordingIndex(SearchPage(rows=()))
     await SecuredIndex(index, ANNA, FixedRows()).search(SearchRequest(text="x"))
-    assert index.requests[0].filter == "access_control_list/any(acl: search.in(acl, 'anna|*', '|'))"
+    assert index.requests[0].filter == f"({READABLE}) and (thread_id eq null)"
 
 
 async def test_another_filter_cannot_escape_the_trimming() -> None:
     index = RecordingIndex(SearchPage(rows=()))
     await SecuredIndex(index, ANNA, FixedRows()).search(SearchRequest(filter="true or doc_id eq 'x'"))
-    assert index.requests[0].filter == (
-        "(access_control_list/any(acl: search.in(acl, 'anna|*', '|'))) and (true or doc_id eq 'x')"
-    )
+    assert index.requests[0].filter == (f"(({READABLE}) and (thread_id eq null)) and (true or doc_id eq 'x')")
+
+
+@pytest.mark.parametrize("bound_to", ["", "t1", "t2"])
+async def test_a_file_for_one_conversation_is_found_there_alone(bound_to: str) -> None:
+    """Neither the index's field nor the row opens it elsewhere, should the other one be wrong."""
+    own, of_thread = DocumentRow((("anna",),)), DocumentRow((("anna",),), thread_id="t1")
+    fields = {"right": "t1", "lagging": None}
+    rows = FixedRows({"right": of_thread, "lagging": of_thread, "own": own})
+    index = InMemorySearchIndex("block_id")
+    await index.upload([block("o", "own") | {"thread_id": None}])
+    await index.upload([block(key, key) | {"thread_id": thread_id} for key, thread_id in fields.items()])
+    anna = in_thread(ANNA, bound_to) if bound_to else ANNA
+    page = await SecuredIndex(index, anna, rows).search(SearchRequest(text="pump", count=True))
+    expected = ["lagging", "o", "right"] if bound_to == "t1" else ["o"]
+    assert sorted(str(row["block_id"]) for row in page.rows) == expected
+    wrong = FixedRows({"right": own, "lagging": of_thread, "own": own})
+    page = await SecuredIndex(index, anna, wrong).search(SearchRequest(text="pump"))
+    assert sorted(str(row["block_id"]) for row in page.rows) == expected
 
 
 def test_without_a_user_there_is_no_filter() -> None:
