@@ -1,5 +1,7 @@
 """Every tool of the registry x every person: models get only what the person may read."""
 
+from typing import Any
+
 import pytest
 
 from shared.access.security_filter import in_thread
@@ -35,20 +37,18 @@ async def test_only_its_owner_reads_a_file_and_only_in_its_conversation(
 
 def test_a_question_in_its_conversation_cites_a_file(world: AccessCorpus) -> None:
     caller, doc_id = world.caller("owner"), world.doc_id("conversation")
-    question = f"How many days does {PAPERS['conversation'].mark} give for the Kestrel turbine?"
-    run = world.ask(caller, question=question, thread_id=world.thread_id)
+    aimed: dict[str, Any] = {"doc_ids": [doc_id]}
+    run = world.ask(caller, thread_id=world.thread_id, **aimed)
     cited = [one["url"] for one in run["answer"]["citations"] if one["doc_id"] == doc_id]
     assert cited, run["answer"]
     path = cited[0].removeprefix("/api").partition("#")[0]
-    assert {name: world.caller(name).get(path).status_code for name in ("owner", "administrator")} == {
-        "owner": 200,
-        "administrator": 404,
-    }
-    asked = {"model": "groundwork", "messages": [{"role": "user", "content": question}]}
+    opened = {name: world.caller(name).get(path).status_code for name in ("owner", "administrator")}
+    assert opened == {"owner": 200, "administrator": 404}
+    asked = {"model": "groundwork", "messages": [{"role": "user", "content": QUESTION}]}
     elsewhere = (
-        world.ask(caller, question=question)["answer"],
+        world.ask(caller, **aimed)["answer"],
         caller.post("/v1/chat/completions", json=asked).json(),
-        tool_result(world, "owner", "ask", question=question, thread_id=world.thread_id),
+        tool_result(world, "owner", "ask", question=QUESTION, thread_id=world.thread_id, **aimed),
     )
     assert [doc_id in str(answer) for answer in elsewhere] == [False] * 3
 
