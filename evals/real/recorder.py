@@ -120,6 +120,7 @@ def recording(local: Endpoint, hosted: Endpoint | None) -> Iterator[Recorder]:
 class _Proxy(BaseHTTPRequestHandler):
     recorder: Recorder
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each response waits 40 ms for an acknowledgement of its headers
 
     def log_message(self, *_: object) -> None:
         """Nothing: requests hold documents."""

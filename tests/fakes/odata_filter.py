@@ -6,6 +6,7 @@ Grammar: comparisons, `search.in`, `collection/any(x: …)`, `and`, `or`, `not`,
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from shared.platform.errors import InvalidQueryError
@@ -28,6 +29,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
+@lru_cache(maxsize=256)
 def compile_filter(text: str | None) -> Condition:
     """Compile the filter to a function of a row; None matches every row."""
     if text is None:

@@ -32,7 +32,8 @@ class InMemorySearchIndex(SearchIndex):
 
     async def search(self, request: SearchRequest) -> SearchPage:
         self.requests.append(request)
-        allowed = [row for row in self.rows.values() if compile_filter(request.filter)(row)]
+        is_allowed = compile_filter(request.filter)
+        allowed = [row for row in self.rows.values() if is_allowed(row)]
         found = _ordered(_scored(allowed, request), request.order_by)
         chosen = found[request.skip : request.skip + request.top]
         return SearchPage(
