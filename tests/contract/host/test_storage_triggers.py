@@ -1,7 +1,6 @@
 """Blob and queue triggers through the host, against Azurite."""
 
 import base64
-import json
 import uuid
 from contextlib import suppress
 
