@@ -25,6 +25,7 @@ _BOLD_LEVEL = 3
 _MAX_LEVEL = 6
 _TAGGED_SHARE = 0.4  # share of pages with a tagged heading; then all headings are assumed tagged
 _MIN_TAGGED = 3
+_UNIT_LAST = re.compile(r"(?P<title>.+?)\s+(?P<unit>\([^()]+\):?)", re.DOTALL)
 _LINE_OF_NUMBER = re.compile(r"\n\d")
 _FOLDED = re.compile(r"[\W_]+")
 
@@ -185,7 +186,7 @@ def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
 
 
 def _title_and_rest(text: str) -> tuple[str, str]:
-    """Split a paragraph into the title at its start and the lines below, such as a unit."""
+    """Split a paragraph into the title at its start and what follows: lines below, or a unit in brackets."""
     if _LINE_OF_NUMBER.search(text):  # an address
         return "", text
     lines = text.split("\n")
@@ -193,6 +194,9 @@ def _title_and_rest(text: str) -> tuple[str, str]:
         title = " ".join(" ".join(lines[:count]).split())
         if _is_title(title):
             return title, "\n".join(lines[count:])
+    with_unit = _UNIT_LAST.fullmatch(text)
+    if with_unit and _is_title(title := " ".join(with_unit["title"].split())):
+        return title, with_unit["unit"]
     return "", text
 
 

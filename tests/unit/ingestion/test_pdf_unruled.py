@@ -185,6 +185,23 @@ def test_a_tables_title_ends_the_heading_of_the_table_before(tmp_path: Path) -> 
     ]
 
 
+def test_a_unit_behind_a_tables_title_stays_with_the_table(tmp_path: Path) -> None:
+    page = Page()
+    for title in ("CONSOLIDATED BALANCE SHEETS", "CONSOLIDATED STATEMENTS OF CASH FLOWS"):
+        page.line(f"{title} (in millions, except per share data)")
+        page.y += 14
+        page.row("", "2023", "2022")
+        for row in ROWS:
+            page.row(*row)
+        page.y += 28
+    chunks = chunk_elements(page.elements(tmp_path), 200, estimate_tokens)
+    assert [(chunk.kind, chunk.heading_path) for chunk in chunks] == [
+        ("table", "CONSOLIDATED BALANCE SHEETS"),
+        ("table", "CONSOLIDATED STATEMENTS OF CASH FLOWS"),
+    ]
+    assert all(chunk.text.startswith("(in millions, except per share data)\n") for chunk in chunks)
+
+
 def test_running_text_beside_a_table_is_no_part_of_it(tmp_path: Path) -> None:
     page = Page()
     prose = (
