@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from shared.answering import control
+from shared.answering import agent_turn, control
+from shared.answering.agent_turn import Asked
 from shared.answering.attempts import perform_once
 from shared.answering.budget import (
     CHARS_PER_TOKEN,
@@ -45,7 +46,7 @@ from shared.platform.errors import (
     ModelFixableError,
     NotFoundError,
 )
-from shared.platform.language_models.models import CallLimits, Message, ModelTurn, ModelUsage
+from shared.platform.language_models.models import CallLimits, ChatModel, Message, ModelTurn, ModelUsage
 from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
@@ -78,25 +79,103 @@ class SearchFailedError(DependencyError):
             self.code = failed.code
 
 
-async def make_calls(context: TurnContext) -> None:
-    """Make the previous turn's calls, and add their results to the conversation.
+class ReportTurn:
+    """A sub-agent during one attempt at one turn."""
 
-    Raises:
-        SearchFailedError: a call failed. After a first attempt, all of them are made again.
-    """
-    maker = _maker(context)
-    called, _ = await maker.make(context.state.planned)
-    uses = [_use(context, one) for one in called if one.planned.refused is None]
-    context.change(tool_uses=(*context.state.tool_uses, *uses))
-    has_failed = any(one.result.get("type") in _PASSING for one in called)
-    if has_failed and not context.turn.attempt:
-        raise SearchFailedError
-    if any(one.result.get("type") == CallTimeoutError.code for one in called):
-        context.warn("TOOL_FAILED")
-    context.learn(await maker.render(called))
-    await context.keep()
-    if has_failed:
-        raise SearchFailedError
+    def __init__(self, context: TurnContext) -> None:
+        self._context = context
+        self._prompt_tokens = 0
+
+    @property
+    def chat_model(self) -> ChatModel:
+        """The model, whose calls are charged to the run's user."""
+        return self._context.services.chat_model
+
+    async def begin(self) -> None:
+        """Gather the first passages, and make the last turn's calls.
+
+        Raises:
+            SearchFailedError: a search or a call failed. After a first attempt, all calls are made again.
+        """
+        context = self._context
+        if not context.state.is_opened:
+            try:
+                await open_task(context)
+            except GroundworkError as failed:
+                raise SearchFailedError(failed) from None
+            context.change(is_opened=True)
+            await context.keep()
+        if context.state.planned:
+            await self._make_calls()
+
+    async def ask(self) -> Asked | None:
+        """Return the prompt; None if the report is due, because no call is left or affordable."""
+        context = self._context
+        tools = [context.bind(name, Found()).definition for name in context.tools]
+        if context.turn.closing or context.state.is_covered or self._calls_left <= 0 or not tools:
+            return None
+        messages = _messages(context)
+        texts = [*map(_text_of, messages), *(tool.model_dump_json() for tool in tools)]
+        self._prompt_tokens = tokens_of(texts)
+        limit_s = work_limit_s(context.remaining_s)
+        allowed = allowed_work(context.task.budget, context.spent, self._prompt_tokens, context.prices)
+        if not limit_s or allowed.limit is not None:
+            return None
+        limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=allowed.output_tokens)
+        return Asked(messages, tools, limits)
+
+    async def hear(self, text: str) -> None:
+        """Ignore the text: only the report and the calls count."""
+
+    async def go_on(self, said: ModelTurn) -> TurnStatus | None:
+        """Plan the model's calls; return None if the report is due instead."""
+        context, state = self._context, self._context.state
+        output_tokens = tokens_of([said.text, *(call.arguments for call in said.tool_calls)])
+        read = self._prompt_tokens if said.tokens is None else max(said.tokens - output_tokens, 0)
+        context.book(said.usage or ModelUsage(input_tokens=read, output_tokens=output_tokens))
+        planned = planned_calls(SUBAGENT_CALLS, said.tool_calls, context.tools, state.made, self._calls_left)
+        for refused in planned:
+            await _tell_refused(context, refused)
+        if not any(item.refused is None for item in planned) or not _result_room(context):
+            return None
+        calls = tuple(item.call for item in planned)
+        message = Message(role="assistant", text=said.text[:_MAX_SAID_CHARS], tool_calls=calls)
+        context.change(messages=(*state.messages, message), planned=planned)
+        return "go_on"
+
+    async def finish(self, said: ModelTurn | None) -> TurnStatus:
+        """Have the model write the report."""
+        return await write_report(self._context)
+
+    async def recover(self, failed: GroundworkError) -> TurnStatus:
+        """Have the model write the report, unless it can't be reached."""
+        if not isinstance(failed, CallTimeoutError | ModelFixableError):
+            raise failed
+        # Assume that the call was billed. The report is still possible.
+        self._context.book(ModelUsage(input_tokens=self._prompt_tokens, output_tokens=0))
+        self._context.warn("MODEL_FAILED")
+        return await self.finish(None)
+
+    @property
+    def _calls_left(self) -> int:
+        context = self._context
+        return context.services.settings.subagents.child_max_tool_calls - len(context.state.made)
+
+    async def _make_calls(self) -> None:
+        context = self._context
+        maker = _maker(context)
+        called, _ = await maker.make(context.state.planned)
+        uses = [_use(context, one) for one in called if one.planned.refused is None]
+        context.change(tool_uses=(*context.state.tool_uses, *uses))
+        has_failed = any(one.result.get("type") in _PASSING for one in called)
+        if has_failed and not context.turn.attempt:
+            raise SearchFailedError
+        if any(one.result.get("type") == CallTimeoutError.code for one in called):
+            context.warn("TOOL_FAILED")
+        context.learn(await maker.render(called))
+        await context.keep()
+        if has_failed:
+            raise SearchFailedError
 
 
 def _maker(context: TurnContext) -> CallMaker:
@@ -128,50 +207,6 @@ def _use(context: TurnContext, called: Called) -> ToolUse:
         duration_ms=called.duration_ms,
         error_type=None if result["success"] else result["type"],
     )
-
-
-async def look_further(context: TurnContext) -> bool:
-    """Ask the model for further calls; return False if the report is due instead.
-
-    Raises:
-        DependencyError: the model call failed.
-    """
-    left = context.services.settings.subagents.child_max_tool_calls - len(context.state.made)
-    turn = await _ask(context) if left > 0 else None
-    if turn is None:
-        return False
-    planned = planned_calls(SUBAGENT_CALLS, turn.tool_calls, context.tools, context.state.made, left)
-    for refused in planned:
-        await _tell_refused(context, refused)
-    if not any(item.refused is None for item in planned) or not _result_room(context):
-        return False
-    calls = tuple(item.call for item in planned)
-    message = Message(role="assistant", text=turn.text[:_MAX_SAID_CHARS], tool_calls=calls)
-    context.change(messages=(*context.state.messages, message), planned=planned)
-    return True
-
-
-async def _ask(context: TurnContext) -> ModelTurn | None:
-    """Return the model's turn; None if the budget doesn't allow one, or its output was unusable."""
-    messages = _messages(context)
-    tools = [context.bind(name, Found()).definition for name in context.tools]
-    prompt_tokens = tokens_of([*map(_text_of, messages), *(tool.model_dump_json() for tool in tools)])
-    limit_s = work_limit_s(context.remaining_s)
-    allowed = allowed_work(context.task.budget, context.spent, prompt_tokens, context.prices)
-    if not tools or not limit_s or allowed.limit is not None:
-        return None
-    limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=allowed.output_tokens)
-    try:
-        turn = await context.services.chat_model.converse(messages, tools, limits)
-    except (CallTimeoutError, ModelFixableError):
-        # Assume that the call was billed. The report is still possible.
-        context.book(ModelUsage(input_tokens=prompt_tokens, output_tokens=0))
-        context.warn("MODEL_FAILED")
-        return None
-    output_tokens = tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
-    read = prompt_tokens if turn.tokens is None else max(turn.tokens - output_tokens, 0)
-    context.book(turn.usage or ModelUsage(input_tokens=read, output_tokens=output_tokens))
-    return turn
 
 
 async def _tell_refused(context: TurnContext, item: PlannedCall) -> None:
@@ -302,7 +337,7 @@ async def _taken(context: TurnContext, *, is_first: bool) -> TurnResult:
     error: GroundworkError | None = None
     try:
         async with asyncio.timeout(max(context.remaining_s - MARGIN_S, 0.0)):
-            status = await _work(context)
+            status = await agent_turn.take_turn(ReportTurn(context))
     except TimeoutError:
         context.warn("TIME_OUT")
         status = "partial"
@@ -346,22 +381,6 @@ def _note_attempt(context: TurnContext) -> tuple[WarningCode, ...]:
         ended_at=None,
     )
     return warned
-
-
-async def _work(context: TurnContext) -> TurnStatus:
-    if not context.state.is_opened:
-        try:
-            await open_task(context)
-        except GroundworkError as failed:
-            raise SearchFailedError(failed) from None
-        context.change(is_opened=True)
-        await context.keep()
-    if context.state.planned:
-        await make_calls(context)
-    may_look = not context.turn.closing and not context.state.is_covered
-    if may_look and await look_further(context):
-        return "go_on"
-    return await write_report(context)
 
 
 async def _stored(context: TurnContext, result: TurnResult, error: GroundworkError | None) -> TurnResult:

@@ -1,15 +1,15 @@
-"""One turn of the model: make the previous turn's calls, let the model write, check its quotations.
+"""The main agent during a turn, also of agent files: its output is an answer, streamed and proved.
 
-The model streams an answer, calls tools, or names gaps in its evidence. The next turn makes the calls and
+The model streams the answer, calls tools, or names gaps in its evidence. The next turn makes the calls and
 searches for the gaps; the answer then continues from where it stopped.
 """
 
 import asyncio
 import json
 from collections.abc import Collection, Sequence
-from contextlib import aclosing
 from dataclasses import replace
 
+from shared.answering.agent_turn import Asked, ModelFailedError
 from shared.answering.answer_stream import AnswerStream
 from shared.answering.answer_writer import AnswerRules, AnswerWriter
 from shared.answering.calls import planned_calls
@@ -29,7 +29,6 @@ from shared.answering.steps import (
     TakeTurn,
     step_failed,
 )
-from shared.answering.turn_pieces import ModelFailedError, turn_pieces
 from shared.answering.turn_question import (
     TurnQuestion,
     answer_result,
@@ -46,7 +45,7 @@ from shared.evidence.citations import CitationBook
 from shared.evidence.figures import FigurePlacer
 from shared.evidence.reader_text import readable
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, GroundworkError, ModelFixableError
-from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture
+from shared.platform.language_models.models import CallLimits, ChatModel, Message, ModelTurn, Picture
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import Hit
 from shared.runs.event_log import EventLog
@@ -70,45 +69,61 @@ _MAX_THOUGHT_CHARS = 500
 _SHARED_NAMES_S = 1.0  # one search by names, for documents missing from the first search: 10 ms
 
 
-class TurnAttempt:
-    """One attempt at one turn."""
+class AnswerTurn:
+    """The main agent during one attempt at one turn."""
 
     def __init__(
-        self, context: StepContext, action: TakeTurn, question: TurnQuestion, time: StepTime
+        self,
+        context: StepContext,
+        action: TakeTurn,
+        question: TurnQuestion,
+        time: StepTime,
+        *,
+        first: Sequence[RunEvent] = (),
+        advice: str = "",
     ) -> None:
+        """Prepare the turn.
+
+        Args:
+            first: events that precede those of the turn.
+            advice: advice of the delegation policy before the first turn.
+        """
         self._context = context
         self._services = context.services
         self._action = action
         self._question = question
         self._time = time
         self._before = question.before
-        self._advice = ""
+        self._first = first
+        turns = question.before.turns
+        self._advice = turns[0].advice if turns else advice
         self._may_call = action.may_call and bool(question.tools) and not time.left.is_short
         self._may_look = action.may_look and self._may_call and SemanticSearch.name in question.tools
+        self._said, self._fed_chars, self._is_heard = "", 0, True
 
-    async def take(self, first: Sequence[RunEvent], advice: str) -> Turn:
-        """Make the earlier calls, let the model write, and store its turn.
+    @property
+    def chat_model(self) -> ChatModel:
+        """The model, metered by the run's budget."""
+        return self._services.chat_model
 
-        The end of the text and the turn are appended with the step's completion. A turn with a call that the
-        script performs is stored immediately, so that the call is performed only once.
-
-        Args:
-            advice: advice of the delegation policy before the first turn.
-        """
-        turns = self._before.turns
-        self._advice = turns[0].advice if turns else advice
-        opening: list[RunEvent] = [*first]
-        if not turns:
+    async def begin(self) -> None:
+        """Begin the attempt, make the last turn's calls, and prepare the answer."""
+        opening: list[RunEvent] = [*self._first]
+        if not self._before.turns:
             opening += warning_events(self._question.collected.warnings)
             if SemanticSearch.name in self._question.tools:
                 opening.append(_thought(self._question.collected.evidence))
         event_log = await self._context.open(*opening)
         await self._look_up(event_log)
-        writer = self._writer(event_log, await self._shared_names())
-        try:
-            turn = await self._speak(writer)
-        except ModelFailedError as broken:
-            turn = await self._without_model(writer, broken.failed)
+        self._writer = self._new_writer(event_log, await self._shared_names())
+
+    async def stored(self, turn: Turn) -> Turn:
+        """Store the turn, and return it.
+
+        The end of the text and the turn are appended with the step's completion. A turn with a call that the
+        script performs is stored immediately, so that the call is performed only once.
+        """
+        event_log, turns = await self._context.opened(), self._before.turns
         turn = turn.model_copy(update={"advice": self._advice})
         sent_warnings = {*self._question.warnings, *(turns[-1].answer.warnings if turns else ())}
         event_log.stage(
@@ -214,7 +229,7 @@ class TurnAttempt:
             get_logger().warning("documents.read_failed", error_type=type(failed).__name__)
             return names
 
-    def _writer(self, event_log: EventLog, shared_names: Collection[str]) -> AnswerWriter:
+    def _new_writer(self, event_log: EventLog, shared_names: Collection[str]) -> AnswerWriter:
         question, results = self._question, self._before.results
         evidence = question.shown
         book = CitationBook(
@@ -256,13 +271,13 @@ class TurnAttempt:
             today=question.request.today,
         )
 
-    async def _speak(self, writer: AnswerWriter) -> Turn:
-        """Return the model's turn. The model is not called if there is nothing to answer from.
+    async def ask(self) -> Asked | None:
+        """Return the prompt. The model is not asked if there is nothing to answer from.
 
         Raises:
-            ModelFailedError: the model failed, was late, or wrote nothing.
+            ModelFailedError: too little time is left.
         """
-        turns, results = self._before.turns, self._before.results
+        turns, results, writer = self._before.turns, self._before.results, self._writer
         # A failed search proves nothing, so the model must describe that gap again.
         nothing_new = bool(turns) and not (turns[-1].calls or results[-1].hits or results[-1].not_searched)
         # An agent's instructions and tools, or the web, may help without documents.
@@ -270,74 +285,81 @@ class TurnAttempt:
         if nothing_new:
             writer.rules = replace(writer.rules, may_look=False)
             await writer.feed(from_first_gap(turns[-1].said))
-            return await self._finished(writer, ModelTurn())
+            return None
         if self._question.is_empty and not turns and not may_help:
             words = self._question.words
             gap = nothing_found(words, self._question.collected.evidence)
             writer.show_gap(gap, words.abstention(gap.missing, gap.next_step))
-            return await self._finished(writer, ModelTurn())
+            return None
         if not self._time.left.may_write:
             raise ModelFailedError(CallTimeoutError("The time limit of this question was reached."))
-        turn, said, fed_chars = await self._read(writer)
-        thought, answer = split_turn(said, is_answer=not self._may_call, at_end=True)
-        planned = self._calls(turn) if answer is None else ()
-        calls, asks_consent = awaiting_consent(planned, self._question.web_consent)
-        if answer is None and not calls:
-            thought, answer = split_turn(said, is_answer=True, at_end=True)
-        await writer.feed((answer or "")[fed_chars:])
-        if thought := readable(thought.strip()[:_MAX_THOUGHT_CHARS]):
-            await writer.stream.event_log.write(ThoughtEvent(text=thought))
-        if calls or (writer.gaps and self._may_look):
-            await writer.finish(goes_on=True)
-            return Turn(
-                said=said,
-                calls=calls,
-                gaps=tuple(writer.gaps),
-                answer=self._answer(writer),
-                asks_consent=asks_consent,
-            )
-        return await self._finished(writer, turn, said)
-
-    async def _read(self, writer: AnswerWriter) -> tuple[ModelTurn, str, int]:
-        """Return the turn, its text, and the number of answer characters passed to the writer."""
-        settings = self._services.settings.answering
+        settings, own = self._services.settings.answering, self._services.own_tools
         messages = await self._messages()
         limits = CallLimits(
             timeout_s=self._time.seconds("write", settings.answer_timeout_s),
             max_output_tokens=settings.max_answer_tokens,
         )
-        own = self._services.own_tools
         tools = [
             own[name].definition if name in own else tool_definition(name) for name in self._question.tools
         ]
-        said, fed_chars = "", 0
-        turn = ModelTurn()
-        model_turn = turn_pieces(self._services.chat_model, messages, tools, limits, may_call=self._may_call)
-        try:
-            async with aclosing(model_turn) as pieces:
-                async for piece in pieces:
-                    if isinstance(piece, ModelTurn):
-                        turn = piece
-                    else:
-                        said += piece
-                        _, answer = split_turn(said, is_answer=not self._may_call)
-                        await writer.feed((answer or "")[fed_chars:])
-                        fed_chars = max(fed_chars, len(answer or ""))
-        except ModelFailedError:
-            _, answer = split_turn(said, is_answer=not self._may_call, at_end=True)
-            text = answer if answer is not None else split_turn(said, is_answer=True, at_end=True)[1]
-            await writer.feed((text or "")[fed_chars:])  # show its complete sentences
-            raise
-        return turn, said, fed_chars
+        self._is_heard = False
+        return Asked(messages, tools, limits, self._may_call)
 
-    async def _finished(self, writer: AnswerWriter, turn: ModelTurn, said: str = "") -> Turn:
-        words = self._question.words
-        cut = words.note.format(words.cut) if turn.cut else ""
+    async def hear(self, text: str) -> None:
+        """Write the next piece of the answer."""
+        self._said += text
+        _, answer = split_turn(self._said, is_answer=not self._may_call)
+        await self._writer.feed((answer or "")[self._fed_chars :])
+        self._fed_chars = max(self._fed_chars, len(answer or ""))
+
+    async def go_on(self, said: ModelTurn) -> Turn | None:
+        """Return the turn if its calls are to be made, or its gaps to be searched for."""
+        self._is_heard = True
+        writer, text = self._writer, self._said
+        thought, answer = split_turn(text, is_answer=not self._may_call, at_end=True)
+        planned = self._calls(said) if answer is None else ()
+        calls, asks_consent = awaiting_consent(planned, self._question.web_consent)
+        if answer is None and not calls:
+            thought, answer = split_turn(text, is_answer=True, at_end=True)
+        await writer.feed((answer or "")[self._fed_chars :])
+        if thought := readable(thought.strip()[:_MAX_THOUGHT_CHARS]):
+            await writer.stream.event_log.write(ThoughtEvent(text=thought))
+        if not calls and not (writer.gaps and self._may_look):
+            return None
+        await writer.finish(goes_on=True)
+        return Turn(
+            said=text,
+            calls=calls,
+            gaps=tuple(writer.gaps),
+            answer=self._answer(writer),
+            asks_consent=asks_consent,
+        )
+
+    async def finish(self, said: ModelTurn | None) -> Turn:
+        """Complete the answer.
+
+        Raises:
+            ModelFailedError: the model wrote nothing.
+        """
+        words, writer, is_cut = self._question.words, self._writer, said is not None and said.cut
+        cut = words.note.format(words.cut) if is_cut else ""
         await writer.finish(cut, self._question.collected.web)
         if not writer.draft.text.strip():
             raise ModelFailedError(ModelFixableError("The model wrote no answer.", "Ask again."))
-        answer = self._answer(writer, truncated=turn.cut, warnings=(words.cut,) if turn.cut else ())
-        return Turn(said=said, answer=answer, is_last=True)
+        answer = self._answer(writer, truncated=is_cut, warnings=(words.cut,) if is_cut else ())
+        return Turn(said=self._said, answer=answer, is_last=True)
+
+    async def recover(self, failed: GroundworkError) -> Turn:
+        """Return an answer despite the model's failure: its proved sentences, otherwise quotations.
+
+        Raises:
+            GroundworkError: the step should be retried instead.
+        """
+        if not self._is_heard:  # show the complete sentences that came before the failure
+            _, answer = split_turn(self._said, is_answer=not self._may_call, at_end=True)
+            text = answer if answer is not None else split_turn(self._said, is_answer=True, at_end=True)[1]
+            await self._writer.feed((text or "")[self._fed_chars :])
+        return self._without_model(self._writer, failed)
 
     async def _messages(self) -> list[Message]:
         """Return the complete prompt: question and evidence, then the earlier turns with their results."""
@@ -408,12 +430,7 @@ class TurnAttempt:
         has_failed = bool(writer.gaps) and any(found.not_searched for found in self._before.results)
         return (self._question.words.gap_not_searched,) if has_failed else ()
 
-    async def _without_model(self, writer: AnswerWriter, failed: GroundworkError) -> Turn:
-        """Return an answer despite the model's failure: its proved sentences, otherwise quotations.
-
-        Raises:
-            GroundworkError: the step should be retried instead.
-        """
+    def _without_model(self, writer: AnswerWriter, failed: GroundworkError) -> Turn:
         observed = step_failed(failed, self._time.left.remaining_s)
         if retry_delay_s("turn", self._action.tries, observed) is not None:
             raise failed

@@ -6,6 +6,7 @@ with a question to the user or a delegation. Both are stored before the script c
 
 from datetime import datetime
 
+from shared.answering import agent_turn
 from shared.answering.children import DELEGATION
 from shared.answering.clarification_steps import (
     ask_user,
@@ -27,7 +28,7 @@ from shared.answering.steps import (
     SubagentsChosen,
     TakeTurn,
 )
-from shared.answering.turn import TurnAttempt
+from shared.answering.turn import AnswerTurn
 from shared.answering.turn_question import (
     Before,
     TurnQuestion,
@@ -71,7 +72,8 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
         )  # a sub-agent would only read the same documents again
     taken = taken or await _allowed_delegation(context, action, before)
     if taken is None:
-        taken = await TurnAttempt(context, action, question, time).take(first, advice)
+        turn = AnswerTurn(context, action, question, time, first=first, advice=advice)
+        taken = await turn.stored(await agent_turn.take_turn(turn))
     else:  # an earlier attempt stored this turn, but its text was withdrawn
         await context.open()
         await context.show(taken.answer)

@@ -160,16 +160,6 @@ class MeteredChatModel(ChatModel):
                 else:
                     call.report_usage(piece)
 
-    async def converse(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
-    ) -> ModelTurn:
-        """Return the model's next turn."""
-        async with self._call(messages, limits) as call:
-            turn = await self._model.converse(messages, tools, call.limits)
-            call.chars = len(turn.text) + sum(len(one.arguments) for one in turn.tool_calls)
-            call.report_usage(turn.usage)
-            return turn
-
     async def stream_turn(
         self,
         messages: Sequence[Message],
@@ -186,6 +176,9 @@ class MeteredChatModel(ChatModel):
                     yield piece
                     if isinstance(piece, str):
                         call.hear(piece)
+                    else:
+                        call.chars += sum(len(requested.arguments) for requested in piece.tool_calls)
+                        call.report_usage(piece.usage)
 
     @asynccontextmanager
     async def _call(self, read: Prompt | Sequence[Message], limits: CallLimits) -> AsyncIterator[_Call]:

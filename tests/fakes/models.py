@@ -21,7 +21,7 @@ from shared.platform.language_models.models import (
 )
 
 Reply = BaseModel | str | GroundworkError
-"""A value for parse(), a text for stream(), a ModelTurn for converse(), or an error for each."""
+"""A value for parse(), a text for stream(), a ModelTurn for a turn, or an error for each."""
 
 
 class ScriptedChatModel(ChatModel):
@@ -61,15 +61,6 @@ class ScriptedChatModel(ChatModel):
             yield text[start : start + 7]
         yield ModelUsage(input_tokens=len(prompt.user) // 4, output_tokens=len(text) // 4)
 
-    async def converse(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
-    ) -> ModelTurn:
-        self.conversations.append(tuple(messages))
-        self.tools.append(tuple(tools))
-        turn = self._raised(self._replies.pop(0))
-        assert isinstance(turn, ModelTurn)
-        return turn
-
     async def stream_turn(
         self,
         messages: Sequence[Message],
@@ -78,7 +69,15 @@ class ScriptedChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        """Yield the reply of `stream` to the prompt `answer`; a text is a turn without calls."""
+        """Yield the reply of `stream` to the prompt `answer`; a text is a turn without calls.
+
+        A sub-agent's turn is that of `subagent_turn`.
+        """
+        if any("<task>" in message.text for message in messages[:2]):
+            turn = await self.subagent_turn(messages, tools, limits)
+            yield turn.text
+            yield turn
+            return
         self.conversations.append(tuple(messages))
         self.tools.append(tuple(tools))
         system, *material = (message.text for message in messages)
@@ -93,6 +92,16 @@ class ScriptedChatModel(ChatModel):
         except OutputCutError:
             is_cut = True
         yield self._turn or ModelTurn(text="".join(said), cut=is_cut)
+
+    async def subagent_turn(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
+    ) -> ModelTurn:
+        """Return the next reply as a sub-agent's turn."""
+        self.conversations.append(tuple(messages))
+        self.tools.append(tuple(tools))
+        turn = self._raised(self._replies.pop(0))
+        assert isinstance(turn, ModelTurn)
+        return turn
 
     def _next(self, prompt: Prompt) -> BaseModel | str:
         self.prompts.append(prompt)
@@ -117,11 +126,6 @@ class NoConversations(ChatModel):
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
         raise AssertionError("nobody asks this model for a report")
-
-    async def converse(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
-    ) -> ModelTurn:
-        raise AssertionError("nobody converses with this model")
 
     def stream_turn(
         self,

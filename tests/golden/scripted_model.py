@@ -87,14 +87,6 @@ class RoleModel(ChatModel):
         tell_usage(TOKENS)
         yield USAGE
 
-    async def converse(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
-    ) -> ModelTurn:
-        """Return the next turn of the agent to which these messages belong."""
-        turn = _turn(await self._next(*_role_of(messages)))
-        tell_usage(TOKENS)
-        return turn
-
     async def stream_turn(
         self,
         messages: Sequence[Message],

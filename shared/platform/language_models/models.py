@@ -143,15 +143,6 @@ class ChatModel(Protocol):
             ModelFixableError: the content filter stopped the answer, or the model refuses.
         """
 
-    async def converse(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
-    ) -> ModelTurn:
-        """Return the model's next turn: text or tool calls.
-
-        Raises:
-            ModelFixableError: the reply is empty, refused or filtered.
-        """
-
     def stream_turn(
         self,
         messages: Sequence[Message],
@@ -162,9 +153,11 @@ class ChatModel(Protocol):
     ) -> AsyncGenerator[str | ModelTurn, None]:
         """Yield the model's next turn as it is generated: pieces of its text, then the whole turn.
 
-        With `may_call` False the model must answer in text. Errors as `converse`; reaching the output limit
-        sets `cut` instead. An endpoint without tools yields the text in one piece, because only the end shows
-        whether it is a call.
+        With `may_call` False the model must answer in text. Reaching the output limit sets `cut`. An endpoint
+        without tools yields the text in one piece, because only the end shows whether it is a call.
+
+        Raises:
+            ModelFixableError: the reply is empty, refused or filtered.
         """
 
 

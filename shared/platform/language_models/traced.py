@@ -80,21 +80,6 @@ class TracedChatModel(DeployedModel):
             lambda: self._call(prompt.name, limits, "json", _messages(prompt)),
         )
 
-    async def converse(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
-    ) -> ModelTurn:
-        call = self._call(TURN, limits, "text", [(message.role, message.text) for message in messages])
-        with call.going_on():
-            turn = await self._model.converse(messages, tools, limits)
-        call.note_tools(turn)
-        call.hear(
-            "\n".join(
-                [turn.text, *(f"{requested.name}({requested.arguments})" for requested in turn.tool_calls)]
-            )
-        )
-        call.end()
-        return turn
-
     def stream_turn(
         self,
         messages: Sequence[Message],
@@ -171,6 +156,8 @@ class _Call:
         set_attributes(
             self.span, {"groundwork.tool_calls": [requested.name for requested in turn.tool_calls]}
         )
+        for requested in turn.tool_calls:
+            self.hear(f"\n{requested.name}({requested.arguments})")
 
     def hear(self, text: str) -> None:
         """Record generated text."""

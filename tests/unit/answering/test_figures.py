@@ -101,7 +101,7 @@ async def test_tokens_are_reserved_for_pictures() -> None:
     meter = TokenMeter(left=10_000)
     said = Message(role="user", text="", pictures=(Picture(label="one", url="data:,"),) * 2)
     model = MeteredChatModel(ScriptedChatModel(ModelTurn(text="")), meter)
-    await model.converse([said], (), CallLimits(timeout_s=1))
+    _ = [piece async for piece in model.stream_turn([said], (), CallLimits(timeout_s=1))]
     assert meter.used == 2 * PICTURE_TOKENS
 
 

@@ -182,7 +182,7 @@ async def test_a_runs_time_counts_from_when_its_question_arrived() -> None:
 
 async def test_sub_agents_whose_model_hangs_cost_the_budget_and_no_more() -> None:
     class Hanging(Streaming):
-        async def converse(self, *args: Any, **kwargs: Any) -> ModelTurn:
+        async def subagent_turn(self, *args: Any, **kwargs: Any) -> ModelTurn:
             await asyncio.sleep(3600)
             raise AssertionError
 

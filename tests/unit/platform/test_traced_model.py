@@ -44,8 +44,10 @@ def traced(*replies: Reply) -> TracedChatModel:
 async def call(model: TracedChatModel, how: str) -> object:
     if how == "parse":
         return await model.parse(PROMPT, Answer, LIMITS)
-    if how == "converse":
-        return await model.converse([Message(role="user", text="QUESTION")], (), LIMITS)
+    if how == "stream_turn":
+        return [
+            piece async for piece in model.stream_turn([Message(role="user", text="QUESTION")], (), LIMITS)
+        ]
     if how == "stream":
         return "".join([piece async for piece in model.stream(PROMPT, LIMITS)])
     return [piece async for piece in model.stream_output(PROMPT, Answer, LIMITS)]
@@ -53,7 +55,7 @@ async def call(model: TracedChatModel, how: str) -> object:
 
 ANSWERS: dict[str, Reply] = {
     "parse": Answer(text="ANSWER"),
-    "converse": ModelTurn(
+    "stream_turn": ModelTurn(
         text="ANSWER", tool_calls=(ToolCall(call_id="1", name="weigh", arguments='{"q": "ARGUMENT"}'),)
     ),
     "stream": "the whole ANSWER",
@@ -85,7 +87,7 @@ async def test_where_content_is_asked_for_it_is_there_whole(
     said = dict(event.attributes or {})
     assert "QUESTION" in str(said["gen_ai.input.messages"])
     assert "ANSWER" in str(said["gen_ai.output.messages"])
-    assert ("ARGUMENT" in str(said)) == (how == "converse")
+    assert ("ARGUMENT" in str(said)) == (how == "stream_turn")
 
 
 @pytest.mark.parametrize("how", ANSWERS)

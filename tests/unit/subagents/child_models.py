@@ -17,9 +17,9 @@ class CountedModel(ScriptedChatModel):
         super().__init__(*replies)
         self.limits: list[CallLimits] = []
 
-    async def converse(self, messages: Any, tools: Any, limits: CallLimits, **more: Any) -> ModelTurn:
+    async def subagent_turn(self, messages: Any, tools: Any, limits: CallLimits, **more: Any) -> ModelTurn:
         self.limits.append(limits)
-        turn = await super().converse(messages, tools, limits, **more)
+        turn = await super().subagent_turn(messages, tools, limits, **more)
         return turn.model_copy(update={"usage": ModelUsage(input_tokens=1000, output_tokens=50)})
 
     async def stream_output(

@@ -22,7 +22,7 @@ async def test_their_ends_come_in_their_order() -> None:
 
 async def test_who_is_late_is_left_behind() -> None:
     class Hanging(CountedModel):
-        async def converse(self, *_: Any, **__: Any) -> ModelTurn:
+        async def subagent_turn(self, *_: Any, **__: Any) -> ModelTurn:
             await asyncio.sleep(3600)
             raise AssertionError
 
@@ -36,7 +36,7 @@ async def test_who_is_late_is_left_behind() -> None:
 
 async def test_a_defect_ends_a_turn_and_not_the_question() -> None:
     class Broken(CountedModel):
-        async def converse(self, *_: Any, **__: Any) -> ModelTurn:
+        async def subagent_turn(self, *_: Any, **__: Any) -> ModelTurn:
             raise RuntimeError("a bug")
 
     world = await stored_child(Broken(READ))

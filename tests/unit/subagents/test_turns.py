@@ -125,10 +125,10 @@ async def test_a_crash_after_the_calls_does_not_make_them_again() -> None:
     class Dying(CountedModel):
         dies = False
 
-        async def converse(self, *asked: Any, **more: Any) -> ModelTurn:
+        async def subagent_turn(self, *asked: Any, **more: Any) -> ModelTurn:
             if self.dies:
                 raise RuntimeError("the process dies here")
-            return await super().converse(*asked, **more)
+            return await super().subagent_turn(*asked, **more)
 
     model = Dying(SEARCH, READY, GOOD)
     world = await stored_child(model)

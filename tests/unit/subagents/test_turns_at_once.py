@@ -40,9 +40,9 @@ class GatedModel(CountedModel):
             self.reached.set()
             await self.gate.wait()
 
-    async def converse(self, messages: Any, tools: Any, limits: CallLimits, **more: Any) -> ModelTurn:
+    async def subagent_turn(self, messages: Any, tools: Any, limits: CallLimits, **more: Any) -> ModelTurn:
         await self._pass()
-        return await super().converse(messages, tools, limits, **more)
+        return await super().subagent_turn(messages, tools, limits, **more)
 
     async def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
@@ -163,9 +163,11 @@ async def test_a_turn_whose_run_is_erased_waits_for_nobody() -> None:
     class Erased(CountedModel):
         """All lines of the run go while the model works."""
 
-        async def converse(self, messages: Any, tools: Any, limits: CallLimits, **more: Any) -> ModelTurn:
+        async def subagent_turn(
+            self, messages: Any, tools: Any, limits: CallLimits, **more: Any
+        ) -> ModelTurn:
             await world.services.run_log.delete(RUN)
-            return await super().converse(messages, tools, limits, **more)
+            return await super().subagent_turn(messages, tools, limits, **more)
 
     world = await stored_child(Erased(READY, GOOD), seconds=60)
     async with asyncio.timeout(10):  # far less than the turn has

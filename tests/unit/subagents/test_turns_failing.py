@@ -167,7 +167,7 @@ async def test_a_turn_begun_too_late_ends_at_once() -> None:
     assert (result.status, result.warnings) == ("partial", ("TIME_OUT",))
 
 
-@pytest.mark.parametrize("hangs_in", ["converse", "stream", "search", "storage"])
+@pytest.mark.parametrize("hangs_in", ["turn", "report", "search", "storage"])
 async def test_it_ends_before_its_deadline_whatever_hangs(hangs_in: str) -> None:
     async def for_ever(*_: Any, **__: Any) -> Any:
         await asyncio.sleep(3600)
@@ -179,8 +179,8 @@ async def test_it_ends_before_its_deadline_whatever_hangs(hangs_in: str) -> None
     model = CountedModel(READY, GOOD)
     world = await stored_child(model, seconds=1.6)
     replaced: dict[str, tuple[object, str, Callable[..., Any]]] = {
-        "converse": (model, "converse", for_ever),
-        "stream": (model, "stream_output", silent),
+        "turn": (model, "subagent_turn", for_ever),
+        "report": (model, "stream_output", silent),
         "search": (world.services.content_index, "search", for_ever),
         "storage": (world.services.blobs, "write", for_ever),
     }
