@@ -1,4 +1,4 @@
-"""Printed answers: text, sources, figures and warnings."""
+"""Printed answers: text, sources, figures, warnings and next questions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,6 +30,8 @@ def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> Non
     if unsupported:
         statements = "1 statement is" if unsupported == 1 else f"{unsupported} statements are"
         terminal.say(f"{statements} not supported by a quotation.", "yellow")
+    for question in answer.get("next_questions") or ():
+        terminal.say(f"Next: {question}", "dim")
 
 
 def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from local.model_server.embedding.service import EmbeddingService
+from local.model_server.next_questions import next_questions
 from local.model_server.prompt_reader import (
     Document,
     element_attribute,
@@ -100,7 +101,8 @@ def answer_from_message(message: str, embedder: EmbeddingService) -> str:
     if documents and not any(document.blocks for document in documents):
         write = _list
     answer = write(material)
-    return answer + _figure(answer, material, prompt_documents)
+    further = next_questions(question, answer, documents)
+    return answer + _figure(answer, material, prompt_documents) + further
 
 
 def without_captions(document: Document) -> Document:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from shared.answering.answer_stream import AnswerStream
 from shared.answering.models import Gap
+from shared.answering.next_questions import take_questions
 from shared.answering.number_check import NumberCheck, Withheld
 from shared.answering.proofs import Proof, prove
 from shared.answering.quote_repair import QuoteRepairer
@@ -12,7 +13,7 @@ from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.reader_text import readable_line
 from shared.evidence.repairs import FailedQuotation
-from shared.evidence.tags import FigureTag, GapTag, Piece, read_tags
+from shared.evidence.tags import FigureTag, GapTag, Piece, Text, read_tags
 from shared.evidence.text import has_mark, last_claim, whole_sentences
 from shared.runs.models import RunAnswer
 
@@ -43,6 +44,7 @@ class AnswerWriter:
     Attributes:
         gaps: information that the model couldn't find.
         is_partial: whether a part of the question is answered despite gaps.
+        next_questions: unchecked questions that the model suggests; they are never part of the text.
     """
 
     stream: AnswerStream
@@ -51,6 +53,7 @@ class AnswerWriter:
     rules: AnswerRules = field(default_factory=AnswerRules)
     gaps: list[Gap] = field(default_factory=list)
     is_partial: bool = False
+    next_questions: list[str] = field(default_factory=list)
     _rest: str = ""
     _line: list[Piece] = field(default_factory=list)
     _failed: list[FailedQuotation] = field(default_factory=list)
@@ -67,7 +70,12 @@ class AnswerWriter:
 
     async def feed(self, delta: str, *, at_end: bool = False) -> None:
         """Write the next piece of the model's output."""
-        pieces, self._rest = read_tags(self._rest + delta, at_end=at_end)
+        all_pieces, rest = read_tags(self._rest + delta, at_end=at_end)
+        pieces, questions, breaks = take_questions(all_pieces)
+        self.next_questions += questions
+        if at_end and not self.next_questions:
+            pieces.append(Text(breaks))
+        self._rest = "" if at_end else breaks + rest
         holds_numbers = bool(self.rules.numbers.results) and not at_end
         parts, self._line = split_statements([*self._line, *pieces], holds_numbers=holds_numbers)
         for part in parts:

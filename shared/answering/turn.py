@@ -16,6 +16,7 @@ from shared.answering.calls import planned_calls
 from shared.answering.draft import Draft
 from shared.answering.lookups import look_up, recomputed
 from shared.answering.models import HeldResult, Turn
+from shared.answering.next_questions import worth_asking
 from shared.answering.number_check import NumberCheck
 from shared.answering.profiles import MAIN_CALLS
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
@@ -347,6 +348,8 @@ class AnswerTurn:
         if not writer.draft.text.strip():
             raise ModelFailedError(ModelFixableError("The model wrote no answer.", "Ask again."))
         answer = self._answer(writer, truncated=is_cut, warnings=(words.cut,) if is_cut else ())
+        if writer.is_answer and not is_cut:
+            answer = answer.model_copy(update={"next_questions": self._next_questions(writer)})
         return Turn(said=self._said, answer=answer, is_last=True)
 
     async def recover(self, failed: GroundworkError) -> Turn:
@@ -360,6 +363,11 @@ class AnswerTurn:
             text = answer if answer is not None else split_turn(self._said, is_answer=True, at_end=True)[1]
             await self._writer.feed((text or "")[self._fed_chars :])
         return self._without_model(self._writer, failed)
+
+    def _next_questions(self, writer: AnswerWriter) -> tuple[str, ...]:
+        request = self._question.request
+        earlier = (request.question, *(turn.question for turn in request.conversation.turns))
+        return worth_asking(writer.next_questions, self._question.text, writer.draft.text, earlier)
 
     async def _messages(self) -> list[Message]:
         """Return the complete prompt: question and evidence, then the earlier turns with their results."""

@@ -1,8 +1,9 @@
-"""The tags of an answer: citations, figures and gaps. Pure.
+"""The tags of an answer: citations, figures, gaps and next questions. Pure.
 
 The model writes Markdown with `<cite doc_id="…" quote="…"/>` or `<cite result="q1"/>` after each statement,
-`<figure block_id="…"/>` where a picture belongs, and `<gap missing="…" next_step="…"/>` for information
-missing from the documents. A tag may be split at any character; any other `<` is text.
+`<figure block_id="…"/>` where a picture belongs, `<gap missing="…" next_step="…"/>` for information missing
+from the documents, and `<follow_up question="…"/>` after the answer. A tag may be split at any character; any
+other `<` is text.
 """
 
 import html
@@ -10,7 +11,7 @@ import re
 from dataclasses import dataclass
 from html.entities import html5
 
-_NAMES = ("cite", "figure", "gap")
+_NAMES = ("cite", "figure", "gap", "follow_up")
 _TAG_STARTS = tuple(f"<{slash}{name}" for name in _NAMES for slash in ("", "/"))
 _START = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?![\w-])", re.IGNORECASE)
 _START_SURELY = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?=[^\w-])", re.IGNORECASE)
@@ -66,10 +67,19 @@ class GapTag:
     next_step: str
 
 
+@dataclass(frozen=True)
+class FollowUpTag:
+    """A question that the model suggests to ask next, unchecked. Empty if its tag is broken or cut off."""
+
+    question: str
+
+
 Piece = Text | CiteTag | FigureTag | GapTag
+"""A piece of the answer itself."""
+AnyPiece = Piece | FollowUpTag
 
 
-def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
+def read_tags(text: str, *, at_end: bool) -> tuple[list[AnyPiece], str]:
     """Split `text` into final pieces and the rest.
 
     Prepend the rest to the next piece of the stream. The concatenated `Text` pieces are the answer without
@@ -78,7 +88,7 @@ def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
     Args:
         at_end: nothing follows, so there is no rest. Text after the first `>` of an unclosed tag is kept.
     """
-    pieces: list[Piece] = []
+    pieces: list[AnyPiece] = []
     text_start = position = 0
     while (position := text.find("<", position)) >= 0:
         if not _may_start_tag(text, position, at_end=at_end):
@@ -104,7 +114,7 @@ def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
     return is_cut_off and not at_end and any(start.startswith(rest) for start in _TAG_STARTS)
 
 
-def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int] | None:
+def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[AnyPiece], int] | None:
     """Parse the tag at `position`. Return its pieces and its end, or None if more input is needed.
 
     If there is no tag, the end is at most `position`. Looks ahead at most `_MAX_TAG_CHARS`, so that the
@@ -123,7 +133,7 @@ def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int
     return (_read_broken_tag(text[position:]), len(text)) if at_end else None
 
 
-def _read_tag(tag: re.Match[str]) -> list[Piece]:
+def _read_tag(tag: re.Match[str]) -> list[AnyPiece]:
     if tag[1]:
         return []
     values = {
@@ -133,7 +143,7 @@ def _read_tag(tag: re.Match[str]) -> list[Piece]:
     return [_piece(tag[2], values)]
 
 
-def _read_broken_tag(region: str) -> list[Piece]:
+def _read_broken_tag(region: str) -> list[AnyPiece]:
     """Recover the readable attributes of a tag with unbalanced quotation marks, and the
     text after its `>`.
     """
@@ -141,16 +151,20 @@ def _read_broken_tag(region: str) -> list[Piece]:
     if tag.startswith("</"):
         return [Text(text)]
     values = {match[1].lower(): match[2] for match in _OPEN_ATTRIBUTE.finditer(tag)}
-    return [_piece(tag[1:], values), Text(text)]
+    # Half a question isn't worth asking.
+    piece = _piece(tag[1:], {} if tag[1:].lower().startswith("follow_up") else values)
+    return [piece, Text(text)]
 
 
-def _piece(name: str, values: dict[str, str]) -> Piece:
+def _piece(name: str, values: dict[str, str]) -> AnyPiece:
     # Entities with a semicolon only: `?a=1&copy=2` is an address, not a sign of copyright.
     read = {key: _ENTITY.sub(_character, value).strip() for key, value in values.items()}
     if name.lower().startswith("gap"):
         return GapTag(missing=read.get("missing", ""), next_step=read.get("next_step", ""))
     if name.lower().startswith("figure"):
         return FigureTag(block_id=read.get("block_id", ""))
+    if name.lower().startswith("follow_up"):
+        return FollowUpTag(question=read.get("question", ""))
     return CiteTag(doc_id=read.get("doc_id", ""), quote=read.get("quote", ""), result=read.get("result", ""))
 
 
@@ -158,9 +172,9 @@ def _character(entity: re.Match[str]) -> str:
     return html5.get(f"{entity[1]};", entity[0]) if entity[1] else html.unescape(entity[0])
 
 
-def _joined(pieces: list[Piece]) -> list[Piece]:
+def _joined(pieces: list[AnyPiece]) -> list[AnyPiece]:
     """Merge adjacent texts and drop empty ones."""
-    joined: list[Piece] = []
+    joined: list[AnyPiece] = []
     for piece in pieces:
         last = joined[-1] if joined else None
         if isinstance(piece, Text) and isinstance(last, Text):

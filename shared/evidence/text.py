@@ -60,6 +60,11 @@ def has_mark(text: str) -> bool:
     return bool(_MARKS.search(text))
 
 
+def without_marks(text: str) -> str:
+    """Return a text without its citation marks."""
+    return _MARKS.sub("", text)
+
+
 def whole_sentences(text: str) -> str:
     """Truncate `text` after its last complete sentence. Return "" if there is none."""
     end = max(_ends(text), default=0) or _last_mark(text)
@@ -97,7 +102,7 @@ def last_claim(text: str) -> str:
     The whole line is needed because a single cell ("9 bar") isn't a statement; long lines are cut to their
     last 500 characters.
     """
-    lines = _MARKS.sub("", text[-_RECENT_CHARS:]).rstrip().split("\n")
+    lines = without_marks(text[-_RECENT_CHARS:]).rstrip().split("\n")
     line = lines[-1][-_MAX_LINE_CHARS:].strip()
     if not lines[-1].lstrip().startswith("|"):
         return line

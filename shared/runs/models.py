@@ -327,6 +327,7 @@ class RunAnswer(Model):
         figures: figures shown in the text, in order; URLs are signed on reading only.
         sub_agents: sub-agents that contributed, as shown to users.
         warnings: problems, in words.
+        next_questions: at most two questions that the reader may ask next: plain text from a model.
         tokens: input and output tokens of all model calls, where reported.
     """
 
@@ -344,6 +345,7 @@ class RunAnswer(Model):
     figures: tuple[AnswerFigure, ...] = ()
     sub_agents: tuple[SubagentView, ...] = ()
     warnings: tuple[str, ...] = ()
+    next_questions: tuple[str, ...] = ()
     tokens: Count = 0
 
 

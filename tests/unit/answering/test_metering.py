@@ -156,7 +156,7 @@ async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_cla
     wrong = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 99 bar."/>'
     settings = fake_settings(
         subagents_enabled=False,
-        max_total_tokens_per_request=4260,
+        max_total_tokens_per_request=4345,
         subagents_reserve_tokens=100,
         min_remaining_tokens_to_delegate=200,
     )

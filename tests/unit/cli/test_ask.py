@@ -60,6 +60,14 @@ def test_statements_without_a_quotation_are_counted(count: int, said: str) -> No
     assert (f"{said} not supported by a quotation." in text) == bool(count)
 
 
+def test_next_questions_are_plain_lines_that_cannot_add_lines() -> None:
+    suggested = ["Who replaces\nthe filter?", "How heavy is it?"]
+    _, text = printed(
+        ScriptedApi([Event(9, "complete", {"answer": {**ANSWER, "next_questions": suggested}})])
+    )
+    assert text.endswith("Next: Who replaces the filter?\nNext: How heavy is it?\n")
+
+
 def test_calculated_numbers_are_printed_as_the_answer_writes_them() -> None:
     cited = {
         **CITED,

@@ -191,6 +191,7 @@ export const words: Words = {
   next: "Danach",
   nextCitation: "Nächste Quelle",
   nextPage: "Nächste Seite",
+  nextQuestions: "Als Nächstes fragen",
   nextVersion: "Nächste Fassung",
   no: "nein",
   noDocuments: "Hier sind keine Dokumente.",

@@ -188,6 +188,7 @@ export const words = {
   next: "Next",
   nextCitation: "Next source",
   nextPage: "Next page",
+  nextQuestions: "Ask next",
   nextVersion: "Next version",
   no: "no",
   noDocuments: "No documents here.",

@@ -13,6 +13,7 @@ import { lazy } from "../../parts/lazy";
 import { memo } from "../../parts/memo";
 import { Clarification, Clarified } from "./clarification";
 import { Markdown } from "./markdown";
+import { NextQuestions } from "./next_questions";
 import { NextSteps } from "./next_steps";
 import { Progress } from "./progress";
 import { Rating } from "./rating";
@@ -77,6 +78,7 @@ function Answer({ turn, at, count }: { turn: Turn } & Version) {
       <Failure turn={turn} told={told} status={status} />
       {citations.length > 0 && isOver(status) && <CitationList citations={citations} runId={turn.runId} />}
       {isOver(status) && turn.runId && <Actions turn={turn} answer={answer} at={at} count={count} />}
+      {answer?.next_questions?.length && isLast(turn) ? <NextQuestions questions={answer.next_questions} /> : null}
     </div>
   );
 }

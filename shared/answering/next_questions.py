@@ -1,0 +1,118 @@
+"""Next questions: what a reader could ask after an answer. Pure.
+
+The model writes them in `<follow_up>` tags with the answer, so a document may have planted one. Only short,
+plain questions are shown that neither repeat a question of the thread nor ask what the answer says.
+"""
+
+import re
+from collections.abc import Iterable
+
+from shared.evidence.reader_text import readable_line
+from shared.evidence.tags import AnyPiece, FollowUpTag, Piece, Text
+from shared.evidence.text import split_sentences, without_marks
+from shared.retrieval.keyword_query import FUNCTION_WORDS
+
+MAX_QUESTIONS = 2
+MAX_CHARS = 120  # with the tag, 40 tokens of 3.6 characters
+_SAME = 0.8  # share of common terms of two questions that ask the same; unmeasured
+_STEM_CHARS = 5  # "weigh", "weighs" and "weight" are the same term, and so are "pump" and "pumps"
+_END = re.compile(r"[?？؟]\Z")
+# Markup, and addresses that a reader's program may turn into links.
+_NOT_PLAIN = re.compile(r"[`*~#<>\[\]{}|\\@]|\w\.\w+/|\bwww\b|//")
+_WORD = re.compile(r"[^\W_]+")
+# Questions about the same thing differ in these words alone: who signed it, when was it signed.
+_KINDS = frozenset(
+    """who whom whose when where why wer wem wen wessen wann wo wohin woher warum wieso weshalb qui quand où
+    pourquoi quién cuándo dónde chi quando dove perché wanneer waar waarom""".split()
+)
+
+
+def take_questions(pieces: Iterable[AnyPiece]) -> tuple[list[Piece], list[str], str]:
+    """Separate the next questions from the other pieces of an answer.
+
+    Line breaks before a question belong to it. Those at the end are returned apart, because a question may
+    follow them.
+    """
+    others: list[Piece] = []
+    questions: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, FollowUpTag):
+            others, _ = _without_breaks(others)
+            questions.append(piece.question)
+        else:
+            others.append(piece)
+    others, breaks = _without_breaks(others)
+    return others, questions, breaks
+
+
+def _without_breaks(pieces: list[Piece]) -> tuple[list[Piece], str]:
+    last = pieces[-1] if pieces else None
+    if not isinstance(last, Text):
+        return pieces, ""
+    text = last.text.rstrip("\n")
+    return [*pieces[:-1], *([Text(text)] if text else [])], last.text[len(text) :]
+
+
+def worth_asking(
+    questions: Iterable[str], asked: str, answer: str, earlier: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return at most two questions that may be shown below an answer.
+
+    Args:
+        questions: as the model wrote them.
+        asked: the question that was answered.
+        answer: the text of the answer.
+        earlier: other questions of the thread, and other wordings of `asked`.
+    """
+    subject = _terms(asked)
+    known = [subject, *map(_terms, earlier)]
+    statements = [_terms(sentence) for sentence in split_sentences(without_marks(answer))]
+    chosen: list[str] = []
+    for question in (" ".join(question.split()) for question in questions):
+        terms = _terms(question)
+        if (
+            len(chosen) < MAX_QUESTIONS
+            and _is_plain_question(question)
+            and not any(_asks_the_same(terms, other) for other in known)
+            and not _is_answered(terms - _KINDS, subject, statements)
+        ):
+            chosen.append(question)
+            known.append(terms)
+    return tuple(chosen)
+
+
+def _is_plain_question(text: str) -> bool:
+    return (
+        len(text) <= MAX_CHARS
+        and bool(_END.search(text))
+        and not _NOT_PLAIN.search(text)
+        and readable_line(text) == text
+        and len(split_sentences(text)) == 1  # no instruction before the question
+    )
+
+
+def _asks_the_same(terms: frozenset[str], other: frozenset[str]) -> bool:
+    return terms <= other or len(terms & other) >= _SAME * len(terms | other)
+
+
+def _is_answered(
+    terms: frozenset[str], subject: frozenset[str], statements: Iterable[frozenset[str]]
+) -> bool:
+    """Return whether one statement about the subject names all that a question names.
+
+    One term alone proves nothing, and neither does the subject alone.
+    """
+    return len(terms) > 1 and any(
+        terms <= statement or (terms <= statement | subject and not terms <= subject)
+        for statement in statements
+    )
+
+
+def _terms(text: str) -> frozenset[str]:
+    """Return the stems of a text's content words, and the words that tell kinds of questions apart."""
+    words = {word.casefold() for word in _WORD.findall(text)}
+    return frozenset(
+        word[:_STEM_CHARS].rstrip("s") if word.isalpha() and word not in _KINDS else word
+        for word in words
+        if word in _KINDS or word not in FUNCTION_WORDS
+    )
