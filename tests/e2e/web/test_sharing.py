@@ -79,4 +79,8 @@ def test_a_colleague_without_a_document_sees_the_question_and_can_ask_it(
         assert "heron-400-manual" not in ben.page.content()
         assert ben.axe() == []
         ben.page.get_by_role("button", name="Ask this question").press("Enter")
-        expect(ben.page.locator("#question")).to_have_value(question)
+        answer = ben.page.locator(".turn .answer")
+        expect(answer.locator(".markdown")).to_be_visible(timeout=30_000)
+        expect(ben.page.locator(".turn .question-text")).to_have_text(question)
+        expect(ben.page.locator("#question")).to_have_value("")
+        expect(answer).not_to_contain_text("heron-400-manual")

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { SharedView as Shared } from "../../api/types";
 import { go } from "../../routes";
-import { write } from "../../stores/chat";
+import { ask, write } from "../../stores/chat";
 import { wordsOf } from "../../stores/notices";
 import { day, t } from "../../words/words";
 import { CitationList } from "../chat/citation_list";
@@ -16,10 +16,10 @@ export function SharedView({ id }: { id: string }) {
     setShared(null);
     read<Shared>(`/api/shares/${encodeURIComponent(id)}`).then(setShared, (failed) => setError(wordsOf(failed)));
   }, [id]);
-  const ask = () => {
+  const askInNewThread = () => {
     write(shared!.question);
     go({});
-    setTimeout(() => document.getElementById("question")?.focus());
+    setTimeout(() => void ask()); // after the conversation is shown, which opens the new thread
   };
   if (error) return <p class="page" role="alert">{error}</p>;
   if (!shared) return <p class="page quiet">{t("loading")}</p>;
@@ -41,7 +41,7 @@ export function SharedView({ id }: { id: string }) {
         ) : (
           <p>{t("share.hidden")}</p>
         )}
-        <button type="button" class="button primary" onClick={ask}>
+        <button type="button" class="button primary" onClick={askInNewThread}>
           {t("share.ask")}
         </button>
       </article>
