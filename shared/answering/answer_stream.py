@@ -39,10 +39,13 @@ class AnswerStream:
         self._queue_text()
         self._queue.append(CitationEvent.of(citation))
 
-    async def flush(self, *, now: bool = False) -> None:
-        """Append the queued events to the journal, unless the last append was less than FLUSH_SECONDS ago."""
-        if not now and time.monotonic() - self._flushed_at < FLUSH_SECONDS:
-            return
+    @property
+    def is_due(self) -> bool:
+        """Whether the last append was at least FLUSH_SECONDS ago."""
+        return time.monotonic() - self._flushed_at >= FLUSH_SECONDS
+
+    async def flush(self) -> None:
+        """Append the queued events to the journal."""
         if events := await self._events():
             await self.event_log.write(*events)
         # Measured from the end of the append, so that slow appends carry more text each.

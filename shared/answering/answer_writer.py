@@ -1,36 +1,57 @@
 """Writer of answers: clean text and proved citations, in the order of the model's output."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from shared.answering.answer_stream import AnswerStream
 from shared.answering.models import Gap
-from shared.answering.next_questions import take_questions
 from shared.answering.number_check import NumberCheck, Withheld
-from shared.answering.proofs import Proof, prove
 from shared.answering.quote_repair import QuoteRepairer
-from shared.answering.statements import Part, Statement, split_statements
+from shared.answering.statements import Statement, read_answer, shown_gap
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH, Messages
-from shared.evidence.reader_text import readable_line
+from shared.evidence.models import Citation, TableResult
 from shared.evidence.repairs import FailedQuotation
-from shared.evidence.tags import FigureTag, GapTag, Piece, Text, read_tags
+from shared.evidence.tags import FigureTag, GapTag
 from shared.evidence.text import has_mark, last_claim, whole_sentences
 from shared.runs.models import RunAnswer
 
 
-@dataclass(frozen=True)
-class AnswerRules:
-    """Rules for proving an answer, and the texts of its notes.
+class Proof(NamedTuple):
+    """A numbered citation of a statement.
 
     Attributes:
-        needs_proof: statements without any citation are marked.
-        may_look: a gap is searched for before it is shown; the text after the first gap is dropped.
+        is_new: no earlier citation of the answer has its number.
+        to_repair: the quotation, if no document contains it.
     """
 
-    words: Messages = ENGLISH
-    needs_proof: bool = True
-    may_look: bool = False
-    numbers: NumberCheck = field(default_factory=NumberCheck)
+    citation: Citation
+    is_new: bool
+    to_repair: str = ""
+
+
+def prove(
+    statement: Statement, book: CitationBook, results: Sequence[TableResult], language: str
+) -> list[Proof | None]:
+    """Number the statement's citations in the book. None = the cited source is unknown.
+
+    Args:
+        results: the results of table queries that may be cited.
+        language: ISO 639-1 code of the answer.
+    """
+    by_id = {result.result_id: result for result in results}
+    proofs: list[Proof | None] = []
+    for cite in statement.cites:
+        if cite.result:
+            result = by_id.get(cite.result)
+            proofs.append(Proof(*book.compute(result, language)) if result else None)
+        elif proved := book.prove(cite.doc_id, cite.quote):
+            proofs.append(Proof(*proved))
+        else:
+            unproved = book.hold(cite.doc_id, cite.quote)
+            proofs.append(Proof(*unproved, to_repair=cite.quote) if unproved else None)
+    return proofs
 
 
 @dataclass
@@ -42,7 +63,9 @@ class AnswerWriter:
     their citation events follow.
 
     Attributes:
-        gaps: information that the model couldn't find.
+        words: the texts of its notes.
+        needs_proof: statements without any citation are marked.
+        gaps: what readers were told that the documents don't contain.
         is_partial: whether a part of the question is answered despite gaps.
         next_questions: unchecked questions that the model suggests; they are never part of the text.
     """
@@ -50,12 +73,13 @@ class AnswerWriter:
     stream: AnswerStream
     book: CitationBook
     repairer: QuoteRepairer
-    rules: AnswerRules = field(default_factory=AnswerRules)
+    words: Messages = ENGLISH
+    needs_proof: bool = True
+    numbers: NumberCheck = field(default_factory=NumberCheck)
     gaps: list[Gap] = field(default_factory=list)
     is_partial: bool = False
-    next_questions: list[str] = field(default_factory=list)
-    _rest: str = ""
-    _line: list[Piece] = field(default_factory=list)
+    next_questions: tuple[str, ...] = ()
+    _position: int = 0
     _failed: list[FailedQuotation] = field(default_factory=list)
     _judged_chars: int = 0
 
@@ -68,28 +92,37 @@ class AnswerWriter:
         self.book.citations.extend(answer.citations)
         self._judged_chars = len(answer.text)
 
-    async def feed(self, delta: str, *, at_end: bool = False) -> None:
-        """Write the next piece of the model's output."""
-        all_pieces, rest = read_tags(self._rest + delta, at_end=at_end)
-        pieces, questions, breaks = take_questions(all_pieces)
-        self.next_questions += questions
-        if at_end and not self.next_questions:
-            pieces.append(Text(breaks))
-        self._rest = "" if at_end else breaks + rest
-        holds_numbers = bool(self.rules.numbers.results) and not at_end
-        parts, self._line = split_statements([*self._line, *pieces], holds_numbers=holds_numbers)
-        for part in parts:
-            await self._write(part)
-        await self.stream.flush()
+    async def write(self, text: str, *, at_end: bool = False, to_gap: bool = False) -> None:
+        """Write what the turn's answer has in addition to what was written before.
+
+        Args:
+            text: the turn's whole answer so far.
+            at_end: nothing follows it.
+            to_gap: ignore what follows the first gap, which is searched for before it is shown.
+        """
+        answer = read_answer(text, at_end=at_end)
+        holds_numbers = bool(self.numbers.results) and not at_end
+        end = answer.before_numbers if holds_numbers else len(answer.text)
+        end = max(min(end, answer.first_gap if to_gap else end), self._position)
+        for part in answer.parts(self._position, end):
+            if isinstance(part, GapTag):
+                await self._write_gap(shown_gap(part))
+            elif isinstance(part, FigureTag):
+                self.draft.figures.want(part.block_id)
+            else:
+                for checked in await self.numbers.check(part):
+                    await self._write_statement(checked)
+        self._position, self.next_questions = end, answer.questions
+        if self.stream.is_due:
+            await self.stream.flush()
 
     async def finish(self, *notes: str, goes_on: bool = False) -> None:
-        """Write the rest of the answer and stage its events for the end of the step.
+        """Stage the answer's last events for the end of the step.
 
         Args:
             notes: paragraphs appended after the model's answer.
             goes_on: whether the next turn continues the answer.
         """
-        await self.feed("", at_end=True)
         self.draft.settle()
         await self._repair()
         if goes_on:
@@ -127,8 +160,7 @@ class AnswerWriter:
         if self.is_partial:
             self.draft.show_figures()
         self.draft.figures.drop()
-        words = self.rules.words
-        self.draft.add_paragraph(text or gap.missing or words.no_answer.format(words.asked))
+        self.draft.add_paragraph(text or gap.missing or self.words.no_answer.format(self.words.asked))
         if gap.next_step and not text:
             self.draft.add_paragraph(gap.next_step)
         self.gaps.append(gap)
@@ -142,7 +174,7 @@ class AnswerWriter:
     @property
     def unsupported_claims(self) -> int:
         """Number of marked statements plus citations that no document proves."""
-        marks = (self.rules.words.unsupported.strip(), self.rules.words.withheld)
+        marks = (self.words.unsupported.strip(), self.words.withheld)
         unproved = sum(not citation.quote for citation in self.book.citations)
         return sum(map(self.draft.text.count, marks)) + unproved
 
@@ -151,56 +183,36 @@ class AnswerWriter:
         """Whether the question is answered, at least in part."""
         return not self.gaps or self.is_partial
 
-    async def _write(self, part: Part) -> None:
-        if isinstance(part, GapTag):
-            missing, next_step = readable_line(part.missing), readable_line(part.next_step)
-            await self._write_gap(Gap(missing=missing, next_step=next_step))
-        elif self.gaps and self.rules.may_look:
-            return  # the next turn continues from the gap
-        elif isinstance(part, FigureTag):
-            self.draft.figures.want(part.block_id)
-        else:
-            for checked in await self.rules.numbers.check(part):
-                await self._write_statement(checked)
-
     async def _write_gap(self, gap: Gap) -> None:
-        if any(earlier.missing == gap.missing for earlier in self.gaps):
-            return
-        if self.rules.may_look and gap.missing:
-            self.gaps.append(gap)
-        else:
+        if all(earlier.missing != gap.missing for earlier in self.gaps):
             await self._repair()  # show_gap needs to know whether the text before the gap is proved
             self.show_gap(gap)
 
     async def _write_statement(self, statement: Statement | Withheld) -> None:
         if isinstance(statement, Withheld):
-            self.draft.add_note(self.rules.words.withheld)
+            self.draft.add_note(self.words.withheld)
             return
         self.draft.write(statement.text)
-        numbers = self.rules.numbers
-        results = await numbers.computed() if any(cite.result for cite in statement.cites) else ()
-        for proof in prove(statement, self.book, results, numbers.language):
-            self._show_proof(proof)
-
-    def _show_proof(self, proof: Proof | None) -> None:
-        if proof is None:
-            if self.rules.needs_proof:
-                self.draft.add_note(self.rules.words.unsupported.lstrip())
-            return
-        self.draft.settle()
-        citation = proof.citation
-        if proof.is_new and proof.quote:
-            claim = last_claim(self.draft.text)
-            self._failed.append(FailedQuotation(citation.n, claim, citation.doc_id, proof.quote))
-        elif proof.is_new:
-            self.stream.announce(citation)
-        self.draft.add_note(self.book.marker(citation).lstrip())
+        computed = await self.numbers.computed() if any(cite.result for cite in statement.cites) else ()
+        for proof in prove(statement, self.book, computed, self.numbers.language):
+            if proof is None:
+                if self.needs_proof:
+                    self.draft.add_note(self.words.unsupported.lstrip())
+                continue
+            self.draft.settle()
+            citation = proof.citation
+            if proof.is_new and proof.to_repair:
+                claim = last_claim(self.draft.text)
+                self._failed.append(FailedQuotation(citation.n, claim, citation.doc_id, proof.to_repair))
+            elif proof.is_new:
+                self.stream.announce(citation)
+            self.draft.add_note(self.book.marker(citation).lstrip())
 
     async def _repair(self) -> None:
         """Replace failed quotations by others from the same documents; announce all, proved or not."""
         if not self._failed:
             return
-        await self.stream.flush(now=True)  # the repair calls a model; don't delay the text
+        await self.stream.flush()  # the repair calls a model; don't delay the text
         quotes = await self.repairer.repair(self._failed, self.book)
         for failure in self._failed:
             self.stream.announce(self.book.repair(failure.number, quotes.get(failure.number, "")))
@@ -208,17 +220,17 @@ class AnswerWriter:
 
     def _mark_if_unproved(self, text: str) -> None:
         """Mark a text without any proof, so that readers don't assume it is proved."""
-        mark, withheld = self.rules.words.unsupported.strip(), self.rules.words.withheld
+        mark, withheld = self.words.unsupported.strip(), self.words.withheld
         is_marked = has_mark(text) or mark in text or withheld in text
         if text.strip() and not self.has_citations and not is_marked:
             self.draft.add_note(mark)
 
     def _close(self, *notes: str) -> None:
-        if self.rules.needs_proof and (self.book.hits or self.book.pages):
+        if self.needs_proof and (self.book.hits or self.book.pages):
             self._mark_if_unproved(self.draft.text[self._judged_chars :])
         self.draft.show_figures()
         unproved = ", ".join(f"[{citation.n}]" for citation in self.book.citations if not citation.quote)
-        remark = self.rules.words.unproved.format(unproved) if unproved else ""
+        remark = self.words.unproved.format(unproved) if unproved else ""
         for note in (remark, *notes) if self.draft.text.strip() else ():
             if note:
                 self.draft.add_paragraph(note)

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable
 
 from shared.evidence.reader_text import readable_line
-from shared.evidence.tags import AnyPiece, FollowUpTag, Piece, Text
 from shared.evidence.text import split_sentences, without_marks
 from shared.retrieval.keyword_query import FUNCTION_WORDS
 
@@ -25,32 +24,6 @@ _KINDS = frozenset(
     """who whom whose when where why wer wem wen wessen wann wo wohin woher warum wieso weshalb qui quand où
     pourquoi quién cuándo dónde chi quando dove perché wanneer waar waarom""".split()
 )
-
-
-def take_questions(pieces: Iterable[AnyPiece]) -> tuple[list[Piece], list[str], str]:
-    """Separate the next questions from the other pieces of an answer.
-
-    Line breaks before a question belong to it. Those at the end are returned apart, because a question may
-    follow them.
-    """
-    others: list[Piece] = []
-    questions: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, FollowUpTag):
-            others, _ = _without_breaks(others)
-            questions.append(piece.question)
-        else:
-            others.append(piece)
-    others, breaks = _without_breaks(others)
-    return others, questions, breaks
-
-
-def _without_breaks(pieces: list[Piece]) -> tuple[list[Piece], str]:
-    last = pieces[-1] if pieces else None
-    if not isinstance(last, Text):
-        return pieces, ""
-    text = last.text.rstrip("\n")
-    return [*pieces[:-1], *([Text(text)] if text else [])], last.text[len(text) :]
 
 
 def worth_asking(

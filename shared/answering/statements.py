@@ -1,15 +1,17 @@
-"""Split the text of a model's turn into the statements of its answer. Pure.
+"""From the text of a model's turn to the statements of its answer. Pure.
 
-`split_turn` takes the whole text so far. The answer of a longer text begins with the answer of a shorter one,
-so only the difference needs to be written.
+Every function takes the whole text so far. The result for a longer text begins with the result for a shorter
+one, so only the difference needs to be written.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+from shared.answering.models import Gap
 from shared.evidence.number_proof import has_number
-from shared.evidence.tags import CiteTag, FigureTag, GapTag, Piece, Text
+from shared.evidence.reader_text import readable_line
+from shared.evidence.tags import CiteTag, FigureTag, FollowUpTag, GapTag, Text, read_tags
 from shared.evidence.text import sentence_ends
 
 _TAG = re.compile(r"</?answer>", re.IGNORECASE)
@@ -20,8 +22,12 @@ _OPEN_TAG = re.compile(r"</?(?:a(?:n(?:s(?:w(?:er?)?)?)?)?)?\Z", re.IGNORECASE)
 # Markdown fences around the whole answer. Readers would show its tables and headings as code.
 _WRAPPER = re.compile(r"(?:```|~~~) *(?:markdown|md)[^\S\n]*\n", re.IGNORECASE)
 _MAY_BE_WRAPPER = re.compile(r"`{0,3}|~{0,3}|(?:```|~~~) *[a-z]{0,8}[^\S\n]*", re.IGNORECASE)
-_FENCE = re.compile(r" {0,3}(?:```|~~~)(.*)")
+_FENCE = re.compile(r" {0,3}(?:```|~~~)(.*)\n?")
 _MAY_BE_FENCE = re.compile(r" {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~).*)")
+
+_CITE, _OTHER_TAG = "\0", "\1"  # each stands for one tag; the model's own ones are dropped
+_SIGN = re.compile(r"[\x00\x01]")
+_PART = re.compile(r"[^\n\x00\x01]*(?:\n|\x00+)|[^\n\x00\x01]+|\x01")
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,46 @@ class Statement:
     begins_line: bool = False
 
 
-Part = Statement | FigureTag | GapTag
+@dataclass(frozen=True)
+class TaggedText:
+    """Text with one character in place of each tag, so that positions count both.
+
+    Attributes:
+        questions: next questions, which have no place in the text.
+    """
+
+    text: str
+    tags: tuple[CiteTag | FigureTag | GapTag, ...]
+    questions: tuple[str, ...]
+
+    def parts(self, begin: int, end: int) -> Iterator[Statement | FigureTag | GapTag]:
+        """Yield the statements and other tags between two positions."""
+        number = len(_SIGN.findall(self.text, 0, begin))
+        for part in _PART.finditer(self.text, begin, end):
+            text = _SIGN.sub("", part[0])
+            tags = self.tags[number : number + len(part[0]) - len(text)]
+            number += len(tags)
+            cites = tuple(tag for tag in tags if isinstance(tag, CiteTag))
+            yield from (tag for tag in tags if not isinstance(tag, CiteTag))
+            if text or cites:
+                yield Statement(text, cites, self.text[: part.start()][-1:] in ("", "\n", _OTHER_TAG))
+
+    @property
+    def first_gap(self) -> int:
+        """Position of the first gap that can be searched for; the end without one."""
+        marks = (mark.start() for mark in re.finditer(r"[\0\1]", self.text))
+        gaps = (
+            at for at, tag in zip(marks, self.tags, strict=True) if isinstance(tag, GapTag) and tag.missing
+        )
+        return next(gaps, len(self.text))
+
+    @property
+    def before_numbers(self) -> int:
+        """Position before the first sentence of the last line that has a number or isn't complete."""
+        begin = max(self.text.rfind("\n"), self.text.rfind(_OTHER_TAG)) + 1
+        text = self.text[begin:].partition(_CITE)[0]
+        ends = (end for end in sentence_ends(text) if text[end:].strip() and not has_number(text[:end]))
+        return begin + max(ends, default=0)
 
 
 def split_turn(turn_text: str, *, is_answer: bool, at_end: bool = False) -> tuple[str, str | None]:
@@ -61,10 +106,45 @@ def split_turn(turn_text: str, *, is_answer: bool, at_end: bool = False) -> tupl
     return thought, _unwrapped(_TAG.sub("", answer).lstrip(), at_end=at_end)
 
 
+def read_gaps(answer: str) -> tuple[Gap, ...]:
+    """Return the distinct gaps of an answer that can be searched for."""
+    gaps = (shown_gap(tag) for tag in read_answer(answer, at_end=True).tags if isinstance(tag, GapTag))
+    distinct: dict[str, Gap] = {}
+    for gap in gaps:
+        distinct.setdefault(gap.missing, gap)
+    return tuple(gap for gap in distinct.values() if gap.missing)
+
+
+def shown_gap(tag: GapTag) -> Gap:
+    """Return a gap with texts that are safe to show."""
+    return Gap(missing=readable_line(tag.missing), next_step=readable_line(tag.next_step))
+
+
 def from_first_gap(turn_text: str) -> str:
     """Return the part of a turn that readers haven't seen because a gap ended it, or ""."""
     gap = _GAP.search(turn_text)
     return _TAG.sub("", turn_text[gap.start() :]) if gap else ""
+
+
+def read_answer(text: str, *, at_end: bool) -> TaggedText:
+    """Return the text of an answer up to a tag that isn't complete.
+
+    Line breaks before a next question belong to it.
+    """
+    shown, questions = "", []
+    tags: list[CiteTag | FigureTag | GapTag] = []
+    for piece in read_tags(text, at_end=at_end)[0]:
+        if isinstance(piece, Text):
+            shown += _SIGN.sub("", piece.text)
+        elif isinstance(piece, FollowUpTag):
+            shown = shown.rstrip("\n")
+            questions.append(piece.question)
+        else:
+            shown += _CITE if isinstance(piece, CiteTag) else _OTHER_TAG
+            tags.append(piece)
+    if questions or not at_end:  # a question may follow
+        shown = shown.rstrip("\n")
+    return TaggedText(shown, tuple(tags), tuple(questions))
 
 
 def _unwrapped(text: str, *, at_end: bool) -> str:
@@ -72,75 +152,14 @@ def _unwrapped(text: str, *, at_end: bool) -> str:
     wrapper = _WRAPPER.match(text)
     if wrapper is None:
         return "" if not at_end and _MAY_BE_WRAPPER.fullmatch(text) else text
-    position, is_code = wrapper.end(), False
-    while position < len(text):
-        end = text.find("\n", position) + 1 or len(text)
-        line = text[position:end].rstrip("\n")
-        is_open_line = end == len(text) and not text.endswith("\n") and not at_end
-        if is_open_line and _MAY_BE_FENCE.fullmatch(line):
-            return text[wrapper.end() : position]
+    shown, is_code = "", False
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text[wrapper.end() :])
+    for number, line in enumerate(lines):
+        if not at_end and not line.endswith("\n") and _MAY_BE_FENCE.fullmatch(line):
+            break
         if fence := _FENCE.fullmatch(line):
             if not is_code and not fence[1].strip():
-                return text[wrapper.end() : position] + text[end:]
+                return shown + "".join(lines[number + 1 :])
             is_code = not is_code
-        position = end
-    return text[wrapper.end() :]
-
-
-def split_statements(
-    pieces: Sequence[Piece], *, holds_numbers: bool = False
-) -> tuple[list[Part], list[Piece]]:
-    """Group pieces into statements. Return the complete statements, and the pieces of the open line.
-
-    Args:
-        holds_numbers: keep back the open line from its first sentence with a number. Otherwise nothing is
-            kept back.
-    """
-    parts: list[Part] = []
-    line: list[Piece] = []
-    for piece in pieces:
-        match piece:
-            case Text():
-                *ended, rest = piece.text.split("\n")
-                for text in ended:
-                    parts += _statements([*line, Text(f"{text}\n")])
-                    line = []
-                line += [Text(rest)] if rest else []
-            case CiteTag():
-                line.append(piece)
-            case _:  # a gap or a figure ends a statement
-                parts += [*_statements(line), piece]
-                line = []
-    if not holds_numbers:
-        return [*parts, *_statements(line)], []
-    begin, rest_of_line = _without_numbers(line)
-    return [*parts, *begin], rest_of_line
-
-
-def _without_numbers(line: Sequence[Piece]) -> tuple[list[Part], list[Piece]]:
-    """Split an open line before the first sentence that has a number or isn't complete."""
-    joined = _statements(line)
-    text = joined[0].text if joined else ""
-    ends = [0, *(end for end in sentence_ends(text) if text[end:].strip())]
-    free = max((end for end in ends if not has_number(text[:end])), default=0)
-    if not free:
-        return [], [*line]
-    cites = joined[0].cites
-    rest: list[Piece] = [Text(text[free:]), *cites]
-    for later in joined[1:]:
-        rest += [Text(later.text), *later.cites]
-    return [Statement(text[:free])], rest
-
-
-def _statements(line: Sequence[Piece]) -> list[Statement]:
-    """Group the pieces of a line into statements: a text and the citations after it."""
-    statements: list[Statement] = []
-    for piece in line:
-        last = statements[-1] if statements else Statement("", begins_line=True)
-        if isinstance(piece, CiteTag):
-            statements[-1:] = [replace(last, cites=(*last.cites, piece))]
-        elif isinstance(piece, Text) and not last.cites:
-            statements[-1:] = [replace(last, text=last.text + piece.text)]
-        elif isinstance(piece, Text):
-            statements.append(Statement(piece.text))
-    return statements
+        shown += line
+    return shown

@@ -7,11 +7,10 @@ searches for the gaps; the answer then continues from where it stopped.
 import asyncio
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from shared.answering.agent_turn import Asked, ModelFailedError
 from shared.answering.answer_stream import AnswerStream
-from shared.answering.answer_writer import AnswerRules, AnswerWriter
+from shared.answering.answer_writer import AnswerWriter
 from shared.answering.calls import planned_calls
 from shared.answering.draft import Draft
 from shared.answering.lookups import look_up, recomputed
@@ -24,7 +23,7 @@ from shared.answering.quote_repair import QuoteRepairer
 from shared.answering.results import call_result
 from shared.answering.run_facts import writing_facts
 from shared.answering.script import retry_delay_s
-from shared.answering.statements import from_first_gap, split_turn
+from shared.answering.statements import from_first_gap, read_gaps, split_turn
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
     TakeTurn,
@@ -100,7 +99,7 @@ class AnswerTurn:
         self._advice = turns[0].advice if turns else advice
         self._may_call = action.may_call and bool(question.tools) and not time.left.is_short
         self._may_look = action.may_look and self._may_call and SemanticSearch.name in question.tools
-        self._said, self._fed_chars, self._is_heard = "", 0, True
+        self._said, self._is_heard = "", True
 
     @property
     def chat_model(self) -> ChatModel:
@@ -247,13 +246,10 @@ class AnswerTurn:
             stream=AnswerStream(event_log, self._context.shown.record, Draft(FigurePlacer(book.hits))),
             book=book,
             repairer=QuoteRepairer(self._services.chat_model, self._repair_limits, question.text),
-            rules=AnswerRules(
-                words=question.words,
-                needs_proof=not question.request.proof_is_optional
-                and question.stored.plan.query_type not in DOCUMENT_QUESTIONS,
-                may_look=self._may_look,
-                numbers=self._number_check(),
-            ),
+            words=question.words,
+            needs_proof=not question.request.proof_is_optional
+            and question.stored.plan.query_type not in DOCUMENT_QUESTIONS,
+            numbers=self._number_check(),
         )
         if self._before.turns:
             writer.go_on(self._before.turns[-1].answer)
@@ -284,8 +280,7 @@ class AnswerTurn:
         # An agent's instructions and tools, or the web, may help without documents.
         may_help = self._question.request.agent or set(WEB_TOOLS) & set(self._question.tools)
         if nothing_new:
-            writer.rules = replace(writer.rules, may_look=False)
-            await writer.feed(from_first_gap(turns[-1].said))
+            await writer.write(from_first_gap(turns[-1].said), at_end=True)
             return None
         if self._question.is_empty and not turns and not may_help:
             words = self._question.words
@@ -309,9 +304,9 @@ class AnswerTurn:
     async def hear(self, text: str) -> None:
         """Write the next piece of the answer."""
         self._said += text
-        _, answer = split_turn(self._said, is_answer=not self._may_call)
-        await self._writer.feed((answer or "")[self._fed_chars :])
-        self._fed_chars = max(self._fed_chars, len(answer or ""))
+        if self._writer.stream.is_due:
+            _, answer = split_turn(self._said, is_answer=not self._may_call)
+            await self._writer.write(answer or "", to_gap=self._may_look)
 
     async def go_on(self, said: ModelTurn) -> Turn | None:
         """Return the turn if its calls are to be made, or its gaps to be searched for."""
@@ -322,16 +317,17 @@ class AnswerTurn:
         calls, asks_consent = awaiting_consent(planned, self._question.web_consent)
         if answer is None and not calls:
             thought, answer = split_turn(text, is_answer=True, at_end=True)
-        await writer.feed((answer or "")[self._fed_chars :])
+        await writer.write(answer or "", at_end=True, to_gap=self._may_look)
+        gaps = read_gaps(answer or "") if self._may_look else ()
         if thought := readable(thought.strip()[:_MAX_THOUGHT_CHARS]):
             await writer.stream.event_log.write(ThoughtEvent(text=thought))
-        if not calls and not (writer.gaps and self._may_look):
+        if not calls and not gaps:
             return None
         await writer.finish(goes_on=True)
         return Turn(
             said=text,
             calls=calls,
-            gaps=tuple(writer.gaps),
+            gaps=gaps,
             answer=self._answer(writer),
             asks_consent=asks_consent,
         )
@@ -361,7 +357,7 @@ class AnswerTurn:
         if not self._is_heard:  # show the complete sentences that came before the failure
             _, answer = split_turn(self._said, is_answer=not self._may_call, at_end=True)
             text = answer if answer is not None else split_turn(self._said, is_answer=True, at_end=True)[1]
-            await self._writer.feed((text or "")[self._fed_chars :])
+            await self._writer.write(text or "", to_gap=self._may_look)
         return self._without_model(self._writer, failed)
 
     def _next_questions(self, writer: AnswerWriter) -> tuple[str, ...]:

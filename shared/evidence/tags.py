@@ -74,12 +74,10 @@ class FollowUpTag:
     question: str
 
 
-Piece = Text | CiteTag | FigureTag | GapTag
-"""A piece of the answer itself."""
-AnyPiece = Piece | FollowUpTag
+Piece = Text | CiteTag | FigureTag | GapTag | FollowUpTag
 
 
-def read_tags(text: str, *, at_end: bool) -> tuple[list[AnyPiece], str]:
+def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
     """Split `text` into final pieces and the rest.
 
     Prepend the rest to the next piece of the stream. The concatenated `Text` pieces are the answer without
@@ -88,7 +86,7 @@ def read_tags(text: str, *, at_end: bool) -> tuple[list[AnyPiece], str]:
     Args:
         at_end: nothing follows, so there is no rest. Text after the first `>` of an unclosed tag is kept.
     """
-    pieces: list[AnyPiece] = []
+    pieces: list[Piece] = []
     text_start = position = 0
     while (position := text.find("<", position)) >= 0:
         if not _may_start_tag(text, position, at_end=at_end):
@@ -114,7 +112,7 @@ def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
     return is_cut_off and not at_end and any(start.startswith(rest) for start in _TAG_STARTS)
 
 
-def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[AnyPiece], int] | None:
+def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int] | None:
     """Parse the tag at `position`. Return its pieces and its end, or None if more input is needed.
 
     If there is no tag, the end is at most `position`. Looks ahead at most `_MAX_TAG_CHARS`, so that the
@@ -133,7 +131,7 @@ def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[AnyPiece], 
     return (_read_broken_tag(text[position:]), len(text)) if at_end else None
 
 
-def _read_tag(tag: re.Match[str]) -> list[AnyPiece]:
+def _read_tag(tag: re.Match[str]) -> list[Piece]:
     if tag[1]:
         return []
     values = {
@@ -143,7 +141,7 @@ def _read_tag(tag: re.Match[str]) -> list[AnyPiece]:
     return [_piece(tag[2], values)]
 
 
-def _read_broken_tag(region: str) -> list[AnyPiece]:
+def _read_broken_tag(region: str) -> list[Piece]:
     """Recover the readable attributes of a tag with unbalanced quotation marks, and the
     text after its `>`.
     """
@@ -156,7 +154,7 @@ def _read_broken_tag(region: str) -> list[AnyPiece]:
     return [piece, Text(text)]
 
 
-def _piece(name: str, values: dict[str, str]) -> AnyPiece:
+def _piece(name: str, values: dict[str, str]) -> Piece:
     # Entities with a semicolon only: `?a=1&copy=2` is an address, not a sign of copyright.
     read = {key: _ENTITY.sub(_character, value).strip() for key, value in values.items()}
     if name.lower().startswith("gap"):
@@ -172,9 +170,9 @@ def _character(entity: re.Match[str]) -> str:
     return html5.get(f"{entity[1]};", entity[0]) if entity[1] else html.unescape(entity[0])
 
 
-def _joined(pieces: list[AnyPiece]) -> list[AnyPiece]:
+def _joined(pieces: list[Piece]) -> list[Piece]:
     """Merge adjacent texts and drop empty ones."""
-    joined: list[AnyPiece] = []
+    joined: list[Piece] = []
     for piece in pieces:
         last = joined[-1] if joined else None
         if isinstance(piece, Text) and isinstance(last, Text):

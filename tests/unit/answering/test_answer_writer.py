@@ -6,8 +6,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from shared.answering.answer_writer import AnswerRules, AnswerWriter
+from shared.answering.answer_writer import AnswerWriter
+from shared.answering.models import Gap
 from shared.answering.quote_repair import QuoteRepairer
+from shared.answering.statements import read_gaps
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import ENGLISH
 from shared.evidence.repairs import RepairedQuotation, RepairedQuotations
@@ -53,6 +55,7 @@ async def write(
     hits: tuple[Hit, ...] = (HIT,),
     *,
     needs_proof: bool = True,
+    to_gap: bool = False,
 ) -> tuple[AnswerWriter, list[tuple[str, object]]]:
     log = MemoryRunLog()
     await log.create("r")
@@ -60,10 +63,11 @@ async def write(
         stream_to(await open_event_log(log, "r", 3), hits),
         CitationBook(hits),
         QuoteRepairer(model, lambda: CallLimits(timeout_s=1), "How much?"),
-        AnswerRules(needs_proof=needs_proof),
+        needs_proof=needs_proof,
     )
-    for start in range(0, len(text), size):
-        await writer.feed(text[start : start + size])
+    for end in range(size, len(text), size):
+        await writer.write(text[:end], to_gap=to_gap)
+    await writer.write(text, at_end=True, to_gap=to_gap)
     await writer.finish()
     await writer.stream.event_log.write()
     events = [json.loads(line) for line in (await log.read("r")).lines]
@@ -271,19 +275,10 @@ async def test_each_gap_is_told_once() -> None:
     assert writer.draft.text == "x\n\ny"
 
 
-async def test_a_gap_that_is_searched_for_is_not_shown_and_ends_the_turn() -> None:
-    text = f'A {CITED} <gap missing="x" next_step="n"/> dropped <gap missing="y"/>'
-    log = MemoryRunLog()
-    await log.create("r")
-    repairer = QuoteRepairer(RepairingModel(None), lambda: CallLimits(timeout_s=1))
-    writer = AnswerWriter(
-        stream_to(await open_event_log(log, "r", 3), (HIT,)),
-        CitationBook((HIT,)),
-        repairer,
-        AnswerRules(may_look=True),
-    )
-    await writer.feed(text)
-    await writer.finish()
-    await writer.stream.event_log.write()
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_a_gap_that_is_searched_for_is_not_shown_and_ends_the_turn(size: int) -> None:
+    text = f'A {CITED} <gap missing="x" next_step="n"/> dropped <gap missing="y"/> <gap missing="x"/>'
+    writer, _ = await write(text, RepairingModel(None), size, to_gap=True)
     assert writer.draft.text.strip() == f"A {MARK}"
-    assert [gap.missing for gap in writer.gaps] == ["x", "y"]
+    assert writer.gaps == []
+    assert read_gaps(text) == (Gap(missing="x", next_step="n"), Gap(missing="y"))

@@ -115,7 +115,7 @@ async def test_tags_are_never_part_of_the_text(
     writer, events = await write(text, ScriptedChatModel(), size)
     assert writer.draft.text == shown
     assert streamed(events) == shown
-    assert writer.next_questions == questions
+    assert list(writer.next_questions) == questions
 
 
 def test_the_rules_for_them_take_at_most_80_tokens_and_a_tag_40() -> None:

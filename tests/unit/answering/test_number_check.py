@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from shared.answering.answer_writer import AnswerRules, AnswerWriter
+from shared.answering.answer_writer import AnswerWriter
 from shared.answering.number_check import NumberCheck
 from shared.answering.quote_repair import QuoteRepairer
 from shared.answering.shown_answer import shown_text
@@ -45,18 +45,17 @@ async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[
         stream_to(await open_event_log(log, "r", 3), (HIT,)),
         CitationBook((HIT,)),
         QuoteRepairer(ScriptedChatModel(), lambda: None),
-        AnswerRules(
-            numbers=NumberCheck(
-                [SALES],
-                computed,
-                others=("What are the top 2 of 5?", HIT.content),
-                language="en",
-                today=date(2026, 5, 4),
-            )
+        numbers=NumberCheck(
+            [SALES],
+            computed,
+            others=("What are the top 2 of 5?", HIT.content),
+            language="en",
+            today=date(2026, 5, 4),
         ),
     )
-    for start in range(0, len(text), size):
-        await writer.feed(text[start : start + size])
+    for end in range(size, len(text), size):
+        await writer.write(text[:end])
+    await writer.write(text, at_end=True)
     await writer.finish()
     await writer.stream.event_log.write()
     events = events_of(await log.read("r"))
@@ -120,7 +119,7 @@ async def test_text_in_other_answers_is_not_held_back() -> None:
     await log.create("r")
     book, repairer = CitationBook((HIT,)), QuoteRepairer(ScriptedChatModel(), lambda: CallLimits(timeout_s=1))
     writer = AnswerWriter(stream_to(await open_event_log(log, "r", 3), (HIT,)), book, repairer)
-    await writer.feed("It is 5 or ")
+    await writer.write("It is 5 or ")
     assert writer.draft.text == "It is 5 or "
 
 

@@ -65,7 +65,7 @@ async def written(text: str) -> AnswerWriter:
     writer = AnswerWriter(
         stream_to(await open_event_log(log, "r", 1), hits()), CitationBook(hits()), repairer
     )
-    await writer.feed(text)
+    await writer.write(text, at_end=True)
     await writer.finish()
     await writer.stream.event_log.write()
     return writer

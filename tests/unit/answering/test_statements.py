@@ -1,11 +1,13 @@
 """From the text of a turn to the statements of its answer."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.answering.statements import Statement, split_statements, split_turn
-from shared.evidence.tags import CiteTag, FigureTag, Text
+from shared.answering.statements import Statement, read_answer, split_turn
+from shared.evidence.tags import CiteTag, FigureTag
 
 PARTS = (
     "<answer>",
@@ -80,37 +82,56 @@ def test_the_answer_of_a_longer_text_begins_with_that_of_a_shorter_one(text: str
         assert (answer or "").startswith(shown)
 
 
+TAGS = ('<cite result="q1"/>', "<gap/>", '<gap missing="x"/>', '<figure block_id="f"/>')
+TEXTS = ("\0", "\1", "It is 5. ")
 CITE = CiteTag(result="q1")
 
 
-def test_text_is_not_held_back_without_table_results() -> None:
-    parts, held = split_statements([Text("It is 5 or ")])
-    assert (parts, held) == ([Statement("It is 5 or ", begins_line=True)], [])
+@given(st.lists(st.sampled_from((*PARTS, *TAGS, *TEXTS)), max_size=20).map("".join))
+def test_the_parts_of_a_longer_text_begin_with_those_of_a_shorter_one(text: str) -> None:
+    whole = read_answer(text, at_end=True)
+    for end in range(len(text)):
+        answer = read_answer(text[:end], at_end=False)
+        assert whole.text.startswith(answer.text)
+        assert whole.tags[: len(answer.tags)] == answer.tags
+        assert answer.before_numbers <= len(answer.text)
+        assert min(answer.first_gap, len(answer.text)) <= whole.first_gap
+
+
+@given(st.lists(st.sampled_from((*PARTS, *TAGS, *TEXTS)), max_size=20).map("".join), st.integers(0, 50))
+def test_parts_have_all_text_and_tags_wherever_they_are_split(text: str, cut: int) -> None:
+    answer = read_answer(text, at_end=True)
+    cut = min(cut, len(answer.text))
+    parts = [*answer.parts(0, cut), *answer.parts(cut, len(answer.text))]
+    statements = [part for part in parts if isinstance(part, Statement)]
+    assert "".join(part.text for part in statements) == re.sub("[\0\1]", "", answer.text)
+    tags: list[object] = []
+    for part in parts:
+        tags += part.cites if isinstance(part, Statement) else [part]
+    assert tuple(tags) == answer.tags
 
 
 @pytest.mark.parametrize(
-    ("text", "shown", "held"),
+    ("text", "shown"),
     [
-        ("It grew. It made 5", "It grew.", " It made 5"),
-        ("It grew", "", "It grew"),
-        ("It made 5. It grew. Then", "", "It made 5. It grew. Then"),
-        ("Both grew. Two fell. All", "Both grew.", " Two fell. All"),
+        ("It grew. It made 5", "It grew."),
+        ("It grew", ""),
+        ("It made 5. It grew. Then", ""),
+        ("Both grew. Two fell. All", "Both grew."),
+        ("It made 5.\nIt grew. It", "It made 5.\nIt grew."),
+        ('<figure block_id="f"/>It', "\1"),
     ],
 )
-def test_a_line_is_held_back_from_its_first_sentence_with_a_number(text: str, shown: str, held: str) -> None:
-    parts, rest = split_statements([Text(text), CITE], holds_numbers=True)
-    assert "".join(part.text for part in parts if isinstance(part, Statement)) == shown
-    assert rest == [Text(held), CITE]
+def test_a_line_is_held_back_from_its_first_sentence_with_a_number(text: str, shown: str) -> None:
+    answer = read_answer(f'{text}<cite result="q1"/>', at_end=False)
+    assert answer.text[: answer.before_numbers] == shown
 
 
 def test_a_line_break_or_a_figure_ends_a_statement() -> None:
-    parts, held = split_statements(
-        [Text("It made 5"), CITE, Text(".\nIt"), FigureTag("f")], holds_numbers=True
-    )
-    assert parts == [
+    answer = read_answer('It made 5<cite result="q1"/>.\nIt<figure block_id="f"/>', at_end=False)
+    assert list(answer.parts(0, len(answer.text))) == [
         Statement("It made 5", (CITE,), begins_line=True),
         Statement(".\n"),
         Statement("It", begins_line=True),
         FigureTag("f"),
     ]
-    assert held == []
