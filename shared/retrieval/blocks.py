@@ -1,10 +1,10 @@
 """Hybrid search over blocks: keyword and vector searches run separately, and their scores are fused here.
 
 The service fuses by rank, which was worse than fused scores on every measured data set (decision 0006). While
-the question is embedded, a first round finds the documents it names and the blocks that share its words. A
-second round finds blocks of similar meaning, both everywhere and within the first round's results. Blocks
-without a keyword score get one in a third round, so that real scores are compared. That makes at most six
-requests per question, and five per further phrasing.
+the question is embedded, a first round finds the documents it names, then the blocks that share its words,
+names counting little. A second round finds blocks of similar meaning, both everywhere and within the first
+round's results. Blocks without a keyword score get one in a third round, so that real scores are compared.
+That makes at most six requests per question, and five per further phrasing.
 
 Results are candidates until `merge` has read the rows of the best blocks' documents; scores and order are
 then recomputed without the documents that these rows refuse.
@@ -28,7 +28,7 @@ from shared.platform.search import Filters, IndexRow, SearchPage, SearchRequest,
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import tokens_of
 from shared.retrieval.document_rows import DocumentRow
-from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.documents import DocumentSearch, NamedDocument
 from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, SEARCH_FIELDS, render_filters
 from shared.retrieval.fusion import (
     REFERENCE_COSINE,
@@ -100,10 +100,11 @@ class DegradationPolicy:
 
 @dataclass(frozen=True)
 class _Phrasing:
-    """A phrasing with its embedding, if available, and its keyword results."""
+    """A phrasing with its embedding, if available, its keyword query and that query's results."""
 
     text: str
     vector: tuple[float, ...] | None
+    query: str
     found: SearchPage
 
 
@@ -200,15 +201,10 @@ class BlockSearch:
             condition = all_of(condition, f"not {search_in('doc_id', sorted(without))}")
         passages, policy = all_of(_PASSAGES, condition), self._degradation
         until = asyncio.get_running_loop().time() + policy.patience_s if policy else None
-        vectors, (name_scores, pages) = await run_together(
-            self._embedded(phrasings),
-            run_together(
-                self._named(phrasings[0], filters, until),
-                run_together(*(self._index.candidates(by_words(text, passages)) for text in phrasings)),
-            ),
+        vectors, (name_scores, queries, pages) = await run_together(
+            self._embedded(phrasings), self._by_names_and_words(phrasings, filters, passages, without, until)
         )
-        name_scores = {doc_id: score for doc_id, score in name_scores.items() if doc_id not in without}
-        requests = list(map(_Phrasing, phrasings, vectors, pages))
+        requests = list(map(_Phrasing, phrasings, vectors, queries, pages))
         candidates = await run_together(
             *(
                 self._one_phrasing(
@@ -281,6 +277,25 @@ class BlockSearch:
             refused |= unchecked - readable.keys()
             lost += sum(hit.doc_id in unchecked and hit.doc_id not in readable for hit in best)
 
+    async def _by_names_and_words(
+        self,
+        phrasings: Sequence[str],
+        filters: Filters,
+        condition: str | None,
+        without: Collection[str],
+        until: float | None,
+    ) -> tuple[Mapping[str, float], list[str], list[SearchPage]]:
+        """Return the scores of the documents that the question names, and each phrasing's query and results.
+
+        Queries give little weight to the names of these documents.
+        """
+        named = await self._named(phrasings[0], filters, until)
+        scores = {doc_id: document.score for doc_id, document in named.items() if doc_id not in without}
+        names = {name for doc_id in documents_to_narrow_to(scores) for name in named[doc_id].names}
+        queries = [question_query(text, names) for text in phrasings]
+        pages = await run_together(*(self._index.candidates(by_words(query, condition)) for query in queries))
+        return scores, queries, pages
+
     async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
         """Embed each phrasing; None for each if embedding fails and the policy allows that."""
         if self._degradation is None:
@@ -294,7 +309,9 @@ class BlockSearch:
             self.missed.add("meaning")
             return [None] * len(phrasings)
 
-    async def _named(self, question: str, filters: Filters, until: float | None) -> Mapping[str, float]:
+    async def _named(
+        self, question: str, filters: Filters, until: float | None
+    ) -> Mapping[str, NamedDocument]:
         """Return the documents that the question names. They only improve ranking, so failures are logged."""
         if self._documents is None:
             return {}
@@ -335,7 +352,7 @@ class BlockSearch:
                 )
                 seen = _Candidates(by_keyword, pages, name_scores, self._relevant_cosine)
                 if unknown := seen.without_words():
-                    seen.add_words(await self._index.candidates(keyword_scores(phrasing.text, unknown)))
+                    seen.add_words(await self._index.candidates(keyword_scores(phrasing.query, unknown)))
         except TimeoutError:
             get_logger().warning("search.timed_out", error_type=CallTimeoutError.code)
             self.missed.add("late")
@@ -455,10 +472,10 @@ def _code(failed: TimeoutError | GroundworkError) -> str:
     return failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
 
 
-def by_words(text: str, condition: str | None) -> SearchRequest:
-    """Return a request for blocks that share words with a question."""
+def by_words(query: str, condition: str | None) -> SearchRequest:
+    """Return a request for blocks that share words with a question, given as `question_query` returns it."""
     return SearchRequest(
-        text=question_query(text),
+        text=query,
         query_type="full",
         search_fields=_KEYWORD_FIELDS,
         filter=condition,
@@ -469,7 +486,7 @@ def by_words(text: str, condition: str | None) -> SearchRequest:
 
 def card_requests(text: str, vector: tuple[float, ...]) -> tuple[SearchRequest, SearchRequest]:
     """Return two requests for table cards: by words and by meaning."""
-    return by_words(text, "block_type eq 'card'"), by_meaning("card", vector, None)
+    return by_words(question_query(text), "block_type eq 'card'"), by_meaning("card", vector, None)
 
 
 def by_meaning(
@@ -503,9 +520,9 @@ def focused(
     return request if doc_ids else request.model_copy(update={"select": ("block_id",)})
 
 
-def keyword_scores(text: str, block_ids: Sequence[str]) -> SearchRequest:
+def keyword_scores(query: str, block_ids: Sequence[str]) -> SearchRequest:
     """Return a request for the keyword scores of given blocks, without other fields."""
-    request = by_words(text, search_in("block_id", block_ids))
+    request = by_words(query, search_in("block_id", block_ids))
     return request.model_copy(update={"select": ("block_id",), "top": len(block_ids)})
 
 

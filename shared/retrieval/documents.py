@@ -16,7 +16,7 @@ from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import FacetValue, Filters, IndexRow, SearchRequest
 from shared.retrieval.document_names import reference_query
 from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
-from shared.retrieval.keyword_query import keyword_query, name_query
+from shared.retrieval.keyword_query import document_names, keyword_query, name_query
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 
@@ -34,6 +34,19 @@ _CHECKED_NAMESAKES = 5  # per name; two readable documents suffice, and the inde
 _MAX_FACET_VALUES = 100
 _PAGE_OF_IDS = 1000  # the service's limit
 _MAX_IDS = 5_000  # ids of 24 characters in one filter: 125 kB (unmeasured beyond)
+
+
+@dataclass(frozen=True)
+class NamedDocument:
+    """A document that a question names.
+
+    Attributes:
+        score: the service's score of the shared names.
+        names: terms of its file name and title.
+    """
+
+    score: float
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -209,8 +222,8 @@ class DocumentSearch:
         pages = await run_together(*(self._search(request) for request in requests))
         return list({record.doc_id: record for page in pages for record in page}.values())
 
-    async def named_in(self, question: str, filters: Filters) -> dict[str, float]:
-        """Return how well each document's names match the question, for the best 50 documents by doc_id.
+    async def named_in(self, question: str, filters: Filters) -> dict[str, NamedDocument]:
+        """Return the best 50 documents whose names the question mentions, by doc_id.
 
         Filters on fields that documents lack, such as pages, are ignored. For ranking only, because rows are
         not checked.
@@ -224,11 +237,17 @@ class DocumentSearch:
             query_type="full",
             search_fields=("words",),
             filter=_ready(shared),
-            select=("doc_id",),
+            select=("doc_id", "filename", "title"),
             top=_NAMED_CANDIDATES,
         )
         page = await self.index.candidates(request)
-        return {str(row["doc_id"]): float(row["@search.score"]) for row in page.rows}
+        return {
+            str(row["doc_id"]): NamedDocument(
+                score=float(row["@search.score"]),
+                names=document_names(str(row.get("filename") or ""), str(row.get("title") or ""), ()),
+            )
+            for row in page.rows
+        }
 
     async def facets(
         self, fields: Sequence[str], filters: Filters, limit: int, text: str = ""

@@ -5,7 +5,7 @@ The only place where a question becomes a query: its words are never interpreted
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, pairwise
 from pathlib import PurePosixPath
 
@@ -160,6 +160,8 @@ _LUCENE = re.compile(r"""([+\-&|!(){}\[\]^"~*?:\\/])""")
 _LUCENE_WORDS = frozenset({"AND", "OR", "NOT"})
 PAIR_WEIGHT = 0.25  # of adjacent words relative to single ones; 0.5 is as good (decision 0006)
 NEAR_WEIGHT = 0.25  # of words near each other; more helps prose and harms filings
+NAME_WEIGHT = 0.25  # of words that name the document, and so say little about the place in it
+_MIN_OTHER_WORDS = 2  # beside names; in a shorter question, names count in full
 NEAR_WORDS = 3  # allowed between them in the text
 _MAX_PAIRS = 40  # of each kind: longer texts aren't questions, and the service accepts 1,024 clauses
 
@@ -175,27 +177,41 @@ def keyword_query(text: str) -> str:
     return _STAR_LAST.sub(r"\\*", _MINUS_FIRST.sub(r"\\-", escaped))
 
 
-def question_query(question: str) -> str:
+def question_query(question: str, names: Collection[str] = ()) -> str:
     """Return a full Lucene query for a question's content words and pairs of them.
 
     Function words are dropped: they match nearly every block and would outweigh rare words. Possessives are
     reduced to the word. Two neighbouring content words count more where they are adjacent, and two separated
-    only by function
-    words where they are near: `relief valve "relief valve"^0.25 "relief valve"~3^0.25`. Without content
-    words, all words are used.
+    only by function words where they are near: `relief valve "relief valve"^0.25 "relief valve"~3^0.25`.
+    Words that name a document count little: the document is preferred anyway, and within it they favour its
+    cover and signatures. Without content words, all words are used.
+
+    Args:
+        names: terms of the found documents' names, as `document_names` returns them.
     """
     words = [without_possessive(word.strip(_AROUND_WORDS)) for word in question.split()]
     content_words = [word if word and _says_something(word, question) else "" for word in words]
     if not any(content_words):
         return _each(question.split())
-    beside = [pair for pair in pairwise(content_words) if all(pair)]
-    near = list(pairwise(dict.fromkeys(word for word in content_words if word)))
+    naming = {word for word in content_words if _is_name(word, names)}
+    if len({*content_words} - naming - {""}) < _MIN_OTHER_WORDS:
+        naming = set()
+    others = ["" if word in naming else word for word in content_words]
+    beside = [pair for pair in pairwise(others) if all(pair)]
+    near = list(pairwise(dict.fromkeys(word for word in others if word)))
     parts = [
-        _each(content_words),
+        _each(others),
         *_pairs(beside, f"^{PAIR_WEIGHT}"),
         *_pairs(near, f"~{NEAR_WORDS}^{NEAR_WEIGHT}"),
+        *(f"{_escaped(word)}^{NAME_WEIGHT}" for word in dict.fromkeys(content_words) if word in naming),
     ]
     return " ".join(parts)
+
+
+def _is_name(word: str, names: Collection[str]) -> bool:
+    """Return whether a word with a capital or digit consists of terms of names."""
+    is_proper = word[:1].isupper() or any(map(str.isdigit, word))
+    return is_proper and bool(terms := _terms(word)) and all(term in names for term in terms)
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], suffix: str) -> list[str]:

@@ -203,7 +203,13 @@ class NamedDocuments(RecordingIndex):
     """Knows one document by name, or refuses to say."""
 
     def __init__(self, *, refuses: bool = False) -> None:
-        super().__init__(SearchPage(rows=({"doc_id": "named", "@search.score": 5.0},)))
+        named = {
+            "doc_id": "named",
+            "filename": "Acme_2019.pdf",
+            "title": "Annual report",
+            "@search.score": 5.0,
+        }
+        super().__init__(SearchPage(rows=(named,)))
         self._refuses = refuses
 
     async def search(self, request: SearchRequest) -> SearchPage:
@@ -233,6 +239,21 @@ async def test_a_named_document_costs_one_request_more_there_and_one_here() -> N
     ]
     assert (narrowed.filter or "").startswith("((access_control_list/any(")
     assert narrowed.top == 50
+
+
+async def test_words_that_name_a_document_count_little_in_all_requests_for_words() -> None:
+    # As many rows as asked for: the words of the others are unknown, and asked for by id.
+    index = ScriptedIndex(
+        [row(f"k{number}", 9.0) for number in range(50)], content_vector=[row("v", 0.7, doc_id="named")]
+    )
+    question = "What were Acme's net sales in FY2019?"
+    await with_documents(index, NamedDocuments()).search([question, "net sales of Acme"], 10, {})
+    texts = [request.text for request in index.requests if request.text]
+    one, other = (
+        'net sales "net sales"^0.25 "net sales"~3^0.25 Acme^0.25 FY2019^0.25',
+        'net sales "net sales"^0.25 "net sales"~3^0.25 Acme^0.25',
+    )
+    assert sorted(texts) == sorted([one, other, one, other])
 
 
 async def test_names_are_looked_for_within_the_callers_filters_and_rights() -> None:

@@ -82,17 +82,35 @@ def test_a_question_is_looked_for_by_the_words_that_say_something(question: str,
     assert question_query(question) == query
 
 
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "What is Apple's gross margin in FY2018?",
+            'gross margin "gross margin"^0.25 "gross margin"~3^0.25 Apple^0.25 FY2018^0.25',
+        ),
+        # The fruit is no name, and one other word is too few.
+        ("Gross margin of apple juice", None),
+        ("Apple margin 2018", None),
+        ("Margin and tax of AND", 'Margin tax "Margin tax"~3^0.25 \\AND^0.25'),
+    ],
+)
+def test_words_that_name_the_document_count_little(question: str, query: str | None) -> None:
+    names = {"apple", "2018", "and"}
+    assert question_query(question, names) == (query or question_query(question))
+
+
 @given(st.text(alphabet="abANDORT1 \t+-|&\"()[]{}*\\~'?!^:/", max_size=30))
 def test_nothing_in_a_question_steers_the_full_syntax(text: str) -> None:
     if not text.split():
         return
-    node = parse_lucene(question_query(text))
+    node = parse_lucene(question_query(text, {"a", "b", "and", "or", "1"}))
     assert isinstance(node, Group)
     assert all(is_word_or_pair(one) and not is_required for is_required, one in node.clauses)
 
 
 def is_word_or_pair(node: QueryNode) -> bool:
-    return isinstance(node, Words) or (isinstance(node, Boost) and isinstance(node.node, Phrase))
+    return isinstance(node, Words) or (isinstance(node, Boost) and isinstance(node.node, Phrase | Words))
 
 
 def test_a_long_text_has_few_pairs() -> None:
