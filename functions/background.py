@@ -21,23 +21,23 @@ from shared.answering.shares import purge_shares
 from shared.conversations.memory import remember
 from shared.conversations.models import EraseTask, RememberTask
 from shared.documents.state import DocumentState
-from shared.erasure.models import EraseUserTask
+from shared.erasure.models import EraseRunTask, EraseUserTask
 from shared.erasure.passes import EraseDependencies, advance
 from shared.erasure.requests import resume_user_erasures
-from shared.erasure.threads import erase
+from shared.erasure.threads import erase, erase_run
 from shared.ingestion.changes import delete
 from shared.platform.errors import DependencyError
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import purge_old_quality
 from shared.runs.revivals import REVIVAL_WINDOW
-from shared.summaries.summaries import purge_old_summaries
 from shared.teams.store import purge_taken, purge_turns
 from shared.tools.workspace import purge_workspaces
 from shared.wiring import Services
 
 # Children are restarted by their parents.
-_BEGUN_AGAIN = ("reply_in_channel", "summarize_documents", "ingest_document")
+_RUNS = ("answer_question", "document_summary")
+_BEGUN_AGAIN = ("reply_in_channel", "ingest_document")
 _STATUS = df.OrchestrationRuntimeStatus
 _ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
 _MAX_PURGED = 1000  # revival counters per hour
@@ -54,12 +54,19 @@ async def remember_turn(message: func.QueueMessage) -> None:
 
 
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Erase the data of a deleted or cleared thread, or continue the erasure of a user."""
-    kinds: TypeAdapter[EraseTask | EraseUserTask] = TypeAdapter(EraseTask | EraseUserTask)
+    """Erase the data of a deleted or cleared thread or of a run, or continue the erasure of a user."""
+    kinds: TypeAdapter[EraseTask | EraseRunTask | EraseUserTask] = TypeAdapter(
+        EraseTask | EraseRunTask | EraseUserTask
+    )
     # Unknown fields are ignored, as in `Model.from_stored`.
     task = kinds.validate_json(message.get_body(), extra="ignore")
     if isinstance(task, EraseUserTask):
         await _erase_user(task.erasure_id, client)
+        return
+    if isinstance(task, EraseRunTask):
+        async with trigger_scope("erase_turns", run_id=task.run_id):
+            forget = Instances(client).forget
+            await erase_run(task.run_id, await wiring.ready_services(), forget, is_last=True)
         return
     async with trigger_scope("erase_turns", thread_id=task.thread_id):
         instances = Instances(client)
@@ -116,7 +123,6 @@ def _purges(
         "erasures": partial(resume_erasures, services.threads, services.queues),
         "user_erasures": partial(resume_user_erasures, now, services),
         "runs": partial(purge_old_runs, now, services, forget),
-        "summaries": partial(purge_old_summaries, now, settings, blobs, services.user_limits, forget),
         "channel_inbox": partial(purge_taken, now, settings, blobs, forget),
         "shares": partial(purge_shares, now, blobs),
         "workspaces": partial(purge_workspaces, now, blobs),
@@ -142,7 +148,7 @@ async def revive_instances(client: df.DurableOrchestrationClient) -> None:
         if failed.last_updated_time < now - REVIVAL_WINDOW:
             continue
         try:
-            if failed.name == "answer_question":
+            if failed.name in _RUNS:
                 await revive_run(failed.instance_id, instances, services)
             elif failed.name in _BEGUN_AGAIN:
                 await revive_instance(failed.instance_id, instances, services.runs)

@@ -2,12 +2,11 @@
 
 from typing import Annotated, Any
 
-import azure.durable_functions as df
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import STREAM, Reply, contract, json_reply
-from functions.http.event_stream import closer, follow, is_at_the_end, last_event_id, record_ended_run
+from functions.http.event_stream import closer, follow, is_at_the_end, last_event_id, stop_run
 from functions.http.models import ListQuery, ResumeHeaders, RunStreamEvent
 from functions.http.questions import deliver_answer
 from functions.http.requests import (
@@ -19,14 +18,11 @@ from functions.http.requests import (
 from functions.http.responses import event_stream, json_response
 from shared.access.security_filter import in_thread
 from shared.answering import run_end
-from shared.answering.children import child_ids
 from shared.answering.cited_pages import check_readable
-from shared.answering.control import release
 from shared.answering.runs import view_run
 from shared.conversations import models as conversations
 from shared.conversations import run_list
 from shared.platform.errors import ConflictError, NotFoundError
-from shared.platform.telemetry import get_logger
 from shared.quality.recording import feedback_of, open_source, rate_run, withdraw_feedback
 from shared.runs.journal import current_record
 from shared.runs.models import ClarificationAnswer, Feedback, FeedbackBody, RunRecord, RunView, SourceOpened
@@ -131,13 +127,7 @@ async def answer_run(
 async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -> Response:
     """Cancel a run and its sub-agents; idempotent. The stream ends with a RunCancelledError."""
     run = await run_end.cancel_run(run.run_id, services)
-    await _terminate(client, run.run_id, run.run_id)
-    # Terminating an orchestration leaves its children running. Stop them after it: it can then start no more.
-    children = await child_ids(services.run_log, services.blobs, run.run_id)
-    for child_id in children:
-        await _terminate(client, child_id, run.run_id)
-    await release(services.subagent_control, children)
-    await record_ended_run(client, run.run_id, services)
+    await stop_run(client, run.run_id, services)
     return json_response(await view_run(run, services, in_thread(user, run.thread_id)))
 
 
@@ -190,11 +180,3 @@ async def post_opening(run_id: RunId, body: SourceOpened, user: Caller, services
     """Record that the source of a citation was opened; each citation counts once."""
     await open_source(run_id, body.n, user, services)
     return Response(status_code=204)
-
-
-async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, run_id: str) -> None:
-    try:
-        await client.terminate(instance_id, "cancelled by its owner")
-    except Exception:  # noqa: BLE001  # the client raises no specific error
-        # It has ended or will: a step of a closed run does nothing, which ends the loop.
-        get_logger().warning("run.terminate_failed", run_id=run_id)

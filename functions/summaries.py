@@ -3,7 +3,6 @@
 import asyncio
 import math
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,38 +12,33 @@ from pydantic import Field
 
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import Reply, contract, json_reply
-from functions.http.idempotency import Key, idempotent, new_id
+from functions.http.event_stream import closer, stop_run
+from functions.http.idempotency import Key, idempotent
 from functions.http.models import KeyHeaders, ListQuery
 from functions.http.requests import (
     Caller,
     Durable,
     Ready,
     admitted,
+    client_address,
     note_act,
 )
 from functions.http.responses import json_response
 from shared.access.idempotency import Claimed, beginning
 from shared.access.limits import release, slot_of_summary
 from shared.access.models import UserContext
-from shared.answering.revival import revive_instance
-from shared.platform.blobs import BlobStore
+from shared.answering import summary_runs
+from shared.answering.run_end import cancel_run
+from shared.answering.runs import close_dead_run
+from shared.answering.summary_models import SummaryList, SummaryView
+from shared.answering.summary_runs import begin_summary, new_summary_id, renew_summary, view_summary
+from shared.erasure.threads import delete_run
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError, status_of
 from shared.platform.instances import Instances
-from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
-from shared.summaries import own_list, summaries
-from shared.summaries.models import SummaryList, SummaryOrder, SummaryRequest, SummaryView
-from shared.summaries.summaries import (
-    Forget,
-    begin_summary,
-    close_dead_summary,
-    forget_instances,
-    has_ended,
-    owned_summary,
-    renew_summary,
-    start_of,
-    view_summary,
-)
+from shared.runs.journal import current_record
+from shared.runs.models import RunRecord, SummaryOrder
+from shared.runs.run_store import RunStore, owned_run
 from shared.wiring import Services
 
 
@@ -61,12 +55,13 @@ SummaryId = Annotated[str, Path(min_length=1, description="Summary id, from POST
 router = APIRouter(tags=["Summaries"], route_class=ApiRoute)
 
 
-async def own_summary(summary_id: SummaryId, user: Caller, services: Ready) -> SummaryRequest:
-    """Return the summary of the path. Raises `NotFoundError` also for summaries of other users."""
-    return await owned_summary(summary_id, user, services.blobs)
+async def own_summary(summary_id: SummaryId, user: Caller, services: Ready) -> RunRecord:
+    """Return the summary of the path as it is now. Raises `NotFoundError` also for those of other users."""
+    record = await owned_run(summary_id, user, services.runs, "document_summary")
+    return await current_record(record, services.run_log)
 
 
-OwnSummary = Annotated[SummaryRequest, Depends(own_summary)]
+OwnSummary = Annotated[RunRecord, Depends(own_summary)]
 
 _POLL_S = 0.3
 _WAIT = re.compile(r"(?:^|[,\s])wait=([0-9]{1,4})(?:$|[,;\s])")
@@ -102,7 +97,7 @@ async def create_summary(
     wait = _WAIT.search(req.headers.get("prefer", ""))
     summary = await _begin(_Order(req, order, user, services, client))
     if wait:
-        await _wait(summary, services.blobs, min(int(wait[1]), services.settings.host.stream_seconds))
+        await _wait(summary, services.runs, min(int(wait[1]), services.settings.host.stream_seconds))
     view = await view_summary(summary, services, user)
     await _note_read(req, user, services, view)
     return json_response(view, _status_of(view), {"Location": view.status_url})
@@ -117,7 +112,7 @@ async def create_summary(
 )
 async def list_summaries(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
     """List the caller's summaries, one page at a time."""
-    return json_response(await own_list.list_summaries(user, services.blobs, page.limit, page.cursor))
+    return json_response(await summary_runs.list_summaries(user, services, page.limit, page.cursor))
 
 
 @router.get(
@@ -131,13 +126,9 @@ async def get_summary(
     req: Request, summary: OwnSummary, user: Caller, services: Ready, client: Durable
 ) -> Response:
     """Return the progress of a summary, and its result once it is complete."""
+    if summary.finished_at is None:
+        await closer(client, summary.run_id, services)()
     view = await view_summary(summary, services, user)
-    if view.status == "running":
-        with suppress(Exception):  # the client raises no specific error; the state is then unknown
-            if await revive_instance(summary.summary_id, Instances(client), services.runs) == "closed":
-                # Marks a dead summary as failed; has no effect if it ended between the two reads.
-                await close_dead_summary(summary, services)
-        view = await view_summary(summary, services, user)
     await _note_read(req, user, services, view)
     return json_response(view)
 
@@ -154,8 +145,8 @@ async def cancel_summary(
     req: Request, summary: OwnSummary, user: Caller, services: Ready, client: Durable
 ) -> Response:
     """Cancel a summary; idempotent."""
-    await summaries.cancel_summary(summary, services)
-    await forget_instances(summary, _stopper(client))
+    summary = await cancel_run(summary.run_id, services)
+    await stop_run(client, summary.run_id, services)
     view = await view_summary(summary, services, user)
     await _note_read(req, user, services, view)
     return json_response(view)
@@ -170,9 +161,7 @@ async def cancel_summary(
 )
 async def delete_summary(summary: OwnSummary, services: Ready, client: Durable) -> Response:
     """Delete a summary and all data derived from it."""
-    await summaries.delete_summary(
-        summary, services.settings, services.blobs, services.user_limits, forgetter(client)
-    )
+    await delete_run(summary.run_id, services, Instances(client).forget)
     return Response(status_code=204)
 
 
@@ -183,95 +172,73 @@ async def _note_read(req: Request, user: UserContext, services: Services, view: 
         await note_act(req, user, services, "summary", *shown, run_id=view.summary_id)
 
 
-def forgetter(client: df.DurableOrchestrationClient) -> Forget:
-    """Return a function that terminates an orchestration and purges its history."""
-    stop = _stopper(client)
-
-    async def forget(instance_id: str) -> None:
-        await stop(instance_id)
-        try:
-            await client.purge_instance_history(instance_id)
-        except Exception:  # noqa: BLE001  # the client raises no specific error; the history contains only ids
-            get_logger().warning("summary.purge_failed", run_id=instance_id)
-
-    return forget
-
-
-def _stopper(client: df.DurableOrchestrationClient) -> Forget:
-    async def stop(instance_id: str) -> None:
-        try:
-            await Instances(client).stop(instance_id, "cancelled or deleted by its owner")
-        except Exception:  # noqa: BLE001  # it has ended or will: steps of a closed summary do nothing
-            get_logger().warning("summary.terminate_failed", run_id=instance_id)
-
-    return stop
-
-
-async def _begin(wanted: _Order) -> SummaryRequest:
+async def _begin(wanted: _Order) -> RunRecord:
     """Create a summary, or return the summary of an earlier request with the same key.
 
     Raises:
         NotFoundError: the earlier summary has been deleted.
     """
     services = wanted.services
-    key = Key(wanted.request, wanted.order, wanted.user, services, resource_id=new_id(wanted.user, services))
+    summary_id = new_summary_id(wanted.user, services)
+    key = Key(wanted.request, wanted.order, wanted.user, services, resource_id=summary_id)
 
-    async def find(claimed: Claimed) -> SummaryRequest | None:
-        try:
-            return await owned_summary(claimed.resource_id, wanted.user, services.blobs)
-        except NotFoundError:
-            return None
+    async def find(claimed: Claimed) -> RunRecord | None:
+        return await services.runs.get(claimed.resource_id)
 
-    async def make(claimed: Claimed | None, known: SummaryRequest | None) -> SummaryRequest:
-        summary_id = claimed.resource_id if claimed else key.resource_id
-        request = await _renewed(known, wanted) if known else await _store(summary_id, wanted)
+    async def make(claimed: Claimed | None, known: RunRecord | None) -> RunRecord:
+        if known is None:
+            record = await _store(claimed.resource_id if claimed else summary_id, wanted)
+        else:
+            record = await current_record(known, services.run_log)
         async with beginning(claimed, services.idempotency):  # closes a summary that cannot be started
-            await _start(wanted.client, request, services)
-        return request
+            await _start(record, wanted, is_known=known is not None)
+        return record
 
     return await idempotent(key, make, find)
 
 
-async def _renewed(known: SummaryRequest, wanted: _Order) -> SummaryRequest:
-    """Reset the creation time of a stored request, unless its orchestration has been started."""
-    is_started = True
-    with suppress(Exception):  # the client raises no specific error; the request then stays unchanged
-        is_started = await Instances(wanted.client).state(known.summary_id) is not None
-    if is_started or await has_ended(known.summary_id, wanted.services.blobs):
-        return known
-    return await renew_summary(known, wanted.user, wanted.services)
-
-
-async def _store(summary_id: str, wanted: _Order) -> SummaryRequest:
+async def _store(summary_id: str, wanted: _Order) -> RunRecord:
     user, services, order = wanted.user, wanted.services, wanted.order
     slot = slot_of_summary(summary_id, services.settings)
     # Each document costs at least as much as a question.
     await admitted(wanted.request, user, services, calls=len(set(order.doc_ids)), slot=slot)
     try:
-        return await begin_summary(order, user, services, summary_id)
+        return await begin_summary(order, user, services, summary_id, client_address(wanted.request))
     except GroundworkError:
         await release(user.user_id, summary_id, services.settings, services.user_limits)
         raise
 
 
-async def _start(client: df.DurableOrchestrationClient, request: SummaryRequest, services: Services) -> None:
+async def _start(record: RunRecord, wanted: _Order, *, is_known: bool) -> None:
     """Start the orchestration, unless a request under the same key has started it."""
-    if await has_ended(request.summary_id, services.blobs):
+    run_id, user, services = record.run_id, wanted.user, wanted.services
+    instances = Instances(wanted.client)
+    if record.finished_at is not None:
         # It may have ended before this request acquired its slot.
-        await release(request.user.user_id, request.summary_id, services.settings, services.user_limits)
+        await release(user.user_id, run_id, services.settings, services.user_limits)
         return
-    start = {**start_of(request, services.settings).model_dump(mode="json"), **link_to(request.summary_id)}
+    if is_known and not await _is_started(run_id, instances):
+        await renew_summary(record, user, services)
     try:
-        await Instances(client).start("summarize_documents", request.summary_id, start)
+        await instances.start("document_summary", run_id, {"run_id": run_id, **link_to(run_id)})
     except Exception:
         # The client raises no specific error. The stored request must not appear to be running forever.
-        await close_dead_summary(request, services)
+        await close_dead_run(run_id, "The summary could not be started.", services)
         raise
 
 
-async def _wait(request: SummaryRequest, blobs: BlobStore, wait_s: float) -> None:
+async def _is_started(run_id: str, instances: Instances) -> bool:
+    """Return whether the orchestration was started; True if its status is unavailable."""
+    try:
+        return await instances.state(run_id) is not None
+    except Exception:  # noqa: BLE001  # the client raises no specific error
+        return True
+
+
+async def _wait(summary: RunRecord, runs: RunStore, wait_s: float) -> None:
     for _ in range(math.ceil(wait_s / _POLL_S)):
-        if await has_ended(request.summary_id, blobs):
+        record = await runs.get(summary.run_id)
+        if record is None or record.finished_at is not None:
             return
         await asyncio.sleep(_POLL_S)
 

@@ -1,9 +1,10 @@
-"""Activities of questions, summaries and channels.
+"""Activities of runs and channels.
 
 Each performs one step and returns an envelope, even after a defect.
 """
 
 import asyncio
+from contextlib import nullcontext
 from typing import Any
 
 import azure.durable_functions as df
@@ -12,16 +13,25 @@ from orchestrations.payloads import Payload, as_object, at_work, report_defect, 
 from shared import wiring
 from shared.access.models import UserContext
 from shared.answering.effects import perform_metered
-from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed, StepFailed, StepInput, StepResult
+from shared.answering.steps import (
+    CommitAnswer,
+    CommitSummary,
+    MergeSummary,
+    OpenSummary,
+    ReportFailure,
+    RunClosed,
+    StepFailed,
+    StepInput,
+    StepResult,
+)
 from shared.answering.subagent_models import ReadTask, TakeSubagentTurn
+from shared.answering.summary_models import DocumentAction
 from shared.answering.trace import record_end
 from shared.ingestion import fair_turns
 from shared.platform import tracing
 from shared.platform.concurrency import run_together
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
-from shared.summaries.models import SummaryReplyEnvelope, SummaryStep, SummaryStepFailed
-from shared.summaries.steps import StepName, perform
 from shared.teams.context import ReplyDependencies, channel_clients
 from shared.teams.dropped_files import take_dropped
 from shared.teams.models import BotAttachment, BotConversation, ReplyStep, sorry
@@ -31,47 +41,15 @@ TRIES = 3  # the client may not know a child yet that was scheduled a moment ago
 PAUSE_S = 0.5
 
 
-async def open_summary_document(payload: Payload) -> dict[str, Any]:
-    """Split a document into windows. Input: SummaryStep. Output: DocumentOpened or a failure."""
-    return await _perform_summary_step("open", payload)
-
-
-async def read_summary_windows(payload: Payload) -> dict[str, Any]:
-    """Read a range of windows. Input: SummaryStep. Output: WindowsRead or a failure."""
-    return await _perform_summary_step("read", payload)
-
-
-async def reduce_summary_document(payload: Payload) -> dict[str, Any]:
-    """Create a document's summary. Input: SummaryStep. Output: DocumentEnded or a failure."""
-    return await _perform_summary_step("reduce", payload)
-
-
-async def reduce_summary(payload: Payload) -> dict[str, Any]:
-    """Create the summary of all documents. Input: SummaryStep. Output: SummaryClosed or a failure."""
-    return await _perform_summary_step("merge", payload)
-
-
-async def _perform_summary_step(name: StepName, payload: Payload) -> dict[str, Any]:
-    given, link = split(payload)
-    step = SummaryStep.from_payload(given)
-    span_name = "reduce_summary" if name == "merge" else f"summarize {name}"
-    try:
-        async with at_work(span_name, link, run_id=step.summary_id):
-            reply = await perform(name, step, wiring.get_services())
-    except Exception:  # noqa: BLE001  # a defect: the summary ends all the same
-        report_defect(span_name, step.summary_id)
-        reply = SummaryStepFailed(error_type="InternalError")
-    return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")
-
-
 async def perform_step(payload: Payload) -> dict[str, Any]:
-    """Perform one step of a run or of its sub-agent. Input: StepInput. Output: StepResult."""
+    """Perform one step of a run or of its child. Input: StepInput. Output: StepResult."""
     given, link = split(payload)
     step_input = StepInput.from_payload(given)
     name = f"perform_step {step_input.action.kind}"
     try:
         async with at_work(name, link, run_id=step_input.run_id, **_log_fields(step_input)):
-            with fair_turns.SHARES.answering():
+            # A summary takes minutes, so ingestion doesn't make way for it.
+            with nullcontext() if _is_summary(step_input) else fair_turns.SHARES.answering():
                 result = await perform_metered(step_input, wiring.get_services())
     except Exception:  # noqa: BLE001  # a defect: readers get an end all the same, and at once
         report_defect(name, step_input.run_id)
@@ -79,7 +57,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
         hints = ("Ask again. If it happens again, give the operator the run id.",)
         failed = StepFailed(error_type="InternalError", message=message, hints=hints, retryable=False)
         result = StepResult(observation=failed)
-    is_last = isinstance(step_input.action, CommitAnswer | ReportFailure)
+    is_last = isinstance(step_input.action, CommitAnswer | CommitSummary | ReportFailure)
     if link is not None and is_last and isinstance(result.observation, RunClosed):
         services = wiring.get_services()
         await record_end(step_input.run_id, link, services, services.runs)
@@ -92,9 +70,14 @@ def _log_fields(step_input: StepInput) -> dict[str, str]:
     if isinstance(action, TakeSubagentTurn):
         fields = {"profile": action.profile, "turn": str(action.turn)}
         return {"child": str(step_input.place.index), **fields}
-    if isinstance(action, ReadTask):
+    if isinstance(action, ReadTask | DocumentAction):
         return {"child": str(step_input.place.index)}
     return {"step": str(action.step)}
+
+
+def _is_summary(step_input: StepInput) -> bool:
+    """Return whether the step belongs to a summary, apart from its report of a failure."""
+    return isinstance(step_input.action, OpenSummary | MergeSummary | CommitSummary | DocumentAction)
 
 
 async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:

@@ -16,17 +16,13 @@ blueprint = df.Blueprint()
 ORCHESTRATORS = {  # name -> module that defines it
     "answer_question": "orchestrations.run_agent",
     "run_sub_agent": "orchestrations.run_agent",
+    "document_summary": "orchestrations.run_agent",
+    "read_document": "orchestrations.run_agent",
     "ingest_document": "orchestrations.ingest_document",
-    "summarize_documents": "orchestrations.summarize_documents",
-    "summarize_document": "orchestrations.summarize_documents",
     "reply_in_channel": "orchestrations.reply_in_channel",
     "synchronise_library": "orchestrations.synchronise_library",
 }
 ACTIVITIES = {
-    "open_summary_document": "orchestrations.activities",
-    "read_summary_windows": "orchestrations.activities",
-    "reduce_summary_document": "orchestrations.activities",
-    "reduce_summary": "orchestrations.activities",
     "perform_step": "orchestrations.activities",
     "record_span": "orchestrations.activities",
     "advance_library": "orchestrations.library_activities",

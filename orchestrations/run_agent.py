@@ -1,6 +1,6 @@
-"""Durable driver of the script in `shared.answering.script`, from a question to a streamed, cited answer.
+"""Durable driver of the script in `shared.answering.script`: questions, summaries and their children.
 
-Control flow only: every effect is an activity, every sub-agent a child orchestration. A replay runs the
+Control flow only: every effect is an activity, every child an orchestration. A replay runs the
 script again on the results in the history, so neither the run's state nor any content is stored twice.
 """
 
@@ -11,20 +11,34 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
-from orchestrations.payloads import as_object, call_activity, input_of, traced_child
+from orchestrations.payloads import as_object, call_activity, close_trace, input_of, traced_child
 from shared.answering.clarification import event_name
-from shared.answering.script import Children, Command, MainAgent, Reply, RunEnd, Step, run_agent
+from shared.answering.script import (
+    Children,
+    Command,
+    MainAgent,
+    Readers,
+    Reply,
+    RunEnd,
+    Step,
+    Steps,
+    run_agent,
+)
 from shared.answering.steps import (
     AnswerArrived,
     AnswerTimedOut,
+    RunClosed,
     StepInput,
     StepResult,
     SubagentsEnded,
 )
 from shared.answering.sub_agent import SubAgent
 from shared.answering.subagent_models import SubagentEnd, SubagentPlace
+from shared.answering.summary_models import DocumentEnded
+from shared.answering.summary_script import DocumentReader, DocumentSummary
 
 Tasks = Generator[Any, Any, Any]
+AnyAgent = MainAgent | SubAgent | DocumentSummary | DocumentReader
 
 
 def answer_question(context: df.DurableOrchestrationContext) -> Tasks:
@@ -42,12 +56,24 @@ def run_sub_agent(context: df.DurableOrchestrationContext) -> Tasks:
     return end.model_dump(mode="json")
 
 
-def _drive(
-    context: df.DurableOrchestrationContext, agent: MainAgent | SubAgent, run_id: str, path: str = ""
-) -> Tasks:
+def document_summary(context: df.DurableOrchestrationContext) -> Tasks:
+    """Summarise documents. Input: {"run_id"}. Output: {"outcome"}."""
+    end: RunEnd = yield from _drive(context, DocumentSummary(), str(input_of(context)["run_id"]))
+    return {"outcome": end.outcome}
+
+
+def read_document(context: df.DurableOrchestrationContext) -> Tasks:
+    """Read a document of a summary. Input: SubagentPlace. Output: SubagentEnd."""
+    place = SubagentPlace.from_payload(input_of(context))
+    end: SubagentEnd = yield from _drive(context, DocumentReader(place), place.run_id, place.path)
+    yield from close_trace(context, "read_document", end.status)
+    return end.model_dump(mode="json")
+
+
+def _drive(context: df.DurableOrchestrationContext, agent: AnyAgent, run_id: str, path: str = "") -> Tasks:
     """Carry out the commands of an agent's script until it ends, and return its end."""
     script = run_agent(agent)
-    result: StepResult | None = None
+    result: StepResult | tuple[StepResult, ...] | None = None
     while True:
         try:
             command = script.send(result)
@@ -57,9 +83,11 @@ def _drive(
         match command:
             case Step():
                 result = yield from _perform(context, run_id, path, command)
+            case Steps():
+                result = yield from _perform_together(context, run_id, path, command)
             case Reply():
                 result = StepResult(observation=(yield from _await_answer(context, command)))
-            case Children():
+            case Children() | Readers():
                 result = StepResult(observation=(yield from _run_children(context, command, agent)))
 
 
@@ -75,6 +103,23 @@ def _perform(context: df.DurableOrchestrationContext, run_id: str, path: str, st
     return StepResult.from_payload(as_object(performed))
 
 
+def _perform_together(context: df.DurableOrchestrationContext, run_id: str, path: str, steps: Steps) -> Tasks:
+    """Wait for the steps' pause, and return their results in order."""
+    if steps.delay_s:
+        yield context.create_timer(context.current_utc_datetime + timedelta(seconds=steps.delay_s))
+    results: list[StepResult] = []
+    for start in range(0, len(steps.actions), steps.at_once):
+        batch = steps.actions[start : start + steps.at_once]
+        inputs = [StepInput(run_id=run_id, path=path, action=action) for action in batch]
+        performed = yield context.task_all(
+            [call_activity(context, "perform_step", one.model_dump(mode="json")) for one in inputs]
+        )
+        results += [StepResult.from_payload(as_object(one)) for one in performed]
+        if any(isinstance(result.observation, DocumentEnded | RunClosed) for result in results):
+            break  # nothing is left to read
+    return tuple(results)
+
+
 def _await_answer(context: df.DurableOrchestrationContext, reply: Reply) -> Tasks:
     # The event only signals that an answer was stored. An early, duplicate or foreign event is harmless,
     # because the answer itself is read from the store.
@@ -88,11 +133,14 @@ def _await_answer(context: df.DurableOrchestrationContext, reply: Reply) -> Task
 
 
 def _run_children(
-    context: df.DurableOrchestrationContext, command: Children, agent: MainAgent | SubAgent
+    context: df.DurableOrchestrationContext, command: Children | Readers, agent: AnyAgent
 ) -> Tasks:
+    orchestrator, at_once = "run_sub_agent", None
+    if isinstance(command, Readers):
+        orchestrator, at_once = "read_document", command.at_once
     children = [
         Child(
-            "run_sub_agent",
+            orchestrator,
             traced_child(context, {"run_id": start.run_id, "path": start.path}, start.child_id),
             start.child_id,
         )
@@ -104,7 +152,7 @@ def _run_children(
         statuses[end.instance_id] = _end_of(end).status
         context.set_custom_status(_status(agent, command, statuses))
 
-    ends = yield from race(context, children, command.until, on_end=show)
+    ends = yield from race(context, children, command.until, at_once=at_once, on_end=show)
     return SubagentsEnded(ends=tuple(_end_of(end) for end in ends))
 
 
@@ -118,13 +166,20 @@ def _end_of(end: ChildEnd) -> SubagentEnd:
 
 
 def _status(
-    agent: MainAgent | SubAgent, command: Command | None = None, statuses: dict[str, str] | None = None
+    agent: AnyAgent, command: Command | None = None, statuses: dict[str, str] | None = None
 ) -> dict[str, Any]:
     """Return the custom status while a command is executed.
 
     Args:
         statuses: final statuses by child id; children without one are running.
     """
+    if isinstance(agent, DocumentReader):
+        return {"windows": len(command.actions) if isinstance(command, Steps) else 0}
+    if isinstance(agent, DocumentSummary):
+        counts = (
+            {"ended": len(statuses or {}), "of": len(command.starts)} if isinstance(command, Readers) else {}
+        )
+        return {"phase": agent.phase, "step": agent.step, **counts}
     if isinstance(agent, SubAgent):
         deadline = agent.task.deadline.isoformat() if agent.task else None
         return {"turn": agent.step, "deadline": deadline}

@@ -1,7 +1,8 @@
 """The script of a question, step by step: for tests that perform the steps themselves."""
 
-from shared.answering.script import Children, Reply, Results, RunEnd, Step, next_command
+from shared.answering.script import Children, Readers, Reply, Results, RunEnd, Step, Steps, next_command
 from shared.answering.steps import Observation, StepAction, StepResult, SubagentAction
+from shared.answering.summary_models import DocumentAction
 
 
 def start() -> Results:
@@ -17,9 +18,10 @@ def observe(results: Results, observation: Observation, tokens: int = 0) -> Resu
 def next_action(results: Results) -> StepAction | Reply | Children | RunEnd:
     """Return the action of the next step, or another command, or the end."""
     command = next_command(results)
+    assert not isinstance(command, Steps | Readers)
     if not isinstance(command, Step):
         return command
-    assert not isinstance(command.action, SubagentAction)
+    assert not isinstance(command.action, SubagentAction | DocumentAction)
     return command.action
 
 

@@ -13,11 +13,14 @@ from contextlib import aclosing
 
 import azure.durable_functions as df
 
+from shared.answering.children import child_ids
+from shared.answering.control import release
 from shared.answering.revival import revive_run
 from shared.answering.trace import record_end
 from shared.platform import tracing
 from shared.platform.errors import CallerError, NotFoundError
 from shared.platform.instances import Instances
+from shared.platform.telemetry import get_logger
 from shared.platform.tracing import TraceLink
 from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
 from shared.runs.run_log import LogTail, RunLog, next_piece
@@ -190,3 +193,22 @@ def closer(client: df.DurableOrchestrationClient, run_id: str, services: Service
             await record_ended_run(client, run_id, services)
 
     return close_if_dead
+
+
+async def stop_run(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
+    """Terminate the orchestrations of a run that was cancelled, and record their spans."""
+    await _terminate(client, run_id, run_id)
+    # Terminating an orchestration leaves its children running. Stop them after it: it can then start no more.
+    children = await child_ids(services.run_log, services.blobs, run_id)
+    for child_id in children:
+        await _terminate(client, child_id, run_id)
+    await release(services.subagent_control, children)
+    await record_ended_run(client, run_id, services)
+
+
+async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, run_id: str) -> None:
+    try:
+        await client.terminate(instance_id, "cancelled by its owner")
+    except Exception:  # noqa: BLE001  # the client raises no specific error
+        # It has ended or will: a step of a closed run does nothing, which ends the loop.
+        get_logger().warning("run.terminate_failed", run_id=run_id)

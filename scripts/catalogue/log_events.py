@@ -102,13 +102,13 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "ingestion.defect": LogEvent("error", "a bug in the ingestion of a file, with traceback"),
     "ingestion.step_failed": LogEvent(
         "warning",
-        "a step failed; it is retried, or the document or summary is `failed`",
+        "a step failed; it is retried, or the document is `failed`",
     ),
     "instance.restart_failed": LogEvent(
         "warning",
         "a lost orchestration could not be restarted; the timer retries",
     ),
-    "instance.restarted": LogEvent("warning", "a lost reply, summary or ingestion was restarted"),
+    "instance.restarted": LogEvent("warning", "a lost reply or ingestion was restarted"),
     "metadata.fallback": LogEvent("warning", "the model failed; metadata was extracted by rules"),
     "model.answered": LogEvent("info", "a call to the chat model: `prompt`, `duration_ms`, tokens"),
     "model.feature_missing": LogEvent("warning", "the endpoint rejected a feature; it is no longer used"),
@@ -164,7 +164,9 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "sharepoint.start_failed": LogEvent(
         "warning", "a synchronisation could not be started; the next timer run retries"
     ),
-    "step.failed": LogEvent("warning", "a step failed; it is retried, or the run ends"),
+    "step.failed": LogEvent(
+        "warning", "a step failed; it is retried, or the run ends, or a summary lacks a part"
+    ),
     "stream.reader_stalled": LogEvent("warning", "a client read nothing for a minute and was disconnected"),
     "sub_agent.control_failed": LogEvent("warning", "the store of slots and circuit breakers is unavailable"),
     "sub_agent.defect": LogEvent("error", "a bug in a sub-agent; the answer doesn't use it"),
@@ -174,19 +176,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
     "sub_agent.start_failed": LogEvent("warning", "a sub-agent could not start"),
     "sub_agent.state_unreadable": LogEvent("error", "a sub-agent's state cannot be read and is ignored"),
     "sub_agent.turn": LogEvent("info", "a finished turn: `status`, `tokens`, `findings`"),
-    "summary.purge_failed": LogEvent(
-        "warning", "a deleted summary's history could not be purged; it contains only ids"
-    ),
     "summary.reduce_failed": LogEvent("warning", "merging findings failed; they are listed unmerged"),
-    "summary.step_failed": LogEvent(
-        "warning",
-        "a step failed; it is retried, or the document or summary is `failed`",
-    ),
-    "summary.terminate_failed": LogEvent("warning", "a cancelled summary could not be terminated"),
-    "summary.window_failed": LogEvent(
-        "warning",
-        "part of a document failed; it is retried, or skipped with a warning",
-    ),
     "table.database_failed": LogEvent("warning", "a database is unavailable; its views are left out"),
     "table.recompute_failed": LogEvent("warning", "a query could not be repeated; its numbers are withheld"),
     "table.rows_failed": LogEvent("warning", "the cited rows could not be marked on the page"),

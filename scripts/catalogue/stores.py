@@ -115,18 +115,6 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "work",
-            "below `summaries/`",
-            "yes",
-            "summaries of documents, found by id prefix",
-        ),
-        Store(
-            "work",
-            "below `summary-lists/`",
-            "yes",
-            "ids of summaries, in a folder named by a digest of the user's id",
-        ),
-        Store(
-            "work",
             "below `shares/`",
             "yes",
             "ids of runs by the random ids of their shares; deleted with the run, or after 90 days",

@@ -5,9 +5,13 @@ the two. It must never change, or erasure would no longer find older data.
 """
 
 import hmac
+from datetime import datetime
 
 PREFIX_CHARS = 16  # 64 bits: in an organisation of a million, two share a prefix with a probability of 3e-8
 _UNIQUE_CHARS = 16  # unique among one owner's ids
+_DATED = "s"  # sorts after the hexadecimal digits of other ids
+DATED_ID = r"[0-9a-f]{16}s[0-9a-f]{20}"
+_LAST_MILLISECOND = 16**12 - 1  # dated ids count down from here: the year 10889
 
 
 def owner_prefix(user_id: str, key: str) -> str:
@@ -33,3 +37,20 @@ def owned_id(user_id: str, key: str, unique: str) -> str:
     if len(unique) < _UNIQUE_CHARS:
         raise ValueError(f"{len(unique)} digits don't make an id unique; it takes {_UNIQUE_CHARS}")
     return owner_prefix(user_id, key) + unique[:_UNIQUE_CHARS]
+
+
+def dated_id(user_id: str, key: str, at: datetime, unique: str) -> str:
+    """Return an id for data of a person that is listed by time. Later ids sort before earlier ones.
+
+    Args:
+        key: OWNER_ID_KEY.
+        at: an instant with zone; only milliseconds count.
+        unique: 8 hexadecimal digits, random.
+    """
+    left = _LAST_MILLISECOND - int(at.timestamp() * 1000)
+    return f"{owner_prefix(user_id, key)}{_DATED}{left:012x}{unique}"
+
+
+def dated_range(prefix: str, after: str = "") -> tuple[str, str]:
+    """Return the exclusive bounds of an owner's dated ids that sort after `after`; empty = all."""
+    return after or prefix + _DATED, prefix + chr(ord(_DATED) + 1)

@@ -20,6 +20,7 @@ from shared.answering.subagent_models import (
     TakeSubagentTurn,
     TurnResult,
 )
+from shared.answering.summary_models import DocumentPlaces
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import NotFoundError
 from shared.platform.names import WORK
@@ -31,6 +32,7 @@ from shared.runs.run_log import RunLog
 DELEGATION = "delegation"
 STATE = "state"
 FINDINGS = "findings"
+DOCUMENTS = "documents"
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def completed_turn(journal: Journal, place: SubagentPlace, turn: TakeSubagentTur
 
 
 async def child_ids(run_log: RunLog, blobs: BlobStore, run_id: str) -> tuple[str, ...]:
-    """Return the instance ids of all sub-agents that a run has started, even if the run is being deleted."""
+    """Return the instance ids of all children that a run has started, even if the run is being deleted."""
     try:
         events = events_of(await run_log.read(run_id))
     except NotFoundError:
@@ -128,11 +130,13 @@ async def child_ids(run_log: RunLog, blobs: BlobStore, run_id: str) -> tuple[str
     journal = Journal(run_log, blobs, run_id)
     journal.events = events
     started = [task.child_id for delegation in await delegations_of(journal) for task in delegation.tasks]
+    for line in journal.value_lines(DOCUMENTS):
+        started += [place.child_id for place in (await journal.value(line, DocumentPlaces)).children]
     return tuple(dict.fromkeys((*started, *await _remembered(blobs, run_id))))
 
 
 async def remember_ids(blobs: BlobStore, run_id: str, ids: Sequence[str]) -> None:
-    """Store the instance ids of a run's sub-agents until their histories are removed."""
+    """Store the instance ids of a run's children until their histories are removed."""
     if ids:
         await blobs.write(WORK, _ids_path(run_id), json.dumps(ids).encode())
 

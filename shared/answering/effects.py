@@ -3,14 +3,17 @@
 from contextlib import suppress
 from typing import assert_never
 
-from shared.answering import prepare, subagent_turn, turn_step
+from shared.answering import prepare, subagent_turn, summary_merge, turn_step
 from shared.answering.attempts import perform_once
 from shared.answering.run_end import commit_step, project_run, report_step
 from shared.answering.services import AnsweringServices
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
     CommitAnswer,
+    CommitSummary,
+    MergeSummary,
     Observation,
+    OpenSummary,
     Prepare,
     ReportFailure,
     RunClosed,
@@ -22,6 +25,9 @@ from shared.answering.steps import (
     step_failed,
 )
 from shared.answering.subagent_models import ReadTask, TakeSubagentTurn
+from shared.answering.summary_budget import merging_tokens
+from shared.answering.summary_document import perform_document_step
+from shared.answering.summary_models import OpenDocument, ReadWindows, ReduceDocument
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import StaleAttemptError
@@ -42,13 +48,18 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
         case TakeSubagentTurn() as turn:
             taken = await subagent_turn.take_turn(step_input.place, turn, services)
             return StepResult(observation=taken)
+        case OpenDocument() | ReadWindows() | ReduceDocument() as action:
+            return await perform_document_step(step_input.place, action, services)
     charge: Charge | None = None
     # If the request is missing, the step itself reports it.
     with suppress(GroundworkError):
         request = await RunFiles(services.blobs, step_input.run_id).request()
         services = _services_of_agent(request, services)
         charge = charge_to(request.user.user_id, services.user_limits)
-    meter = TokenMeter(services.settings.budgets.max_total_tokens_per_request - step_input.tokens)
+    limit = services.settings.budgets.max_total_tokens_per_request
+    if isinstance(step_input.action, MergeSummary):
+        limit = merging_tokens(services.settings.summaries, document_count=1)
+    meter = TokenMeter(limit - step_input.tokens)
     context = StepContext(services, step_input, meter)
     model = MeteredChatModel(services.chat_model, meter, reserve=context.reserve, charge=charge)
     context.services = services.using(chat_model=model)
@@ -124,9 +135,25 @@ async def _perform(context: StepContext) -> Observation:
             return await prepare.take_answer(context, context.action)
         case TakeTurn():
             return await turn_step.take_turn(context, context.action)
-        case CommitAnswer():
-            return await commit_step(context, context.action)
-        case ReportFailure():
-            return await report_step(context, context.action)
+        case CommitAnswer() | ReportFailure() as action:
+            return await _close(context, action)
+        case OpenSummary() | MergeSummary() | CommitSummary() as action:
+            return await _summarise(context, action)
         case _:
             assert_never(context.action)
+
+
+async def _close(context: StepContext, action: CommitAnswer | ReportFailure) -> Observation:
+    if isinstance(action, CommitAnswer):
+        return await commit_step(context, action)
+    return await report_step(context, action)
+
+
+async def _summarise(context: StepContext, action: OpenSummary | MergeSummary | CommitSummary) -> Observation:
+    match action:
+        case OpenSummary():
+            return await summary_merge.open_summary(context)
+        case MergeSummary():
+            return await summary_merge.merge_summary(context)
+        case CommitSummary():
+            return await summary_merge.commit_summary(context, action)

@@ -42,6 +42,7 @@ async def run_to_end(
             ends = await (children or run_children)(command.starts, command.until, services)
             result = StepResult(observation=SubagentsEnded(ends=ends))
         else:
+            assert isinstance(command, Step)  # noqa: S101  # a question has no other commands
             result = await _perform(run_id, services, command)
         results = (*results, result)
     return results

@@ -44,10 +44,13 @@ async def project(journal: Journal, services: AnsweringServices) -> RunRecord | 
         for path in (answer_path(record.run_id), provenance_path(record.run_id)):
             await services.blobs.delete(RUN_LOG, path)
         return None
-    writes: list[Coroutine[None, None, None]] = [note_end(record, services, journal, state.answer)]
-    if state.answer is not None:
+    is_answer = record.profile == "answer"
+    writes: list[Coroutine[None, None, None]] = []
+    if is_answer:
+        writes.append(note_end(record, services, journal, state.answer))
+    if state.answer is not None and is_answer:
         writes.append(ask_to_remember(record, services.queues))
-    else:
+    if state.answer is None:
         action: AuditAction = "cancel" if state.status == "cancelled" else "fail"
         writes.append(record_unanswered(record, action, journal, services))
     await run_together(*writes)
@@ -59,11 +62,15 @@ async def _keep_end(
 ) -> None:
     """Store the answer with its provenance, and the end of the run in its thread and record.
 
+    A summary has only a record.
+
     Raises:
         RunClosedError: the thread was cleared or deleted.
         NotFoundError: the run was erased.
     """
-    if state.answer is None:
+    if record.profile == "document_summary":
+        pass  # its result stays in the journal, and it has no thread
+    elif state.answer is None:
         await show_run(record, services.threads)
     else:
         answer = state.answer

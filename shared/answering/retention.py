@@ -1,6 +1,7 @@
 """Retention: old runs lose their journal and files, and interrupted erasures are resumed.
 
-A run's answer and record are kept as long as its thread, so old threads remain readable.
+An answer and its record are kept as long as their thread, so old threads remain readable. A summary has no
+thread, so nothing of it is kept.
 """
 
 from datetime import datetime, timedelta
@@ -55,6 +56,9 @@ async def _purge(
         run_log.delete(record.run_id),
         RunFiles(blobs, record.run_id).erase(),
     )
+    if record.profile == "document_summary":
+        await runs.delete(record.run_id)
+        return
     # Read the record again, because feedback may have been added since it was listed.
     record = await runs.get(record.run_id) or record
     try:

@@ -41,8 +41,9 @@ async def revive_run(run_id: str, instances: Instances, services: AnsweringServi
     record = await services.runs.get(run_id)
     if is_at_work(state) or record is None or record.finished_at is not None:
         return "goes_on"
-    # A run that asked for clarification may have waited for days.
-    asked_at = None if record.ask_step else record.created_at
+    # A run that asked for clarification may have waited for days, and a summary may take long.
+    is_slow = record.ask_step or record.profile == "document_summary"
+    asked_at = None if is_slow else record.created_at
     now = datetime.now(UTC)
     verdict = await services.runs.claim_revival(run_id, asked_at, now) if state == "Failed" else "give_up"
     if verdict == "revive":
@@ -76,7 +77,7 @@ async def _restart(
     record: RunRecord, now: datetime, instances: Instances, services: AnsweringServices
 ) -> None:
     run_id = record.run_id
-    # A restarted run starts its sub-agents again, and two executions of one must not both write.
+    # A restarted run starts its children again, and two executions of one must not both write.
     for child_id in await child_ids(services.run_log, services.blobs, run_id):
         await instances.stop(child_id)
     if not await _say_resumed(run_id, now, services.run_log):

@@ -173,7 +173,7 @@ async def _open(
     The request of a new thread needs no earlier turns, so it is stored at the same time.
     """
     files = RunFiles(services.blobs, request.run_id)
-    writes: list[Coroutine[None, None, object]] = [_first_event(request, services)]
+    writes: list[Coroutine[None, None, object]] = [begin_journal(request, services)]
     if is_new:
         writes.append(files.keep_request(request))
 
@@ -210,7 +210,8 @@ async def _create(request: RunRequest, turn: int, runs: RunStore) -> None:
         return  # already created by an earlier or concurrent attempt, since ids are unique
 
 
-async def _first_event(request: RunRequest, services: AnsweringServices) -> None:
+async def begin_journal(request: RunRequest, services: AnsweringServices) -> None:
+    """Create a run's journal with its first event. Repeating the call has no effect."""
     await services.run_log.create(request.run_id)
     try:
         await services.run_log.append(request.run_id, [_accepted(request, services.settings)], at_offset=0)
@@ -220,11 +221,16 @@ async def _first_event(request: RunRequest, services: AnsweringServices) -> None
 
 def _accepted(request: RunRequest, settings: Settings) -> RunEvent:
     settings = request.agent.limited(settings) if request.agent else settings
+    latency_budget_ms = settings.budgets.max_total_latency_ms
+    token_budget = settings.budgets.max_total_tokens_per_request
+    if request.summary is not None:
+        latency_budget_ms = round(settings.summaries.timeout_s * 1000)
+        token_budget = settings.summaries.max_tokens
     return AcceptedStatus(
         run_id=request.run_id,
         thread_id=request.thread_id,
-        latency_budget_ms=settings.budgets.max_total_latency_ms,
-        token_budget=settings.budgets.max_total_tokens_per_request,
+        latency_budget_ms=latency_budget_ms,
+        token_budget=token_budget,
     )
 
 

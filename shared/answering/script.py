@@ -31,7 +31,8 @@ from shared.answering.steps import (
     TakeTurn,
     UserAsked,
 )
-from shared.answering.subagent_models import SubagentEnd, SubagentStart
+from shared.answering.subagent_models import SubagentEnd, SubagentPlace, SubagentStart
+from shared.answering.summary_models import DocumentAction, DocumentsChosen
 from shared.runs.plan import QueryType, TodoItem, closed, evidence_found, started, tried_again
 
 Phase = Literal["prepare", "await", "take", "turn", "delegate", "commit", "fail", "end"]
@@ -58,10 +59,22 @@ class Step:
         before: latest time at which the step may begin; after it the result is None.
     """
 
-    action: StepAction | SubagentAction
+    action: StepAction | SubagentAction | DocumentAction
     tokens: int = 0
     delay_s: float = 0.0
     before: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps to perform after a delay, at most `at_once` concurrently.
+
+    The result is a tuple of `StepResult` in their order.
+    """
+
+    actions: tuple[DocumentAction, ...]
+    at_once: int
+    delay_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +102,21 @@ class Children:
     until: datetime
 
 
-Command = Step | Reply | Children
+@dataclass(frozen=True)
+class Readers:
+    """Children that read a summary's documents. The result is `SubagentsEnded` in a `StepResult`.
+
+    Attributes:
+        until: time with zone at which unfinished children are terminated.
+        at_once: maximum number of concurrent children.
+    """
+
+    starts: tuple[SubagentPlace, ...]
+    until: datetime
+    at_once: int
+
+
+Command = Step | Steps | Reply | Children | Readers
 
 
 @dataclass(frozen=True)
@@ -129,7 +156,7 @@ class Agent(Protocol[EndT_co]):
 
 
 def run_agent(agent: Agent[End]) -> Script[End]:
-    """Run the main agent, an agent from a file, or a sub-agent to completion."""
+    """Run the main agent, an agent from a file, a sub-agent or a summary to completion."""
     seen = yield from agent.first_step()
     while not seen.is_last:
         if isinstance(seen, UserAsked | LooksFurther) and seen.expires_at is not None:
@@ -137,6 +164,9 @@ def run_agent(agent: Agent[End]) -> Script[End]:
             agent.note(replied.observation)
         elif isinstance(seen, SubagentsChosen):
             ended: StepResult = yield Children(seen.children, seen.until)
+            agent.note(ended.observation)
+        elif isinstance(seen, DocumentsChosen):
+            ended = yield Readers(seen.children, seen.until, seen.at_once)
             agent.note(ended.observation)
         seen = yield from agent.next_step(seen)
     return (yield from agent.close(seen))

@@ -19,6 +19,7 @@ from shared.answering.steps import (
     StepResult,
     SubagentAction,
 )
+from shared.answering.summary_models import DocumentAction
 from shared.platform.errors import GroundworkError
 from shared.platform.meters import counter
 from shared.platform.models import Stored
@@ -57,7 +58,8 @@ class StepContext:
         self.journal = Journal(services.run_log, services.blobs, step_input.run_id)
         self.searches = StepSearches(services)
         self.run_id = step_input.run_id
-        assert not isinstance(step_input.action, SubagentAction)  # noqa: S101  # performed by subagent_turn
+        # Those of children are performed by `subagent_turn` and `summary_document`.
+        assert not isinstance(step_input.action, SubagentAction | DocumentAction)  # noqa: S101
         self.action: StepAction = step_input.action
         self.tokens = step_input.tokens
         self.meter = meter or TokenMeter()

@@ -18,6 +18,7 @@ from shared.answering.subagent_models import (
     TaskRead,
     TurnResult,
 )
+from shared.answering.summary_models import DocumentAction, SummaryObservation
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.models import Model
 from shared.runs.plan import QueryIntent, QueryType, TodoItem
@@ -90,10 +91,37 @@ class ReportFailure(StepFields):
     hints: tuple[str, ...] = ()
 
 
+class OpenSummary(StepFields):
+    """Choose the documents to summarise."""
+
+    kind: Literal["open_summary"] = "open_summary"
+
+
+class MergeSummary(StepFields):
+    """End the children, and put what they have read together."""
+
+    kind: Literal["merge_summary"] = "merge_summary"
+
+
+class CommitSummary(StepFields):
+    """Send COMPLETE or ERROR, unless a document was closed since the summary was merged."""
+
+    kind: Literal["commit_summary"] = "commit_summary"
+    merge_step: int
+
+
 StepAction = Annotated[
-    Prepare | TakeAnswer | TakeTurn | CommitAnswer | ReportFailure, Field(discriminator="kind")
+    Prepare
+    | TakeAnswer
+    | TakeTurn
+    | CommitAnswer
+    | ReportFailure
+    | OpenSummary
+    | MergeSummary
+    | CommitSummary,
+    Field(discriminator="kind"),
 ]
-"""An action of the agent that answers the question."""
+"""An action of the agent that answers the question or summarises documents."""
 
 SubagentAction = ReadTask | TakeSubagentTurn
 """An action of a sub-agent."""
@@ -245,7 +273,8 @@ Observation = Annotated[
     | RunClosed
     | StepFailed
     | TaskRead
-    | TurnResult,
+    | TurnResult
+    | SummaryObservation,
     Field(discriminator="kind"),
 ]
 
@@ -254,18 +283,18 @@ class StepInput(Model):
     """Input of the activity that performs steps.
 
     Attributes:
-        path: the sub-agent that takes the step, as in `SubagentPlace`; empty = the run itself.
+        path: the child that takes the step, as in `SubagentPlace`; empty = the run itself.
         tokens: used by the run before this step.
     """
 
     run_id: str
     path: str = ""
-    action: StepAction | SubagentAction = Field(discriminator="kind")
+    action: StepAction | SubagentAction | DocumentAction = Field(discriminator="kind")
     tokens: int = 0
 
     @property
     def place(self) -> SubagentPlace:
-        """The sub-agent that takes the step."""
+        """The child that takes the step."""
         return SubagentPlace(run_id=self.run_id, path=self.path)
 
 

@@ -44,17 +44,19 @@ async def record_end(run_id: str, link: TraceLink, services: SubagentServices, r
 
 
 def _record_run(record: RunRecord, link: TraceLink) -> None:
+    is_answer = record.profile == "answer"
+    thread = {"gen_ai.conversation.id": record.thread_id, "thread_id": record.thread_id} if is_answer else {}
     attributes: tracing.Attributes = {
         "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": "groundwork",
-        "gen_ai.conversation.id": record.thread_id,
+        "gen_ai.agent.name": "groundwork" if is_answer else record.profile,
+        **thread,
         "run_id": record.run_id,
-        "thread_id": record.thread_id,
         "user_id": pseudonym(record.owner_id),
         "groundwork.status": record.status,
     }
     error_type = record.error_type or "" if record.status == "failed" else ""
-    tracing.record("answer_question", link, attributes, error_type=error_type, ended_at=record.finished_at)
+    name = "answer_question" if is_answer else record.profile
+    tracing.record(name, link, attributes, error_type=error_type, ended_at=record.finished_at)
 
 
 def _record_child(child: Child, delegation: Delegation, parent: TraceLink, *, is_cancelled: bool) -> None:

@@ -1,12 +1,11 @@
 """The data that an erasure pass is about to delete, and its counts."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from shared.conversations.models import Thread
 from shared.documents.state import DocumentState
 from shared.erasure.models import ErasedCounts, OwnDocuments, RunPlace
-from shared.summaries.models import SummaryRequest
 from shared.teams.store import reply_of
 
 
@@ -18,7 +17,7 @@ class ErasureFindings:
         threads: threads that no earlier pass has hidden.
         runs: found by their records and folders.
         at_work: number of active runs.
-        damaged_summaries: ids of summaries without a readable request, with their orchestrations.
+        summary_count: number of runs that are summaries.
         messages: blobs of unanswered chat messages.
         sessions: blobs of clarifications waiting in a program.
         documents: documents to delete; empty unless requested.
@@ -29,8 +28,7 @@ class ErasureFindings:
     threads: tuple[Thread, ...]
     runs: tuple[RunPlace, ...]
     at_work: int
-    summaries: tuple[SummaryRequest, ...]
-    damaged_summaries: Mapping[str, tuple[str, ...]]
+    summary_count: int
     memory_count: int
     messages: tuple[str, ...]
     sessions: tuple[str, ...]
@@ -52,9 +50,9 @@ class ErasureFindings:
         """Return the counts, without the items of `deleting` counted earlier. 0 = counted during deletion."""
         return ErasedCounts(
             threads=len(self.threads),
-            runs=len(self.runs),
+            runs=len(self.runs) - self.summary_count,
             runs_at_work=self.at_work,
-            summaries=len(self.summaries) + len(self.damaged_summaries),
+            summaries=self.summary_count,
             memories=self.memory_count,
             chat_messages=len(self.messages),
             sessions=len(self.sessions),
@@ -64,10 +62,5 @@ class ErasureFindings:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """Orchestrations of summaries and chat replies; those of runs are deleted with the run."""
-        children = (
-            f"{one.summary_id}:d{index}" for one in self.summaries for index in range(len(one.order.doc_ids))
-        )
-        damaged = (instance_id for ids in self.damaged_summaries.values() for instance_id in ids)
-        replies = (reply_of(name) for name in self.messages)
-        return (*(one.summary_id for one in self.summaries), *children, *damaged, *replies)
+        """Orchestrations of chat replies; those of runs are deleted with the run."""
+        return tuple(reply_of(name) for name in self.messages)

@@ -1,10 +1,8 @@
-"""Folders of a person's runs and summaries, found only by the prefix of their ids."""
+"""Folders of a person's runs, found only by the prefix of their ids."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -14,18 +12,14 @@ from shared.platform.models import Stored
 from shared.platform.names import WORK
 from shared.platform.telemetry import get_logger
 from shared.runs.models import RunRequest
-from shared.summaries.models import SummaryRequest
-
-Asked = TypeVar("Asked", RunRequest, SummaryRequest)
 
 _READ_AT_ONCE = 16  # blobs (unmeasured; each call takes a few milliseconds)
-_REQUEST = "/request.json"  # as RunFiles and SummaryStore name it
-_DOCUMENT_PART = re.compile(r"d([0-9]+)/")  # of a summary, as SummaryStore names it
+_REQUEST = "/request.json"  # as RunFiles names it
 
 
 @dataclass(frozen=True)
-class Folder(Generic[Asked]):
-    """The stored blobs of one run or summary.
+class Folder:
+    """The stored blobs of one run.
 
     Attributes:
         names: of the blobs, relative to the folder.
@@ -35,13 +29,11 @@ class Folder(Generic[Asked]):
 
     names: frozenset[str]
     began_at: datetime
-    request: Asked | None
+    request: RunRequest | None
 
 
-async def folders_of(
-    blobs: BlobStore, root: str, prefix: str, kind: type[Asked], user_id: str
-) -> dict[str, "Folder[Asked]"]:
-    """Return the folders of a person's runs or summaries by id, including those without a readable request.
+async def folders_of(blobs: BlobStore, root: str, prefix: str, user_id: str) -> dict[str, Folder]:
+    """Return the folders of a person's runs by id, including those without a readable request.
 
     Args:
         prefix: of the person's ids. Folders with another person's request are skipped.
@@ -50,9 +42,9 @@ async def folders_of(
     async for blob in blobs.list_blobs(WORK, root + prefix):
         listed.setdefault(blob.name.removeprefix(root).partition("/")[0], []).append(blob)
     names = [blob.name for stored in listed.values() for blob in stored if blob.name.endswith(_REQUEST)]
-    requests = dict(await read_all(blobs, names, kind))
+    requests = dict(await read_all(blobs, names, RunRequest))
     now = datetime.now(UTC)
-    folders: dict[str, Folder[Asked]] = {}
+    folders: dict[str, Folder] = {}
     for one, stored in listed.items():
         request = requests.get(f"{root}{one}{_REQUEST}")
         if request is not None and request.user.user_id != user_id:
@@ -61,13 +53,6 @@ async def folders_of(
         within = frozenset(blob.name.removeprefix(f"{root}{one}/") for blob in stored)
         folders[one] = Folder(within, began_at, request)
     return folders
-
-
-def instances_of(summary_id: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the orchestrations of a summary and of its documents that have stored anything."""
-    matches = (_DOCUMENT_PART.match(name) for name in names)
-    numbers = sorted({int(match[1]) for match in matches if match})
-    return (summary_id, *(f"{summary_id}:d{number}" for number in numbers))
 
 
 async def read_all(blobs: BlobStore, names: Sequence[str], kind: type[Stored]) -> list[tuple[str, Stored]]:

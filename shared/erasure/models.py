@@ -87,7 +87,7 @@ class ErasureRecord(Model):
         not_before: when the next pass is due; earlier messages are duplicates.
         passes: number of completed passes.
         counted: number of passes included in `counts`; a repeated pass isn't counted twice.
-        threads, runs, summaries, instances: work of the last pass, removed as it is done; `instances` are
+        threads, runs, instances: work of the last pass, removed as it is done; `instances` are
             orchestrations.
         deleting: counted documents and access lists whose deletion may outlast a pass.
         is_finishing: a pass found nothing new, and the last traces are being deleted.
@@ -106,10 +106,15 @@ class ErasureRecord(Model):
     kept_documents: OwnDocuments = OwnDocuments()
     threads: tuple[str, ...] = ()
     runs: tuple[RunPlace, ...] = ()
-    summaries: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
     deleting: tuple[str, ...] = ()
     is_finishing: bool = False
+
+
+class EraseRunTask(Model):
+    """Message of the queue `erasures`: delete again what late steps of a deleted run have written."""
+
+    run_id: str
 
 
 class EraseUserTask(Model):

@@ -1,9 +1,8 @@
 """Erases a person in passes, 15 minutes apart, until a pass finds nothing new.
 
 Each store is searched for the person's id directly, not through another record. So a pass also finds data
-whose thread or record was lost by a crash, a bug or an earlier deletion. Ids of runs, threads and summaries
-begin with a digest of their owner (`owner_ids`), so other people's runs and summaries are neither listed nor
-read.
+whose thread or record was lost by a crash, a bug or an earlier deletion. Ids of runs and threads begin with a
+digest of their owner (`owner_ids`), so other people's runs are neither listed nor read.
 
 A step that is active during the first pass may still write, and a person with a valid token may ask again;
 later passes find that. Findings are stored and counted before anything is deleted, so an interrupted pass can
@@ -16,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from shared.access.limits import release
 from shared.access.models import UserContext
 from shared.access.owner_ids import owner_prefix
 from shared.answering.agent import WaitingRun
@@ -25,7 +23,7 @@ from shared.conversations.models import Thread
 from shared.documents.ids import document_of_blob, is_sidecar
 from shared.documents.state import DocumentState
 from shared.erasure.findings import ErasureFindings
-from shared.erasure.folders import folders_of, instances_of, read_all
+from shared.erasure.folders import folders_of, read_all
 from shared.erasure.models import ErasedCounts, ErasureRecord, RunPlace
 from shared.erasure.policy import MAX_PASSES, added, own_documents, relation_to
 from shared.erasure.requests import find_record, keep_record, send_on
@@ -40,12 +38,6 @@ from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.search import SearchRequest
 from shared.platform.telemetry import get_logger, pseudonym
 from shared.quality.recording import key_of
-from shared.runs.models import RunRequest
-from shared.summaries.models import SummaryRequest
-from shared.summaries.own_list import forget_list
-from shared.summaries.store import FOLDER as SUMMARIES
-from shared.summaries.store import SummaryStore
-from shared.summaries.summaries import delete_summary
 from shared.teams.models import TakenActivity
 from shared.teams.parsing import owner_of
 from shared.teams.store import TAKEN_FOLDER
@@ -141,9 +133,6 @@ async def _store_findings(
         "kept_documents": findings.kept,
         "threads": _merged(record.threads, [one.thread_id for one in findings.threads]),
         "runs": tuple(runs.values()),
-        "summaries": _merged(
-            record.summaries, [*(one.summary_id for one in findings.summaries), *findings.damaged_summaries]
-        ),
         "instances": _merged(record.instances, findings.instances),
         "deleting": _merged(record.deleting, findings.deleting),
     }
@@ -168,7 +157,6 @@ async def _erase(
         # Stored at once, because a continued pass won't find them again.
         counts = added(record.counts, ErasedCounts(quality_records=sum(first)))
         record = await _keep(record, services.blobs, counts=counts)
-    await _erase_summaries(findings, record.user_id, services, deps)
     for name in (*findings.messages, *findings.sessions):
         await services.blobs.delete(WORK, name)
     for instance_id in findings.instances:
@@ -181,20 +169,6 @@ async def _erase(
     for name in findings.sidecars:
         await services.blobs.delete(DOCUMENTS, name)
     return record
-
-
-async def _erase_summaries(
-    findings: ErasureFindings, user_id: str, services: ErasureServices, deps: EraseDependencies
-) -> None:
-    for summary in findings.summaries:
-        deps.require_time()
-        await delete_summary(summary, services.settings, services.blobs, services.user_limits, deps.forget)
-    for summary_id, instance_ids in findings.damaged_summaries.items():
-        deps.require_time()
-        for instance_id in instance_ids:
-            await deps.forget(instance_id)
-        await SummaryStore(services.blobs, summary_id).delete()
-        await release(user_id, summary_id, services.settings, services.user_limits)
 
 
 async def _erase_thread(thread: Thread, services: ErasureServices, deps: EraseDependencies) -> None:
@@ -227,10 +201,6 @@ async def _finish(record: ErasureRecord, services: ErasureServices, deps: EraseD
         last = await _gathered(record.runs, lambda one: _erase_run(one, services, deps.forget, is_last=True))
         counts = added(record.counts, ErasedCounts(quality_records=sum(last)))
         record = await _keep(record, services.blobs, runs=record.runs[_AT_ONCE:], counts=counts)
-    while record.summaries:
-        deps.require_time()
-        await _gathered(record.summaries, lambda one: SummaryStore(services.blobs, one).delete())
-        record = await _keep(record, services.blobs, summaries=record.summaries[_AT_ONCE:])
     while record.instances:
         deps.require_time()
         await _gathered(record.instances, deps.forget)
@@ -254,7 +224,7 @@ async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
     """Keep only the report, without the person's id and references to their data."""
     subject = pseudonym(record.user_id)
     ended = {"status": status, "finished_at": datetime.now(UTC), "user_id": ""}
-    lists = ("threads", "runs", "summaries", "instances", "deleting")
+    lists = ("threads", "runs", "instances", "deleting")
     emptied: dict[str, object] = dict.fromkeys(lists, ())
     await keep_record(blobs, record.model_copy(update={**ended, **emptied}))
     counts = record.counts.model_dump()
@@ -266,7 +236,6 @@ async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
 async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
     """Delete the rows keyed by the person's id; the audit trail keeps a pseudonym."""
     await services.audit.pseudonymise(user_id)
-    await forget_list(user_id, services.blobs)
     conversations = 0 if services.bot_turns is None else await services.bot_turns.forget(user_id)
     return ErasedCounts(
         conversations=conversations,
@@ -278,7 +247,7 @@ async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
 
 
 async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFindings:
-    """Search every store. Other people's runs and summaries are neither listed nor read."""
+    """Search every store. Other people's runs are neither listed nor read."""
     user_id, blobs = record.user_id, services.blobs
     prefix = owner_prefix(user_id, services.settings.identity.owner_id_key)
     is_repeated = record.counted > record.passes  # it may have been interrupted before them
@@ -286,7 +255,7 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
     threads = [one async for one in services.threads.of_owner(user_id) if one.thread_id not in done]
     records = [one async for one in services.runs.of_owner(user_id, prefix)]
     # Some runs have a folder but no record.
-    folders = await folders_of(blobs, _RUNS, prefix, RunRequest, user_id)
+    folders = await folders_of(blobs, _RUNS, prefix, user_id)
     # The names of a run's sub-agents are kept until the last pass.
     recorded = {one.run_id for one in record.runs}
     runs = {
@@ -295,7 +264,12 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
         if run_id not in recorded or folder.names != {_CHILDREN}
     }
     runs.update((one.run_id, one.created_at) for one in records)
-    summaries = await folders_of(blobs, SUMMARIES, prefix, SummaryRequest, user_id)
+    summaries = {one.run_id for one in records if one.profile == "document_summary"}
+    summaries |= {
+        run_id
+        for run_id, one in folders.items()
+        if one.request is not None and one.request.summary is not None
+    }
     messages = await _theirs(blobs, TAKEN_FOLDER, TakenActivity, lambda one: _wrote(one, user_id))
     own_memories = Memories(services.memory_index, UserContext(user_id=user_id))
     memories = await own_memories.search(SearchRequest(select=("memory_id",), top=1, count=True))
@@ -308,13 +282,8 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
     return ErasureFindings(
         threads=tuple(threads),
         runs=tuple(RunPlace(run_id=run_id, at=at) for run_id, at in runs.items()),
-        at_work=sum(one.finished_at is None for one in records),
-        summaries=tuple(one.request for one in summaries.values() if one.request is not None),
-        damaged_summaries={
-            summary_id: instances_of(summary_id, folder.names)
-            for summary_id, folder in summaries.items()
-            if folder.request is None
-        },
+        at_work=sum(one.finished_at is None for one in records if one.profile == "answer"),
+        summary_count=len(summaries & runs.keys()),
         memory_count=memories.count or 0,
         messages=tuple(name for name, _ in messages),
         sessions=tuple(name for name, _ in sessions),

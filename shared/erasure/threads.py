@@ -14,6 +14,7 @@ from shared.answering.shares import end_shares
 from shared.conversations.branches import is_shown_elsewhere, relatives_of
 from shared.conversations.models import EraseTask, Thread, ThreadTurn
 from shared.conversations.thread_store import ThreadStore
+from shared.erasure.models import EraseRunTask
 from shared.erasure.services import ErasureServices
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError
@@ -80,12 +81,12 @@ async def erase_turns(
 
 
 async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is_last: bool) -> None:
-    """Delete a run's journal, answer, files (also of its sub-agents), record and memory.
+    """Delete a run's journal, answer, files (also of its children), record and memory.
 
-    The names of its sub-agents are kept until the last pass, which uses them to find their histories.
+    The names of its children are kept until the last pass, which uses them to find their histories.
     """
     await stop(run_id)
-    # Then its sub-agents: an ended run starts no more.
+    # Then its children: an ended run starts no more.
     children = await child_ids(services.run_log, services.blobs, run_id)
     await run_together(*(stop(child_id) for child_id in children))
     record = await services.runs.get(run_id)
@@ -103,6 +104,13 @@ async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is
     )
     if not is_last:
         await remember_ids(services.blobs, run_id, children)
+
+
+async def delete_run(run_id: str, services: ErasureServices, forget: StopRun) -> None:
+    """Delete a run without a thread at once, and again when no step can be active any more."""
+    last = EraseRunTask(run_id=run_id).model_dump_json()
+    await services.queues.send(ERASURES_QUEUE, last, LAST_PASS_AFTER_S)
+    await erase_run(run_id, services, forget, is_last=True)
 
 
 async def _mark_erased(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> None:

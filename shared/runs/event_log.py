@@ -4,7 +4,8 @@ Every line carries its step. A second attempt first appends a `restarted` status
 step's earlier tokens and citations. An attempt stops when it finds a later attempt's mark or the step's
 completion after its own lines. So two attempts never interleave, and no line of a step follows its
 completion. A sub-agent's lines also carry its index and profile. Its attempts are marked by internal lines,
-and the mark of a later step closes it. No line follows a run's last event.
+and the mark of a later step closes it. A child that takes several turns at once numbers the lines of its
+attempts, which then exclude each other only within a turn. No line follows a run's last event.
 """
 
 import uuid
@@ -15,6 +16,7 @@ from shared.platform.errors import ConflictError
 from shared.runs.events import (
     AttemptLine,
     DoneLine,
+    ReservedLine,
     RunEvent,
     StepStatus,
     TimedEvent,
@@ -42,8 +44,8 @@ class RunClosedError(ConflictError):
 KnownLines = tuple[Sequence[RunEvent], int]
 """All lines read from a journal, and the offset of their end."""
 
-ChildPlace = tuple[int, int, ProfileName]
-"""A sub-agent: the step that started it, its index, and the profile in force."""
+ChildPlace = tuple[int, int, ProfileName | None]
+"""A child: the step that started it, its index, and a sub-agent's profile in force."""
 
 
 class EventLog:
@@ -63,11 +65,13 @@ class EventLog:
         *,
         child: int | None = None,
         profile: ProfileName | None = None,
+        turn: int | None = None,
     ) -> None:
         """Prepare to write from `offset`.
 
         Args:
-            child, profile: the sub-agent that writes; None for an attempt at the step itself.
+            child, profile: the child that writes; None for an attempt at the step itself.
+            turn: the child's turn, if it takes several at once.
         """
         self._log = log
         self._run_id = run_id
@@ -75,6 +79,7 @@ class EventLog:
         self._offset = offset
         self._child = child
         self._profile = profile
+        self._turn = turn
         self.attempt = uuid.uuid4().hex[:8]
         self.staged: list[RunEvent] = []
         self._stopped: ConflictError | None = None
@@ -119,7 +124,13 @@ class EventLog:
 
         A withdrawal of another step's events keeps that step's number.
         """
-        marks = {"step": event.step or self._step, "child": self._child, "profile": self._profile}
+        marks: dict[str, object] = {
+            "step": event.step or self._step,
+            "child": self._child,
+            "profile": self._profile,
+        }
+        if self._turn is not None and isinstance(event, AttemptLine | ReservedLine | DoneLine):
+            marks["turn"] = self._turn
         return event.model_copy(update=marks)
 
     def _note_tokens(self, events: Sequence[RunEvent]) -> None:
@@ -148,6 +159,8 @@ class EventLog:
     def _is_taken_over(self, other: RunEvent) -> bool:
         """Return whether another writer's line begins a later attempt at this step or completes the step."""
         if (other.step, other.child) != (self._step, self._child):
+            return False
+        if self._turn is not None and isinstance(other, AttemptLine | DoneLine) and other.turn != self._turn:
             return False
         if isinstance(other, AttemptLine):  # this attempt's own line if the append's response was lost
             return other.attempt != self.attempt
@@ -206,11 +219,27 @@ async def open_child_log(
         RunClosedError: the run has ended, or continued without the sub-agent.
         StaleAttemptError: another attempt has begun meanwhile.
     """
+    event_log = staged_child_log(log, run_id, child, known_lines)
+    await event_log.write(*then)
+    return event_log
+
+
+def staged_child_log(
+    log: RunLog, run_id: str, child: ChildPlace, known_lines: KnownLines, turn: int | None = None
+) -> EventLog:
+    """Begin an attempt at a child's turn, and send its mark with the first append.
+
+    Args:
+        turn: the turn, if the child takes several at once.
+
+    Raises:
+        RunClosedError: the run has ended, or continued without the child.
+    """
     events, offset = known_lines
     step, index, profile = child
     _refuse_closed(events, step, index)
-    event_log = EventLog(log, run_id, step, offset, child=index, profile=profile)
-    await event_log.write(AttemptLine(attempt=event_log.attempt), *then)
+    event_log = EventLog(log, run_id, step, offset, child=index, profile=profile, turn=turn)
+    event_log.stage(AttemptLine(attempt=event_log.attempt))
     return event_log
 
 

@@ -303,11 +303,17 @@ class ValueLine(RunEvent):
 
 
 class AttemptLine(RunEvent):
-    """Internal: the start of an attempt at a sub-agent's turn. `attempt` is its unique id."""
+    """Internal: the start of an attempt at a child's turn.
+
+    Attributes:
+        attempt: its unique id.
+        turn: the turn, of a child that takes several at once; None = the child's only turn at that time.
+    """
 
     name = "attempt"
 
     attempt: str
+    turn: Omittable[int] = None
 
 
 class DoneLine(RunEvent):
@@ -335,11 +341,16 @@ class ReplyLine(RunEvent):
 
 
 class ReservedLine(RunEvent):
-    """Internal: tokens that an attempt's model calls may have used, including the call that follows."""
+    """Internal: tokens that an attempt's model calls may have used, including the call that follows.
+
+    Attributes:
+        turn: as in `AttemptLine`.
+    """
 
     name = "reserved"
 
     tokens: int
+    turn: Omittable[int] = None
 
 
 class UnknownEvent(RunEvent):

@@ -80,13 +80,20 @@ class Journal:
         return next((line for line in done if line.step == step), None)
 
     def lines_of_child(self, step: int, child: int) -> list[RunEvent]:
-        """Return the lines of a sub-agent that a step started."""
+        """Return the lines of a child that a step started."""
         return [event for event in self.events if (event.step, event.child) == (step, child)]
 
-    def reserved(self, step: int) -> int:
-        """Return the tokens that earlier attempts at a step reserved for model calls and may have used."""
-        lines = [line for line in self.events if isinstance(line, ReservedLine) and line.step == step]
-        return lines[-1].tokens if lines else 0
+    def reserved(self, step: int, child: int | None = None, turn: int | None = None) -> int:
+        """Return the tokens that earlier attempts at a step reserved for model calls and may have used.
+
+        Args:
+            child, turn: the child's turn to return them for; None = the step itself.
+        """
+        lines = [line for line in self.events if isinstance(line, ReservedLine)]
+        place = (step, child, turn)
+        return next(
+            (line.tokens for line in reversed(lines) if (line.step, line.child, line.turn) == place), 0
+        )
 
     def reply(self, step: int) -> ReplyLine | None:
         """Return the first reply to a step's clarification. Later replies are ignored."""
@@ -129,9 +136,13 @@ class Journal:
         self._unwritten.append(line)
         return line
 
-    async def value_line(self, step: int, value: Model, part: str) -> ValueLine:
-        """Return the line that stores a value. A large value is written to its blob first."""
-        if len(value.model_dump_json()) <= INLINE_BYTES:
+    async def value_line(
+        self, step: int, value: Model, part: str, *, most_inline: int = INLINE_BYTES
+    ) -> ValueLine:
+        """Return the line that stores a value. One of more than `most_inline` bytes is written to its blob
+        first.
+        """
+        if len(value.model_dump_json()) <= most_inline:
             return ValueLine(of=step, part=part, inline=value.model_dump(mode="json"))
         return ValueLine(of=step, part=part, path=await self.files.write_value(value))
 

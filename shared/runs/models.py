@@ -264,8 +264,32 @@ class SourceOpened(Model):
 RunStatus = Literal["running", "waiting", "completed", "failed", "cancelled"]
 
 
+MAX_SUMMARISED = 20
+DocId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=128)]
+
+
+class SummaryOrder(Model):
+    """Body of POST /api/summaries."""
+
+    doc_ids: tuple[DocId, ...] = Field(
+        min_length=1, max_length=MAX_SUMMARISED, description="Documents, 1-20; repeated ones count once."
+    )
+    focus: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)] = Field(
+        default="", description="A question for the summary to focus on."
+    )
+    language: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})?$",
+        description="Language of the summary, such as `de`; omitted = the documents' language.",
+    )
+
+
+RunProfile = Literal["answer", "document_summary"]
+"""The kind of a run: a question of a thread, or a summary of documents, which has no thread."""
+
+
 class RunRequest(Model):
-    """Complete input of the `answer_question` orchestration.
+    """Complete input of a run.
 
     Attributes:
         run_id: also the orchestration's instance id and the name of the run log.
@@ -278,6 +302,7 @@ class RunRequest(Model):
         agent: definition of the agent at the time of the question; None = the default, which answers from all
             documents.
         replaces: the run whose question is asked again; later questions see neither its turn nor successors.
+        summary: the order, if the run is a summary; its focus is also the question.
     """
 
     run_id: str
@@ -293,6 +318,7 @@ class RunRequest(Model):
     origin: str = ""
     agent: AgentDefinition | None = None
     replaces: str | None = None
+    summary: SummaryOrder | None = None
 
     @property
     def today(self) -> date:
@@ -358,6 +384,7 @@ class RunRecord(Model):
         feedback: the owner's feedback; None = none given.
         turn: number of the run's turn in the thread; 0 = no stored turn.
         has_log: whether its journal and files still exist.
+        profile: a summary has no thread and no answer; its result is in its journal.
     """
 
     run_id: str
@@ -374,6 +401,7 @@ class RunRecord(Model):
     has_log: bool = True
     ask_step: int = 0
     feedback: Feedback | None = None
+    profile: RunProfile = "answer"
 
 
 ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from shared.access.models import UserContext
+from shared.access.owner_ids import dated_range
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.odata import instant, quote
 from shared.platform.tables import Entity, Table, revision_of
-from shared.runs.models import ID_PATTERN, Feedback, RunRecord
+from shared.runs.models import ID_PATTERN, Feedback, RunProfile, RunRecord
 from shared.runs.revivals import RevivalCount, Verdict, counted_again, judge
 
 ROW_KEY = "run"
@@ -96,22 +97,38 @@ class RunStore:
         Args:
             prefix: prefix of the user's ids (`owner_prefix`); no other row is read.
         """
-        # A hexadecimal digit follows the prefix, and all of them sort before "g".
-        theirs = f"PartitionKey ge {quote(prefix)} and PartitionKey lt {quote(prefix + 'g')}"
+        # Letters and digits follow the prefix, and all of them sort before "~".
+        theirs = f"PartitionKey ge {quote(prefix)} and PartitionKey lt {quote(prefix + '~')}"
+        async for entity in self._table.query(f"{theirs} and owner_id eq {quote(owner_id)}"):
+            yield record_of(entity)
+
+    async def dated(self, owner_id: str, prefix: str, after: str = "") -> AsyncIterator[RunRecord]:
+        """Yield a user's runs with dated ids, newest first.
+
+        Args:
+            prefix: as in `of_owner`.
+            after: the id before the first one to yield; empty = none.
+        """
+        first, last = dated_range(prefix, after)
+        theirs = f"PartitionKey gt {quote(first)} and PartitionKey lt {quote(last)}"
         async for entity in self._table.query(f"{theirs} and owner_id eq {quote(owner_id)}"):
             yield record_of(entity)
 
 
-async def owned_run(run_id: str, user: UserContext, runs: RunStore) -> RunRecord:
-    """Return the run's record.
+async def owned_run(
+    run_id: str, user: UserContext, runs: RunStore, profile: RunProfile = "answer"
+) -> RunRecord:
+    """Return the record of a question's run, or of a summary.
 
     Raises:
-        NotFoundError: the run doesn't exist or belongs to another user; both look the same.
+        NotFoundError: the run doesn't exist, belongs to another user or has another profile; all look the
+            same.
     """
     record = await runs.get(run_id) if re.fullmatch(ID_PATTERN, run_id) else None
-    if record is None or record.owner_id != user.user_id:
+    if record is None or record.owner_id != user.user_id or record.profile != profile:
+        name = "run" if profile == "answer" else "summary"
         raise NotFoundError(
-            f"There is no run {run_id[:64]!r}.", "Check the id. Only the owner can see a run."
+            f"There is no {name} {run_id[:64]!r}.", f"Check the id. Only the owner can see a {name}."
         )
     return record
 

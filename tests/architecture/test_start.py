@@ -39,7 +39,6 @@ GENERATORS = (
     "orchestrations.ingest_document",
     "orchestrations.reply_in_channel",
     "orchestrations.run_agent",
-    "orchestrations.summarize_documents",
 )
 # The packages that came with the base; everything else waits until it is used.
 PACKAGES_AT_START = (

@@ -90,8 +90,9 @@ def test_two_documents_are_summarised_and_a_foreign_one_is_not_found(
     assert anna.delete(path).status_code == 204
     assert anna.get(path).status_code == 404
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as blobs:
-        container = blobs.get_container_client("work")
-        assert list(container.list_blob_names(name_starts_with=f"summaries/{view['summary_id']}")) == []
+        for container, prefix in (("work", f"runs/{view['summary_id']}"), ("run-log", view["summary_id"])):
+            client = blobs.get_container_client(container)
+            assert list(client.list_blob_names(name_starts_with=prefix)) == []
 
 
 def test_a_host_killed_in_the_middle_completes_the_summary(

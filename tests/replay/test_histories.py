@@ -7,8 +7,7 @@ import pytest
 
 from orchestrations.ingest_document import ingest_document
 from orchestrations.reply_in_channel import reply_in_channel
-from orchestrations.run_agent import answer_question, run_sub_agent
-from orchestrations.summarize_documents import summarize_document, summarize_documents
+from orchestrations.run_agent import answer_question, document_summary, read_document, run_sub_agent
 from tests.replay.recording import recorded_orchestrator, replay_recording
 
 HISTORIES = sorted((Path(__file__).parent.parent / "histories").glob("*.json"))
@@ -16,11 +15,11 @@ ORCHESTRATORS = {
     generator.__name__: generator
     for generator in (
         answer_question,
+        document_summary,
         ingest_document,
+        read_document,
         reply_in_channel,
         run_sub_agent,
-        summarize_document,
-        summarize_documents,
     )
 }
 

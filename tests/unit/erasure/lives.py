@@ -13,6 +13,7 @@ from shared.access.owner_ids import owned_id
 from shared.answering.agent import WaitingRun
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run
+from shared.answering.summary_runs import begin_summary
 from shared.conversations.memory import remember
 from shared.conversations.models import RememberTask
 from shared.platform.errors import ModelFixableError
@@ -22,11 +23,9 @@ from shared.platform.names import WORK
 from shared.quality.models import OpeningRecord
 from shared.quality.recording import key_of, rate_run
 from shared.retrieval.models import DocumentRecord
-from shared.runs.models import ChatRequest, Clarification, FeedbackBody, RunRequest
+from shared.runs.models import ChatRequest, Clarification, FeedbackBody, RunRequest, SummaryOrder
 from shared.runs.run_files import RunFiles
 from shared.runs.run_store import owned_run
-from shared.summaries.models import SummaryOrder
-from shared.summaries.summaries import begin_summary
 from shared.teams.models import BotConversation, BotMessage, BotSender, BotTurn
 from shared.teams.parsing import conversation_key, reply_key
 from shared.teams.store import take_down, today
@@ -114,7 +113,7 @@ async def live(user_id: str, words: str, services: Services) -> Life:
     waiting = await _wait_in_a_program(words, user, services)
     ids = (first.run_id, second.run_id, at_work.run_id, first.thread_id, at_work.thread_id, waiting)
     key = await _chat(words, second, user, services)
-    return Life(user, words, first, at_work, (*ids, summary.summary_id, key))
+    return Life(user, words, first, at_work, (*ids, summary.run_id, key))
 
 
 async def _ask(

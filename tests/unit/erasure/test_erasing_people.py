@@ -66,7 +66,7 @@ async def test_what_is_at_work_is_ended_first_and_its_history_goes_last() -> Non
     runs = {anna.at_work.run_id, anna.answered.run_id}
     assert runs <= set(at_work.forgotten)
     summary_id, key = anna.ids[-2:]
-    assert {summary_id, f"{summary_id}:d0", f"{key}-reply"} <= set(at_work.forgotten)
+    assert {summary_id, f"{key}-reply"} <= set(at_work.forgotten)
 
 
 async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twice() -> None:
@@ -101,24 +101,22 @@ _COUNTED_AS_DELETED = {
 
 
 @pytest.mark.parametrize("request_json", [b"{}", None])
-async def test_runs_and_summaries_without_a_readable_request_are_erased(request_json: bytes | None) -> None:
+async def test_runs_without_a_readable_request_are_erased(request_json: bytes | None) -> None:
     services, _, _ = await two_lives()
     prefix = owner_prefix("anna-leaves", services.settings.identity.owner_id_key)
-    for folder in ("runs", "summaries"):
-        place = f"{folder}/{prefix}{'5' * 16}"
-        await services.blobs.write(WORK, f"{place}/d01/w000.json", b"a trace")
-        if request_json is not None:
-            await services.blobs.write(WORK, f"{place}/request.json", request_json)
+    place = f"runs/{prefix}{'5' * 16}"
+    await services.blobs.write(WORK, f"{place}/a-value.json", b"a trace")
+    if request_json is not None:
+        await services.blobs.write(WORK, f"{place}/request.json", request_json)
     at_work = Orchestrations()
     await erase("anna-leaves", services, at_work)
     ended = await erasure_of("anna-leaves", services.blobs)
-    assert (ended.status, ended.erased.runs, ended.erased.summaries) == ("completed", 5, 2)
-    folders = (f"runs/{prefix}", f"summaries/{prefix}")
-    assert [one.name for folder in folders async for one in services.blobs.list_blobs(WORK, folder)] == []
-    assert {f"{prefix}{'5' * 16}", f"{prefix}{'5' * 16}:d1"} <= set(at_work.forgotten)
+    assert (ended.status, ended.erased.runs, ended.erased.summaries) == ("completed", 5, 1)
+    assert [one.name async for one in services.blobs.list_blobs(WORK, f"runs/{prefix}")] == []
+    assert f"{prefix}{'5' * 16}" in at_work.forgotten
 
 
-async def test_an_erasure_reads_no_run_and_no_summary_of_anybody_else(
+async def test_an_erasure_reads_no_run_of_anybody_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     services, anna, ben = await two_lives()
@@ -146,7 +144,7 @@ async def test_an_erasure_reads_no_run_and_no_summary_of_anybody_else(
     key = services.settings.identity.owner_id_key
     mine, others = (owner_prefix(one.user.user_id, key) for one in (anna, ben))
     assert any(mine in name for name in touched)
-    assert [name for name in touched if others in name and name.startswith(("runs/", "summaries/"))] == []
+    assert [name for name in touched if others in name and name.startswith("runs/")] == []
     assert not {name for name in touched if name.startswith(others)}
     assert traces(services, anna.marks) == []
 

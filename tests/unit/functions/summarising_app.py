@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 from typing import Any
 
-from shared.summaries.models import SummaryStart
+from shared.answering.summary_script import DocumentSummary
 from shared.wiring import Services
-from tests.unit.summaries.summarising import drive
+from tests.unit.answering.summarising import drive
 
 
 class SummarisingClient:
@@ -25,14 +25,14 @@ class SummarisingClient:
         return SimpleNamespace(runtime_status=SimpleNamespace(value=state)) if state else None
 
     async def start_new(self, name: str, instance_id: str, payload: dict[str, Any]) -> str:
-        assert name == "summarize_documents"
+        assert name == "document_summary"
         if self.refuses:
             raise ConnectionError("nobody is there")
         self.started.append(instance_id)
         self.payloads.append(payload)
         self.states[instance_id] = "Running"
         if not self.holds:
-            await drive(self.services, SummaryStart.model_validate(payload))
+            await drive(self.services, payload["run_id"], DocumentSummary())
             self.states[instance_id] = "Completed"
         return instance_id
 

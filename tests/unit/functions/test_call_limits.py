@@ -11,10 +11,10 @@ from functions import completions
 from functions.http import mcp_tools, responses
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
+from tests.unit.answering.summarising import by_rule
 from tests.unit.functions.asking_app import AskingClient
 from tests.unit.functions.http_app import SECRET, as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
-from tests.unit.summaries.summarising import by_rule
 from tests.world import add_corpus, corpus_services
 
 pytestmark = pytest.mark.attack("exhaustion")

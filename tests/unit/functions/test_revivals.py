@@ -52,12 +52,11 @@ async def test_work_that_took_an_hour_begins_again_when_it_failed_just_now(
     host = FailingHost(
         {
             ("ingest_document", "long"): timedelta(seconds=20),
-            ("summarize_documents", "summary"): timedelta(minutes=9),
             ("reply_in_channel", "yesterday"): timedelta(hours=20),
             ("run_sub_agent", "child"): timedelta(seconds=5),
         }
     )
     await look(host, services, monkeypatch)
-    assert host.restarted == ["long", "summary"]
+    assert host.restarted == ["long"]
     wait = timedelta(seconds=services.settings.answering.clarification_timeout_s)
     assert host.looked_back[0] > wait + timedelta(hours=1)

@@ -15,21 +15,21 @@ from shared.access.limits import release
 from shared.access.owner_ids import owner_prefix
 from shared.access.user_limit_store import Slot
 from shared.conversations.threads import list_threads, new_thread, read_messages
+from shared.erasure.threads import erase_run
 from shared.platform.errors import NotFoundError
+from shared.platform.instances import Instances
 from shared.platform.names import WORK
 from shared.runs.run_files import RunFiles
-from shared.summaries.store import SummaryStore
-from shared.summaries.summaries import start_of
 from shared.wiring import Services
 from tests.fakes.dying import Death, Died
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services
 from tests.fakes.stores_requests import InMemoryUserLimitStore
+from tests.unit.answering.summarising import by_rule
 from tests.unit.functions.asking_app import WRITES, AskingClient
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
-from tests.unit.summaries.summarising import by_rule
 from tests.world import ANNA, add_corpus, corpus_services
 
 QUESTION = {"question": "At what pressure does the pump run?"}
@@ -399,11 +399,10 @@ async def never_begun(person: httpx.AsyncClient, durable: SummarisingClient) -> 
     claim = await services.idempotency.get("anna", "k")
     assert claim is not None
     await services.idempotency.write("anna", "k", claim.model_copy(update={"is_done": False}))
-    store = SummaryStore(services.blobs, claim.resource_id)
-    request = await store.request()
-    times = ("created_at", "map_until", "children_until", "deadline")
-    older = {name: getattr(request, name) - timedelta(hours=3) for name in times}
-    await store.put_request(request.model_copy(update=older))
+    files = RunFiles(services.blobs, claim.resource_id)
+    request = await files.request()
+    older = request.created_at - timedelta(hours=3)
+    await files.put_request(request.model_copy(update={"created_at": older}))
     await release("anna", claim.resource_id, services.settings, services.user_limits)
     return claim.resource_id
 
@@ -417,13 +416,10 @@ async def test_a_summary_that_waited_for_its_repeat_has_all_its_time_and_the_rig
     services, now = summarising.services, datetime.now(UTC)
     again = await anna.post("/summaries", json=ORDER, headers=UNDER_KEY)
     assert (again.status_code, again.json()["summary_id"]) == (202, summary_id)
-    request = await SummaryStore(services.blobs, summary_id).request()
+    request = await RunFiles(services.blobs, summary_id).request()
     assert request.user.groups == ()  # Anna is no engineer any more
-    assert now <= request.created_at < request.map_until < request.children_until < request.deadline
-    assert (
-        summarising.payloads[-1].items()
-        >= start_of(request, services.settings).model_dump(mode="json").items()
-    )
+    assert now <= request.created_at
+    assert summarising.payloads[-1]["run_id"] == summary_id
     assert slots_of(services) == [summary_id]
 
 
@@ -437,17 +433,17 @@ async def test_a_slow_order_leaves_the_summary_that_an_equal_one_has_set_to_work
     summary_id = await never_begun(quick, summarising)
     services = summarising.services
     if not is_stored:
-        await SummaryStore(services.blobs, summary_id).delete()
-    gate = Gate(services.blobs.read)
-    monkeypatch.setattr(services.blobs, "read", gate)
+        await erase_run(summary_id, services, Instances(summarising).stop, is_last=True)
+    gate = Gate(services.runs.get)
+    monkeypatch.setattr(services.runs, "get", gate)
     late = asyncio.create_task(slow.post("/summaries", json=ORDER, headers=UNDER_KEY))
     await gate.reached.wait()
     await quick.post("/summaries", json=ORDER, headers=UNDER_KEY)
-    begun = await SummaryStore(services.blobs, summary_id).request()
+    begun = await RunFiles(services.blobs, summary_id).request()
     if has_ended:
         await quick.post(f"/summaries/{summary_id}/cancel")
     gate.opened.set()
     assert (await late).json()["status"] == ("cancelled" if has_ended else "running")
-    assert await SummaryStore(services.blobs, summary_id).request() == begun
+    assert await RunFiles(services.blobs, summary_id).request() == begun
     assert summarising.started == [summary_id] * 2
     assert slots_of(services) == ([] if has_ended else [summary_id])

@@ -1,18 +1,21 @@
 """Summaries over HTTP, everything below the ports in memory; the orchestration is run by hand."""
 
+from typing import Any
+
 import httpx
 import pytest
 from starlette.types import ASGIApp
 
+from shared.answering.steps import OpenSummary
 from shared.platform.errors import DependencyError, ModelFixableError
-from shared.platform.names import WORK
 from shared.platform.tokens import CHARS_PER_TOKEN
+from shared.runs.run_store import record_of
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.services import fake_services
+from tests.unit.answering.summarising import by_rule, performed
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
-from tests.unit.summaries.summarising import by_rule
 from tests.world import add_corpus
 
 
@@ -77,8 +80,8 @@ async def test_one_that_could_not_be_started_is_closed_and_its_key_begins_anothe
     durable.refuses = True
     refused = await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "k"})
     assert problem_of(refused) == (500, "InternalError")
-    stored = [blob.name async for blob in services.blobs.list_blobs(WORK, "summaries/")]
-    assert [name.rpartition("/")[2] for name in stored] == ["end.json", "request.json"]
+    (record,) = [record_of(row) for row in services.runs._table.rows.values()]  # type: ignore[attr-defined]
+    assert (record.status, record.error_type) == ("failed", "InternalError")
     assert services.user_limits.rows["anna"].slots == ()  # type: ignore[attr-defined]
     durable.refuses = False
     again = await anna.post("/summaries", json=ORDER, headers={"Idempotency-Key": "k"})
@@ -134,7 +137,8 @@ async def test_cancelling_ends_parent_and_children(
 ) -> None:
     durable.holds = True
     summary_id = (await anna.post("/summaries", json=ORDER)).json()["summary_id"]
-    durable.states[f"{summary_id}:d0"] = "Running"
+    durable.states[f"{summary_id}:s001c0"] = "Running"
+    await performed(durable.services, summary_id, OpenSummary(step=1))
     cancelled = await anna.post(f"/summaries/{summary_id}/cancel")
     assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
     assert set(durable.states.values()) == {"Terminated"}
@@ -184,6 +188,16 @@ async def test_a_repeat_of_an_order_whose_end_was_not_noted_costs_a_call_and_hol
     assert await slots_of(services) == 0
 
 
+async def forget_work(run_id: str, services: Services) -> None:
+    """Leave a summary as it was when it had been stored."""
+    record = await services.runs.get(run_id)
+    assert record is not None
+    begun = {"status": "running", "finished_at": None}
+    await services.runs.replace(record.model_copy(update=begun))
+    log: Any = services.run_log
+    del log.logs[run_id][log.logs[run_id].index(b"\n") + 1 :]
+
+
 async def test_an_order_that_was_stored_and_never_begun_is_begun_by_its_repeat(
     anna: httpx.AsyncClient, services: Services, durable: SummarisingClient
 ) -> None:
@@ -192,7 +206,7 @@ async def test_an_order_that_was_stored_and_never_begun_is_begun_by_its_repeat(
     claim = await services.idempotency.get("anna", "k")
     assert claim is not None
     await services.idempotency.write("anna", "k", claim.model_copy(update={"is_done": False}))
-    await services.blobs.delete(WORK, f"summaries/{claim.resource_id}/end.json")
+    await forget_work(claim.resource_id, services)
     durable.states.clear()
     again = await anna.post("/summaries", json=ORDER, headers=key)
     assert again.json()["status"] == "completed"

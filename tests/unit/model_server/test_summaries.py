@@ -8,8 +8,8 @@ from pydantic import BaseModel
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.protocol.requests import JsonSchema
 from local.model_server.tasks import fill_schema
+from shared.answering.summary_models import FindingChoice, MergedSummary, WindowSummary
 from shared.evidence.alignment import Block, align
-from shared.summaries.models import FindingChoice, MergedSummary, WindowSummary
 from tests.unit.model_server.conftest import request
 
 TEXT = """The pump delivers water to the boiler. The relief valve opens at 9.5 bar and closes below it.

@@ -2,10 +2,8 @@
 
 import pytest
 
-from shared.evidence.messages import messages_in
-from shared.evidence.models import Citation
-from shared.retrieval.models import Hit
-from shared.summaries.findings import (
+from shared.answering.summary_document import windows_of
+from shared.answering.summary_findings import (
     clean_tags,
     numbered,
     places,
@@ -13,8 +11,8 @@ from shared.summaries.findings import (
     statements_of,
     without_repeats,
 )
-from shared.summaries.model_calls import split
-from shared.summaries.models import (
+from shared.answering.summary_model import split
+from shared.answering.summary_models import (
     DocumentResult,
     Finding,
     MergedStatement,
@@ -24,8 +22,10 @@ from shared.summaries.models import (
     WindowResult,
     WindowSummary,
 )
-from shared.summaries.result import summary_result, without_documents
-from shared.summaries.steps import windows_of
+from shared.answering.summary_result import summary_result, without_documents
+from shared.evidence.messages import messages_in
+from shared.evidence.models import Citation
+from shared.retrieval.models import Hit
 
 TEXT = "The pump runs at 15 bar. It was sold 1,200 times.\n| Model | Mass (kg) |\n|---|---|\n| X200 | 7.5 |"
 HITS = (Hit(block_id="m-1", doc_id="m", filename="m.pdf", page_number=3, content=TEXT),)

@@ -1,56 +1,20 @@
-"""Models of summaries: requests, stored results, model outputs and orchestration payloads.
+"""Models of summaries: values in the journal, model outputs, actions and observations of steps, and views.
 
-Payloads contain ids, counts and instants, never content.
+Actions and observations contain ids, counts and instants, never content.
 """
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import ClassVar, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from shared.access.models import UserContext
+from shared.answering.subagent_models import SubagentPlace
 from shared.evidence.models import Citation
 from shared.platform.models import Model
 
-MAX_DOCUMENTS = 20
-DocId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=128)]
 SummaryStatus = Literal["running", "completed", "failed", "cancelled"]
 DocumentOutcome = Literal["done", "partial", "not_found", "failed"]
 DocumentProgress = Literal["waiting", "running", "done", "partial", "not_found", "failed"]
-
-
-class SummaryOrder(Model):
-    """Body of POST /api/summaries."""
-
-    doc_ids: tuple[DocId, ...] = Field(
-        min_length=1, max_length=MAX_DOCUMENTS, description="Documents, 1-20; repeated ones count once."
-    )
-    focus: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)] = Field(
-        default="", description="A question for the summary to focus on."
-    )
-    language: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})?$",
-        description="Language of the summary, such as `de`; omitted = the documents' language.",
-    )
-
-
-class SummaryRequest(Model):
-    """The input of a summary, stored before its orchestration starts.
-
-    Attributes:
-        map_until: no window is started later; the windows read by then are reduced.
-        children_until: children still running then are ended.
-        deadline: the latest time of the result, apart from crash recovery.
-    """
-
-    summary_id: str
-    user: UserContext
-    order: SummaryOrder
-    created_at: datetime
-    map_until: datetime
-    children_until: datetime
-    deadline: datetime
 
 
 class Finding(Model):
@@ -154,12 +118,15 @@ class SummaryResult(Model):
     warnings: tuple[str, ...] = ()
 
 
-class SummaryEnd(Model):
-    """How a summary ended; written once."""
+class SummaryOutcome(Model):
+    """The result of a summary, with the reason if none of its documents could be summarised.
 
-    status: Literal["completed", "failed", "cancelled"]
-    finished_at: datetime
-    result: SummaryResult | None = None
+    Attributes:
+        used: the documents that contributed.
+    """
+
+    result: SummaryResult
+    used: tuple[str, ...] = ()
     error: str | None = None
     error_type: str | None = None
 
@@ -264,44 +231,66 @@ class MergedSummary(Model):
     tags: tuple[str, ...] = Field(description="3-8 categories, from the given ones where possible.")
 
 
-class SummaryStart(Model):
-    """Input of the parent orchestration.
+class DocumentPlaces(Model):
+    """The children of a summary, one for each of its documents, in order."""
+
+    children: tuple[SubagentPlace, ...]
+
+
+class OpenDocument(Model):
+    """Split a document into windows."""
+
+    kind: Literal["open_document"] = "open_document"
+
+
+class ReadWindows(Model):
+    """Read the windows from `first` up to, but not including, `end`. Those already read are skipped."""
+
+    kind: Literal["read_windows"] = "read_windows"
+    first: int
+    end: int
+
+
+class ReduceDocument(Model):
+    """Put the findings of a document's windows together."""
+
+    kind: Literal["reduce_document"] = "reduce_document"
+    window_count: int
+
+
+DocumentAction = OpenDocument | ReadWindows | ReduceDocument
+"""An action of a child that reads one document."""
+
+
+class DocumentsChosen(Model):
+    """The documents of a summary are to be read, each by a child.
 
     Attributes:
+        until: children that are still running then are ended.
         at_once: maximum number of concurrent children.
-        map_until: failed windows are not retried later.
-        children_until: children still running then are ended.
     """
 
-    summary_id: str
-    document_count: int
+    is_last: ClassVar[bool] = False
+    kind: Literal["documents_chosen"] = "documents_chosen"
+    children: tuple[SubagentPlace, ...]
+    until: datetime
     at_once: int
-    map_until: datetime
-    children_until: datetime
-
-
-class DocumentStart(Model):
-    """Input of a child: the document with index `index` (from 0) in the request."""
-
-    summary_id: str
-    index: int
-    map_until: datetime
-
-
-class SummaryStep(Model):
-    """Input of every activity. `first` and `end` are a range of windows, 0 in other steps."""
-
-    summary_id: str
-    index: int = 0
-    first: int = 0
-    end: int = 0
 
 
 class DocumentOpened(Model):
     """The document was split into windows."""
 
-    kind: Literal["opened"] = "opened"
+    is_last: ClassVar[bool] = False
+    kind: Literal["document_opened"] = "document_opened"
     window_count: int
+    filename: str = ""
+
+
+class WindowRead(Model):
+    """A window was read; its findings are in the journal."""
+
+    is_last: ClassVar[bool] = False
+    kind: Literal["window_read"] = "window_read"
 
 
 class WindowsRead(Model):
@@ -311,41 +300,35 @@ class WindowsRead(Model):
         again: windows that failed temporarily.
     """
 
-    kind: Literal["read"] = "read"
+    is_last: ClassVar[bool] = False
+    kind: Literal["windows_read"] = "windows_read"
     done: int
     failed: int = 0
     again: int = 0
 
 
 class DocumentEnded(Model):
-    """The document's result was stored."""
+    """The document's result is in the journal."""
 
-    kind: Literal["ended"] = "ended"
+    is_last: ClassVar[bool] = True
+    kind: Literal["document_ended"] = "document_ended"
     status: DocumentOutcome
 
 
-class SummaryClosed(Model):
-    """The summary has ended, in this step or earlier."""
+class SummaryMerged(Model):
+    """The summary of all documents is in the journal."""
 
-    kind: Literal["closed"] = "closed"
-    status: Literal["completed", "failed", "cancelled"]
-
-
-class SummaryStepFailed(Model):
-    """A step failed. `retryable`: a retry may succeed."""
-
-    kind: Literal["step_failed"] = "step_failed"
-    error_type: str
-    retryable: bool = False
+    is_last: ClassVar[bool] = True
+    kind: Literal["summary_merged"] = "summary_merged"
 
 
-SummaryReply = Annotated[
-    DocumentOpened | WindowsRead | DocumentEnded | SummaryClosed | SummaryStepFailed,
-    Field(discriminator="kind"),
-]
+class SummaryStale(Model):
+    """A document was closed to the user while its summary was written, so it must be written without it."""
+
+    is_last: ClassVar[bool] = True
+    kind: Literal["summary_stale"] = "summary_stale"
 
 
-class SummaryReplyEnvelope(Model):
-    """Output of every activity."""
-
-    reply: SummaryReply
+SummaryObservation = (
+    DocumentsChosen | DocumentOpened | WindowRead | WindowsRead | DocumentEnded | SummaryMerged | SummaryStale
+)

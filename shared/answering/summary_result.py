@@ -3,11 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from shared.evidence.alignment import normalise
-from shared.evidence.citations import marker
-from shared.evidence.messages import ENGLISH, Messages
-from shared.evidence.models import Citation
-from shared.summaries.models import (
+from shared.answering.summary_models import (
     DocumentResult,
     Finding,
     Metric,
@@ -15,6 +11,10 @@ from shared.summaries.models import (
     SummarisedDocument,
     SummaryResult,
 )
+from shared.evidence.alignment import normalise
+from shared.evidence.citations import marker
+from shared.evidence.messages import ENGLISH, Messages
+from shared.evidence.models import Citation
 
 MAX_METRICS = 60
 _PARAGRAPH = 3  # statements; longer paragraphs are hard to read

@@ -9,6 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from shared.answering.summary_findings import clean_tags, numbered, own_statements, places, statements_of
+from shared.answering.summary_models import (
+    Finding,
+    FindingChoice,
+    MergedSummary,
+    Statement,
+    WindowSummary,
+)
 from shared.evidence.document_prompt import documents_with_blocks
 from shared.platform.concurrency import run_together
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, DependencyError, ModelFixableError
@@ -18,15 +26,7 @@ from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import tokens_of
 from shared.retrieval.models import DocumentRecord, Hit
-from shared.summaries.findings import clean_tags, numbered, own_statements, places, statements_of
-from shared.summaries.models import (
-    Finding,
-    FindingChoice,
-    MergedSummary,
-    Statement,
-    SummaryRequest,
-    WindowSummary,
-)
+from shared.runs.models import SummaryOrder
 
 _TRIES = 2  # for replies that don't match the schema; the client retries service failures
 _LEAST_S = 1.0  # too little time for a call
@@ -42,11 +42,11 @@ class SummaryModel:
     """
 
     def __init__(
-        self, chat_model: ChatModel, request: SummaryRequest, settings: Settings, until: datetime
+        self, chat_model: ChatModel, order: SummaryOrder, settings: Settings, until: datetime
     ) -> None:
         """Store the limits; no call continues after `until`."""
         self._chat_model = chat_model
-        self._order = request.order
+        self._order = order
         self._settings = settings
         self._until = until
 
@@ -72,7 +72,7 @@ class SummaryModel:
         parts = [element("focus", self._order.focus)] if self._order.focus else []
         if self._order.language:
             parts.append(element("language", self._order.language))
-        prompt = Prompt(name=name, system=load("summaries", name), user="\n".join((*parts, material)))
+        prompt = Prompt(name=name, system=load("answering", name), user="\n".join((*parts, material)))
         for attempt in range(1, _TRIES + 1):
             try:
                 return await self._chat_model.parse(prompt, output, self._limits())

@@ -1,26 +1,51 @@
 """The steps of a summary over fakes: rights, failures, deadlines, what is proved."""
 
+import asyncio
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from local.model_server.prompt_reader import read_passages
 from shared.access.limits import use_of_today
+from shared.answering import summary_budget
+from shared.answering.steps import CommitSummary
+from shared.answering.summary_models import (
+    DocumentEnded,
+    DocumentOpened,
+    FindingChoice,
+    OpenDocument,
+    ReadWindows,
+    ReduceDocument,
+    SummaryStale,
+    WindowsRead,
+)
+from shared.answering.summary_runs import begin_summary, view_summary
+from shared.answering.summary_script import DocumentSummary
 from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.language_models.models import Prompt
-from shared.platform.names import WORK
 from shared.platform.telemetry import tell_usage
-from shared.summaries.models import DocumentOpened, FindingChoice, SummaryOrder, SummaryStep, WindowsRead
-from shared.summaries.steps import perform
-from shared.summaries.summaries import begin_summary, view_summary
+from shared.runs.events import CompleteEvent, ReservedLine, ResumedStatus
+from shared.runs.journal import read_journal
+from shared.runs.models import SummaryOrder
+from shared.runs.run_files import RunFiles
 from shared.wiring import Services
+from tests.fakes.dying import Died
 from tests.fakes.models import Reply, ScriptedChatModel, scripted
-from tests.unit.summaries.summarising import (
+from tests.unit.answering.summarising import (
     ANSWERS,
     add_blocks,
     begin,
     by_rule,
+    drive,
+    finish,
+    merge,
+    on_document,
+    open_summary,
+    performed,
     read_document,
     result_of,
     services_of,
+    start_reading,
     summarise,
 )
 from tests.world import ANNA, BEN
@@ -49,11 +74,10 @@ async def test_documents_become_one_cited_summary() -> None:
 
 async def test_foreign_and_absent_documents_are_not_found_in_the_same_words() -> None:
     services = await services_of()
-    request = await begin_summary(SummaryOrder(doc_ids=("manual", "nothing", "report-2023")), BEN, services)
-    for index in range(3):
-        await read_document(services, request, index)
-    await perform("merge", SummaryStep(summary_id=request.summary_id), services)
-    result = result_of(await view_summary(request, services, BEN))
+    order = SummaryOrder(doc_ids=("manual", "nothing", "report-2023"))
+    summary = await begin_summary(order, BEN, services)
+    await drive(services, summary.run_id, DocumentSummary())
+    result = result_of(await view_summary(summary, services, BEN))
     foreign, absent, own = result.documents
     assert (foreign.status, absent.status, own.status) == ("not_found", "not_found", "done")
     assert (foreign.warning or "").replace("manual", "nothing") == absent.warning
@@ -71,39 +95,74 @@ async def test_a_summary_of_nothing_that_is_found_fails() -> None:
 async def test_a_document_closed_between_two_windows_gives_nothing() -> None:
     services = await services_of(summary_window_tokens=300)
     await add_blocks(services, "manual", 4, ["engineering"])
-    request = await begin(services, "manual", "report-2024")
-    step = SummaryStep(summary_id=request.summary_id)
-    opened = await perform("open", step, services)
+    summary = await begin(services, "manual", "report-2024")
+    await open_summary(services, summary)
+    opened = await on_document(services, summary, 0, OpenDocument())
     assert isinstance(opened, DocumentOpened)
     assert opened.window_count > 2
-    assert await perform("read", step.model_copy(update={"end": 1}), services) == WindowsRead(done=1)
+    first = await on_document(services, summary, 0, ReadWindows(first=0, end=1))
+    assert first == WindowsRead(done=1)
     await services.documents_index.merge([{"doc_id": "manual", "access_control_list": ["somebody"]}])
-    refused = await perform("read", step.model_copy(update={"first": 1, "end": 2}), services)
-    assert refused.kind == "ended"
-    await read_document(services, request, 1)
-    await perform("merge", step, services)
-    result = result_of(await view_summary(request, services, ANNA))
+    refused = await on_document(services, summary, 0, ReadWindows(first=1, end=2))
+    assert refused == DocumentEnded(status="not_found")
+    reopened = await on_document(services, summary, 0, ReduceDocument(window_count=opened.window_count))
+    assert reopened == refused
+    await read_document(services, summary, 1)
+    await finish(services, summary)
+    result = result_of(await view_summary(summary, services, ANNA))
     assert [one.status for one in result.documents] == ["not_found", "done"]
     assert "15 bar" not in result.model_dump_json()
 
 
 async def test_a_document_closed_after_its_reduce_is_left_out_of_the_result() -> None:
     services = await services_of()
-    request = await begin(services, "manual", "report-2024")
+    summary = await begin(services, "manual", "report-2024")
+    await open_summary(services, summary)
     for index in range(2):
-        await read_document(services, request, index)
+        await read_document(services, summary, index)
     await services.documents_index.merge([{"doc_id": "manual", "access_control_list": []}])
-    await perform("merge", SummaryStep(summary_id=request.summary_id), services)
-    stored = services.blobs.containers[WORK][f"summaries/{request.summary_id}/end.json"]  # type: ignore[attr-defined]
-    assert b"15 bar" not in stored.content
+    await finish(services, summary)
+    journal = await read_journal(services.run_log, services.blobs, summary.run_id)
+    assert "15 bar" not in journal.events[-1].to_line()
+    result = result_of(await view_summary(summary, services, ANNA))
+    assert [one.status for one in result.documents] == ["not_found", "done"]
+
+
+async def test_a_document_closed_while_the_summary_is_merged_sends_it_back() -> None:
+    services = await services_of()
+    summary = await begin(services, "manual", "report-2024")
+    await open_summary(services, summary)
+    for index in range(2):
+        await read_document(services, summary, index)
+    await merge(services, summary)
+    await services.documents_index.merge([{"doc_id": "manual", "access_control_list": []}])
+    stale = await performed(services, summary.run_id, CommitSummary(step=4, merge_step=3))
+    assert stale.observation == SummaryStale()
+    assert (await view_summary(summary, services, ANNA)).status == "running"
+    await merge(services, summary, step=5)
+    await performed(services, summary.run_id, CommitSummary(step=6, merge_step=5))
+    journal = await read_journal(services.run_log, services.blobs, summary.run_id)
+    assert "15 bar" not in journal.events[-1].to_line()
+    view = await view_summary(summary, services, ANNA)
+    assert [one.status for one in result_of(view).documents] == ["not_found", "done"]
+
+
+async def test_what_late_children_write_after_the_merge_began_is_refused() -> None:
+    services = await services_of()
+    summary = await begin(services, "manual", "report-2024")
+    await open_summary(services, summary)
+    await read_document(services, summary, 1)
+    await merge(services, summary)
+    late = await on_document(services, summary, 0, OpenDocument())
+    assert late.kind == "run_closed"
 
 
 async def test_a_document_closed_after_the_end_is_withheld_when_it_is_read() -> None:
     services = await services_of()
-    request = await begin(services, "manual", "report-2024")
-    await summarise(services, request)
+    summary = await begin(services, "manual", "report-2024")
+    await summarise(services, summary)
     await services.documents_index.merge([{"doc_id": "manual", "access_control_list": []}])
-    view = await view_summary(request, services, ANNA)
+    view = await view_summary(summary, services, ANNA)
     assert "15 bar" not in view.model_dump_json()
     assert [child.status for child in view.children] == ["not_found", "done"]
     assert "manual.pdf" not in view.model_dump_json()
@@ -112,13 +171,41 @@ async def test_a_document_closed_after_the_end_is_withheld_when_it_is_read() -> 
 
 async def test_a_window_that_was_read_is_not_read_again() -> None:
     services = await services_of()
-    request = await begin(services, "manual")
-    step = SummaryStep(summary_id=request.summary_id, end=1)
-    await perform("open", step, services)
-    first = await perform("read", step, services)
-    assert await perform("read", step, services) == first == WindowsRead(done=1)
+    summary = await begin(services, "manual")
+    await open_summary(services, summary)
+    first = await start_reading(services, summary, 0)
+    again = await on_document(services, summary, 0, ReadWindows(first=0, end=1))
+    assert again == first == WindowsRead(done=1)
     assert isinstance(services.chat_model, ScriptedChatModel)
     assert len(services.chat_model.prompts) == 1
+
+
+async def test_windows_of_a_document_are_read_side_by_side() -> None:
+    services = await services_of(summary_window_tokens=300)
+    await add_blocks(services, "manual", 5, ["engineering"])
+    summary = await begin(services, "manual")
+    await open_summary(services, summary)
+    opened = await on_document(services, summary, 0, OpenDocument())
+    assert isinstance(opened, DocumentOpened)
+    numbers = range(opened.window_count)
+    read = await asyncio.gather(
+        *(on_document(services, summary, 0, ReadWindows(first=one, end=one + 1)) for one in numbers)
+    )
+    assert read == [WindowsRead(done=1)] * opened.window_count
+    view = await view_summary(summary, services, ANNA)
+    assert [(one.windows, one.windows_done) for one in view.children] == [(opened.window_count,) * 2]
+
+
+async def test_a_window_that_is_read_twice_at_once_counts_once() -> None:
+    services = await services_of()
+    summary = await begin(services, "manual")
+    await open_summary(services, summary)
+    await on_document(services, summary, 0, OpenDocument())
+    read = ReadWindows(first=0, end=1)
+    both = await asyncio.gather(*(on_document(services, summary, 0, read) for _ in range(2)))
+    assert both == [WindowsRead(done=1)] * 2
+    view = await view_summary(summary, services, ANNA)
+    assert [(one.windows, one.windows_done) for one in view.children] == [(1, 1)]
 
 
 async def test_a_failing_window_leaves_the_others_and_a_warning() -> None:
@@ -127,13 +214,10 @@ async def test_a_failing_window_leaves_the_others_and_a_warning() -> None:
 
     services = await services_of(failing, summary_window_tokens=300)
     await add_blocks(services, "manual", 3, ["engineering"])
-    request = await begin(services, "manual")
-    step = SummaryStep(summary_id=request.summary_id, end=4)
-    await perform("open", step, services)
-    read = await perform("read", step, services)
-    assert isinstance(read, WindowsRead)
-    assert (read.failed, read.again) == (1, 1)
-    view = await summarise(services, request)
+    summary = await begin(services, "manual")
+    await open_summary(services, summary)
+    assert await start_reading(services, summary, 0, 4) == WindowsRead(done=3, failed=1, again=1)
+    view = await summarise(services, summary)
     (document,) = result_of(view).documents
     assert document.status == "partial"
     assert "1 of 4 parts of manual.pdf were not read." in (document.warning or "")
@@ -152,13 +236,12 @@ async def test_a_model_that_cannot_put_together_leaves_the_findings_as_they_are(
 
 async def test_what_a_late_child_had_read_is_used_with_a_warning() -> None:
     services = await services_of()
-    request = await begin(services, "manual", "report-2024", "report-2023")
-    step = SummaryStep(summary_id=request.summary_id, end=1)
-    await perform("open", step, services)
-    await perform("read", step, services)
-    await read_document(services, request, 1)
-    await perform("merge", step, services)
-    result = result_of(await view_summary(request, services, ANNA))
+    summary = await begin(services, "manual", "report-2024", "report-2023")
+    await open_summary(services, summary)
+    await start_reading(services, summary, 0)
+    await read_document(services, summary, 1)
+    await finish(services, summary)
+    result = result_of(await view_summary(summary, services, ANNA))
     assert [one.status for one in result.documents] == ["partial", "done", "failed"]
     assert "manual.pdf was not finished in time." in result.warnings
     assert "15 bar" in result.key_findings[0].citation.quote
@@ -241,3 +324,45 @@ async def test_model_that_writes_without_end_uses_up_no_more_than_its_step_may()
     await add_blocks(services, "manual", 40, ["engineering"])
     await summarise(services, await begin(services, "manual"))
     assert len(scripted(services.chat_model).prompts) == 1
+
+
+async def test_a_summary_whose_worker_died_is_completed_whole_and_pays_for_the_lost_call() -> None:
+    dies = True
+
+    def dying(prompt: Prompt) -> Reply:
+        if dies and "Fact number 2 " in prompt.user:
+            raise Died
+        return by_rule(prompt)
+
+    services = await services_of(dying, summary_window_tokens=300)
+    await add_blocks(services, "manual", 4, ["engineering"])
+    summary = await begin(services, "manual", "report-2024")
+    with pytest.raises(Died):
+        await drive(services, summary.run_id, DocumentSummary())
+    journal = await read_journal(services.run_log, services.blobs, summary.run_id)
+    lost = journal.events[-1]
+    assert isinstance(lost, ReservedLine)
+    read = sum(one.windows_done for one in (await view_summary(summary, services, ANNA)).children)
+    assert read > 1
+    dies = False
+    before = len(scripted(services.chat_model).prompts)
+    view = await summarise(services, summary)
+    assert [one.status for one in result_of(view).documents] == ["done", "done"]
+    windows = [
+        one for one in scripted(services.chat_model).prompts[before:] if one.name == "summarise_window"
+    ]
+    assert len(windows) == sum(one.windows for one in view.children) - read
+    journal = await read_journal(services.run_log, services.blobs, summary.run_id)
+    complete = journal.events[-1]
+    assert isinstance(complete, CompleteEvent)
+    assert complete.answer.tokens == summary_budget.tokens_used(journal.events) > lost.tokens
+
+
+async def test_a_revived_summary_has_all_its_time_again() -> None:
+    services = await services_of()
+    summary = await begin(services, "manual")
+    files = RunFiles(services.blobs, summary.run_id)
+    long_ago = datetime.now(UTC) - timedelta(hours=1)
+    await files.put_request((await files.request()).model_copy(update={"created_at": long_ago}))
+    await services.run_log.append(summary.run_id, [ResumedStatus(at=datetime.now(UTC))])
+    assert (await summarise(services, summary)).status == "completed"

@@ -7,11 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from shared.evidence.alignment import holds_words, normalise
-from shared.evidence.citations import CitationBook
-from shared.evidence.reader_text import readable, readable_line
-from shared.retrieval.models import Hit
-from shared.summaries.models import (
+from shared.answering.summary_models import (
     Finding,
     MergedStatement,
     Metric,
@@ -20,6 +16,10 @@ from shared.summaries.models import (
     WindowResult,
     WindowSummary,
 )
+from shared.evidence.alignment import holds_words, normalise
+from shared.evidence.citations import CitationBook
+from shared.evidence.reader_text import readable, readable_line
+from shared.retrieval.models import Hit
 
 MAX_TEXT_CHARS = 600
 MAX_TAG_CHARS = 40

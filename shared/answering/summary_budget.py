@@ -1,0 +1,86 @@
+"""The limits of a summary: tokens per document, and the instants at which its parts must end. Pure.
+
+Documents are read concurrently without a shared counter, so the tokens are divided in advance: each document
+gets an equal share and is read only as far as that lasts. What a document has used is in the journal.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from shared.platform.settings import SummarySettings
+from shared.runs.events import DoneLine, ReservedLine, ResumedStatus, RunEvent
+
+_PROMPT_TOKENS = 1500  # instructions, schema, and a focus of 2,000 characters
+_MERGE_DIVISOR = 4  # merging reads findings, which are much shorter than the windows (unmeasured)
+_LEAST_CALLS = 2  # per merge, however small its share, to allow one retry
+_RESERVE = 0.25  # maximum share of the total time for each of the two merges (unmeasured)
+_STORE_SHARE = 0.1  # of a document's time for merging, so that its result is stored before its child is ended
+
+
+def most_windows(settings: SummarySettings, document_count: int) -> int:
+    """Return the maximum number of windows per document, at least one."""
+    share = settings.max_tokens // document_count
+    return max(1, min(settings.max_windows, share // _call_tokens(settings)))
+
+
+def document_tokens(settings: SummarySettings, document_count: int) -> int:
+    """Return the tokens for one document: its share for reading, and those for merging its findings."""
+    share = max(settings.max_tokens // document_count, _call_tokens(settings))
+    return share + merging_tokens(settings, document_count)
+
+
+def merging_tokens(settings: SummarySettings, document_count: int) -> int:
+    """Return the tokens for merging the findings of one of several documents, or of all documents if 1."""
+    share = settings.max_tokens // document_count // _MERGE_DIVISOR
+    return max(share, _LEAST_CALLS * _call_tokens(settings))
+
+
+def tokens_used(lines: Iterable[RunEvent]) -> int:
+    """Return the tokens that lines of a journal report, or reserve for calls that may have been made."""
+    used: dict[tuple[int, int | None, int | None], int] = {}
+    for line in lines:
+        if isinstance(line, ReservedLine):
+            used[line.step, line.child, line.turn] = line.tokens
+        elif isinstance(line, DoneLine):
+            used[line.step, line.child, line.turn] = int(line.result.get("tokens", 0))
+    return sum(used.values())
+
+
+def _call_tokens(settings: SummarySettings) -> int:
+    """Return the maximum tokens of one call, input and output."""
+    return settings.window_tokens + _PROMPT_TOKENS + settings.output_tokens
+
+
+@dataclass(frozen=True)
+class SummaryTime:
+    """The instants, with zone, at which the parts of a summary must end.
+
+    Attributes:
+        read_until: no window is started later; those read by then are merged.
+        reduce_until: the end of merging a document's findings.
+        children_until: children still running then are ended.
+        deadline: the latest time of the result, apart from crash recovery.
+    """
+
+    read_until: datetime
+    reduce_until: datetime
+    children_until: datetime
+    deadline: datetime
+
+    @classmethod
+    def of(cls, settings: SummarySettings, created_at: datetime, events: Iterable[RunEvent]) -> "SummaryTime":
+        """Return the times of a summary. A revival after a failure of the host restarts its time.
+
+        Args:
+            events: the journal so far.
+        """
+        began = max([created_at, *(event.at for event in events if isinstance(event, ResumedStatus))])
+        deadline = began + timedelta(seconds=settings.timeout_s)
+        reserve = timedelta(seconds=min(1.5 * settings.call_timeout_s, _RESERVE * settings.timeout_s))
+        return cls(
+            read_until=deadline - 2 * reserve,
+            reduce_until=deadline - reserve - reserve * _STORE_SHARE,
+            children_until=deadline - reserve,
+            deadline=deadline,
+        )

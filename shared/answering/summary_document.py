@@ -1,0 +1,380 @@
+"""The steps of a child of a summary: split one document into windows, read them, merge their findings.
+
+Each step is a turn of the child with its own completion in the journal: opening is turn 0, window k is turn
+k + 1, and merging is the turn after the last window. Permissions are checked before each window and again
+before the result, so a document that became unreadable contributes nothing.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Literal
+
+from shared.answering.attempts import perform_once
+from shared.answering.services import SubagentServices
+from shared.answering.steps import RunClosed, StepFailed, StepResult, step_failed
+from shared.answering.subagent_models import SubagentPlace
+from shared.answering.summary_budget import SummaryTime, document_tokens, most_windows, tokens_used
+from shared.answering.summary_findings import (
+    common_tags,
+    proved_window,
+    without_repeated_metrics,
+    without_repeats,
+)
+from shared.answering.summary_model import SummaryModel, reduce_findings, split
+from shared.answering.summary_models import (
+    DocumentAction,
+    DocumentEnded,
+    DocumentOpened,
+    DocumentPlan,
+    DocumentResult,
+    OpenDocument,
+    ReadWindows,
+    ReduceDocument,
+    WindowRead,
+    WindowResult,
+    WindowsRead,
+)
+from shared.answering.summary_result import not_found
+from shared.platform.concurrency import run_together
+from shared.platform.errors import CallTimeoutError, DocumentNotFoundError, GroundworkError, NotFoundError
+from shared.platform.models import Model, Stored
+from shared.platform.telemetry import get_logger
+from shared.retrieval.blocks import BlockLookup, DocumentBlocks
+from shared.retrieval.document_rows import RowsReadOnce
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.event_log import EventLog, StaleAttemptError, staged_child_log
+from shared.runs.events import DoneLine, ReservedLine, ValueLine
+from shared.runs.journal import Journal
+from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
+from shared.runs.models import RunRequest, SummaryOrder
+
+MAX_KEY_FINDINGS = 12
+_PLAN, _RESULT, _WINDOW = "plan", "result", "window-"  # parts in the journal
+_AT_ONCE = 16  # values read from the journal (unmeasured; each takes a few milliseconds)
+
+
+async def perform_document_step(
+    place: SubagentPlace, action: DocumentAction, services: SubagentServices
+) -> StepResult:
+    """Perform a step of a child. Expected failures are returned; defects are raised."""
+    journal = Journal(services.run_log, services.blobs, place.run_id)
+    match action:
+        case OpenDocument():
+            return await perform_once(_Opening(place, 0, journal, services))
+        case ReadWindows():
+            return await _read_range(place, action, journal, services)
+        case ReduceDocument():
+            return await perform_once(_Merging(place, action.window_count + 1, journal, services))
+
+
+async def _read_range(
+    place: SubagentPlace, action: ReadWindows, journal: Journal, services: SubagentServices
+) -> StepResult:
+    """Read windows one after the other, until the document or the run ends."""
+    done = failed = again = tokens = 0
+    for number in range(action.first, action.end):
+        result = await perform_once(_Reading(place, number + 1, journal, services))
+        tokens += result.tokens
+        match result.observation:
+            case DocumentEnded() | RunClosed():
+                return result
+            case StepFailed() as unread:
+                failed, again = failed + 1, again + unread.retryable
+            case _:
+                done += 1
+    return StepResult(observation=WindowsRead(done=done, failed=failed, again=again), tokens=tokens)
+
+
+Done = tuple[DocumentOpened | WindowRead | DocumentEnded, Model, str]
+"""The observation of a turn, and the value to store with it as a part of the journal."""
+
+
+class _DocumentTurn(ABC):
+    """An attempt at a turn of a child."""
+
+    patience_s = 120.0  # longer than a model call
+
+    def __init__(self, place: SubagentPlace, turn: int, journal: Journal, services: SubagentServices) -> None:
+        self.journal = journal
+        self._place = place
+        self._turn = turn
+        self._services = services
+        self._settings = services.settings
+        self._meter = TokenMeter()
+        self._event_log: EventLog | None = None
+        self._request: RunRequest | None = None
+
+    @abstractmethod
+    async def work(self) -> Done:
+        """Do the work of the turn.
+
+        Raises:
+            DocumentNotFoundError: the document was closed or deleted.
+        """
+
+    async def read(self) -> None:
+        """Read the journal and the request."""
+        await self.journal.read()
+        self._request = await self.journal.files.request()
+        rows = RowsReadOnce(self._services.documents)
+        self._documents = DocumentSearch(
+            SecuredIndex(self._services.documents_index, self._request.user, rows)
+        )
+        self._content = SecuredIndex(self._services.content_index, self._request.user, rows)
+
+    def completed(self) -> StepResult | None:
+        """Return the result of the turn if it is complete, or of the turn that ended the document."""
+        for line in self.journal.lines_of_child(self._place.step, self._place.index):
+            if isinstance(line, DoneLine):
+                result = StepResult.from_payload(line.result)
+                if line.turn == self._turn or isinstance(result.observation, DocumentEnded):
+                    return result
+        return None
+
+    async def perform(self) -> StepResult:
+        """Perform the turn within what the document's earlier turns left of its tokens."""
+        place, (step, index) = self._place, (self._place.step, self._place.index)
+        earlier = self.journal.reserved(step, index, self._turn)
+        others = tokens_used(self.journal.lines_of_child(step, index)) - earlier
+        budget = document_tokens(self._settings.summaries, len(self._order.doc_ids))
+        self._meter = TokenMeter(budget - others, used=earlier)
+        known = (self.journal.events, self.journal.offset)
+        self._event_log = staged_child_log(
+            self._services.run_log, place.run_id, (step, index, None), known, self._turn
+        )
+        try:
+            observed, value, part = await self.work()
+        except DocumentNotFoundError:
+            # Missing, or no longer readable by this user: nothing of it is used.
+            value = DocumentResult(doc_id=self._doc_id, status="not_found", warning=not_found(self._doc_id))
+            observed, part = DocumentEnded(status="not_found"), _RESULT
+        result = StepResult(observation=observed, tokens=self._meter.used)
+        # Always in a blob: every step reads the whole journal.
+        line = await self.journal.value_line(step, value, part, most_inline=0)
+        await self._event_log.write(line, DoneLine(result=result.model_dump(mode="json")))
+        return result
+
+    async def stopped(self) -> StepResult:
+        """Return that the run has ended or continued without this document."""
+        return StepResult(observation=RunClosed(), tokens=self._meter.used)
+
+    async def failed(self, error: GroundworkError) -> StepResult:
+        """Record the tokens that the attempt used, and return the failure."""
+        get_logger().warning(
+            "step.failed", run_id=self._place.run_id, error_type=error.code, child=self._place.index
+        )
+        if self._event_log is not None and not isinstance(error, StaleAttemptError):
+            with suppress(GroundworkError):  # the reservation then counts as used
+                await self._event_log.write(ReservedLine(tokens=self._meter.used))
+        return StepResult(observation=step_failed(error, None), tokens=self._meter.used)
+
+    def model(self, until: datetime) -> SummaryModel:
+        """Return the model, limited to the document's tokens and charged to the summary's owner."""
+        charge = charge_to(self._owner.user.user_id, self._services.user_limits)
+        metered = MeteredChatModel(
+            self._services.chat_model, self._meter, reserve=self._reserve, charge=charge
+        )
+        return SummaryModel(metered, self._order, self._settings, until)
+
+    async def plan(self) -> DocumentPlan:
+        """Return the document's windows.
+
+        Raises:
+            NotFoundError: the document was not opened.
+        """
+        plan = await document_plan(self.journal, self._place)
+        if plan is None:
+            raise NotFoundError("The document was not opened.")
+        return plan
+
+    @property
+    def time(self) -> SummaryTime:
+        """The times of the summary."""
+        return SummaryTime.of(self._settings.summaries, self._owner.created_at, self.journal.events)
+
+    @property
+    def _owner(self) -> RunRequest:
+        assert self._request is not None  # noqa: S101  # `read` comes first
+        return self._request
+
+    @property
+    def _order(self) -> SummaryOrder:
+        return order_of(self._owner)
+
+    @property
+    def _doc_id(self) -> str:
+        return self._order.doc_ids[self._place.index]
+
+    async def _reserve(self, tokens: int) -> None:
+        assert self._event_log is not None  # noqa: S101  # `perform` comes first
+        await self._event_log.write(ReservedLine(tokens=tokens))
+
+
+class _Opening(_DocumentTurn):
+    """Splits the document into windows."""
+
+    async def work(self) -> Done:
+        record = await self._documents.get(self._doc_id)
+        windows, left_out = windows_of(
+            await DocumentBlocks(self._content).sizes(self._doc_id),
+            self._settings.summaries.window_tokens,
+            most_windows(self._settings.summaries, len(self._order.doc_ids)),
+        )
+        plan = DocumentPlan(
+            doc_id=self._doc_id,
+            filename=record.filename,
+            windows=windows,
+            left_out_blocks=left_out,
+            source_url=record.source_url,
+            language=record.language or "",
+        )
+        return DocumentOpened(window_count=len(windows), filename=record.filename), plan, _PLAN
+
+
+class _Reading(_DocumentTurn):
+    """Reads one window."""
+
+    async def work(self) -> Done:
+        until = self.time.read_until
+        if datetime.now(UTC) >= until:
+            raise CallTimeoutError("The time for reading is over.", "Summarise fewer documents.")
+        plan, number = await self.plan(), self._turn - 1
+        record = await self._documents.get(self._doc_id)
+        hits = await BlockLookup(self._content).get_many(plan.windows[number])
+        hits = [hit for hit in hits if hit.doc_id == self._doc_id]
+        if not hits:
+            # A new version has other blocks, or the blocks' permissions changed before the row's.
+            raise NotFoundError("The blocks of this window no longer exist.")
+        output = await self.model(until).read(hits, {self._doc_id: record})
+        return WindowRead(), proved_window(output, hits, plan.source_url), f"{_WINDOW}{number}"
+
+
+class _Merging(_DocumentTurn):
+    """Merges the findings of the windows that were read."""
+
+    async def work(self) -> Done:
+        await self._documents.get(self._doc_id)  # it may have become unreadable since the last window
+        plan = await self.plan()
+        result = await self._reduced(plan, await read_windows(self.journal, self._place))
+        return DocumentEnded(status=result.status), result, _RESULT
+
+    async def _reduced(self, plan: DocumentPlan, windows: Sequence[WindowResult]) -> DocumentResult:
+        findings = without_repeats(finding for window in windows for finding in window.findings)
+        reduced = await reduce_findings(
+            findings,
+            common_tags(window.tags for window in windows),
+            self.model(self.time.reduce_until),
+            most_tokens=self._settings.summaries.window_tokens,
+            most_key=MAX_KEY_FINDINGS,
+        )
+        result = document_result(plan, windows, reduced.error_type)
+        if result.status == "failed":
+            return result
+        key_findings = [reduced.findings[place] for place in reduced.key_places]
+        cited = dict.fromkeys(place for statement in reduced.statements for place in statement.findings)
+        extra = [reduced.findings[place] for place in cited if place not in reduced.key_places]
+        order = {place: rank for rank, place in enumerate(dict.fromkeys((*reduced.key_places, *cited)))}
+        statements = tuple(
+            one.model_copy(update={"findings": tuple(order[place] for place in one.findings)})
+            for one in reduced.statements
+        )
+        return result.model_copy(
+            update={
+                "findings": (*key_findings, *extra),
+                "key_count": len(key_findings),
+                "statements": statements,
+                "metrics": tuple(without_repeated_metrics(m for one in windows for m in one.metrics)),
+                "tags": reduced.tags,
+            }
+        )
+
+
+def order_of(request: RunRequest) -> SummaryOrder:
+    """Return the order of a summary's request."""
+    assert request.summary is not None  # noqa: S101  # only summaries have these steps
+    return request.summary
+
+
+async def document_plan(journal: Journal, place: SubagentPlace) -> DocumentPlan | None:
+    """Return a document's windows; None if it was not opened."""
+    return await _find(journal, place, _PLAN, DocumentPlan)
+
+
+async def document_result_of(journal: Journal, place: SubagentPlace) -> DocumentResult | None:
+    """Return a child's result; None if it stored none."""
+    return await _find(journal, place, _RESULT, DocumentResult)
+
+
+async def read_windows(journal: Journal, place: SubagentPlace) -> list[WindowResult]:
+    """Return the windows read so far, in order."""
+    lines = {
+        int(line.part.removeprefix(_WINDOW)): line
+        for line in reversed(_values(journal, place))
+        if line.part.startswith(_WINDOW)
+    }
+    numbers = sorted(lines)
+    windows: list[WindowResult] = []
+    for start in range(0, len(numbers), _AT_ONCE):
+        some = [lines[number] for number in numbers[start : start + _AT_ONCE]]
+        windows += await run_together(*(journal.value(line, WindowResult) for line in some))
+    return windows
+
+
+async def _find(journal: Journal, place: SubagentPlace, part: str, kind: type[Stored]) -> Stored | None:
+    line = next((line for line in _values(journal, place) if line.part == part), None)
+    return None if line is None else await journal.value(line, kind)
+
+
+def _values(journal: Journal, place: SubagentPlace) -> list[ValueLine]:
+    lines = journal.lines_of_child(place.step, place.index)
+    return [line for line in lines if isinstance(line, ValueLine)]
+
+
+def windows_of(
+    blocks: Sequence[tuple[str, int]], most_tokens: int, most_windows: int
+) -> tuple[tuple[tuple[str, ...], ...], int]:
+    """Return windows of block ids, and the number of blocks beyond the last allowed window.
+
+    Args:
+        blocks: (block id, tokens) in document order.
+    """
+    pieces = split([size for _, size in blocks], most_tokens)
+    windows = tuple(tuple(blocks[place][0] for place in piece) for piece in pieces[:most_windows])
+    return windows, len(blocks) - sum(len(window) for window in windows)
+
+
+def document_result(
+    plan: DocumentPlan, windows: Sequence[WindowResult], error_type: str | None = None
+) -> DocumentResult:
+    """Return a document's outcome without findings: its status and what is missing.
+
+    Args:
+        error_type: why the model could not merge the findings.
+    """
+    name = plan.filename
+    notes = []
+    if not plan.windows:
+        notes.append(f"{name} holds no text that could be read.")
+    elif len(windows) < len(plan.windows):
+        notes.append(
+            f"{len(plan.windows) - len(windows)} of {len(plan.windows)} parts of {name} were not read."
+        )
+    elif not any(window.findings for window in windows):
+        notes.append(f"Nothing that the model said of {name} could be proved.")
+    if plan.left_out_blocks:
+        notes.append(f"{name} is long: the last {plan.left_out_blocks} blocks were left out.")
+    if error_type:
+        notes.append(f"The findings of {name} stand as they are: the model failed ({error_type}).")
+    status: Literal["done", "partial", "failed"] = "partial" if notes else "done"
+    if not any(window.findings for window in windows):
+        status = "failed"
+    return DocumentResult(
+        doc_id=plan.doc_id,
+        filename=name,
+        language=plan.language,
+        status=status,
+        warning=" ".join(notes) or None,
+    )

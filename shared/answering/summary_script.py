@@ -1,0 +1,153 @@
+"""The script of a summary and of the children that read its documents. Pure."""
+
+from collections.abc import Callable
+from math import ceil
+
+from shared.answering.script import Phase, RunEnd, Script, Step, Steps, retry_delay_s
+from shared.answering.steps import (
+    CommitSummary,
+    MergeSummary,
+    Observation,
+    OpenSummary,
+    ReportFailure,
+    RunClosed,
+    StepAction,
+    StepFailed,
+    StepResult,
+)
+from shared.answering.subagent_models import SubagentEnd, SubagentPlace
+from shared.answering.summary_models import (
+    DocumentEnded,
+    DocumentOpened,
+    OpenDocument,
+    ReadWindows,
+    ReduceDocument,
+    SummaryMerged,
+    SummaryStale,
+    WindowsRead,
+)
+from shared.platform.errors import ConflictError
+from shared.runs.models import ChildStatus
+
+MAX_RANGES = 24  # steps per document's windows, because every step replays the whole history
+AT_ONCE = 2  # concurrent steps per document (unmeasured; the model endpoint is the bottleneck)
+PAUSES_S = (5.0, 20.0)  # before failed windows are retried; a service has often recovered by then
+MAX_MERGES = 3  # the second is needed only if a document is closed during the first
+
+
+class DocumentSummary:
+    """The agent that summarises documents: a child reads each, then their findings are merged and committed.
+
+    A child that fails or is late is left out with a warning, and the windows that it had read are used.
+
+    Attributes:
+        phase: `documents` while the children read, then `merge`.
+        step: the next step's number, counted from 1. The children also take a number.
+    """
+
+    def __init__(self) -> None:
+        self.phase = "documents"
+        self.step = 1
+        self._tokens = 0
+
+    def first_step(self) -> Script[Observation]:
+        """Choose the documents."""
+        return (yield from self._perform("commit", lambda tries: OpenSummary(step=self.step, tries=tries)))
+
+    def next_step(self, seen: Observation) -> Script[Observation]:
+        """Merge the documents' results."""
+        self.phase = "merge"
+        return (yield from self._perform("commit", lambda tries: MergeSummary(step=self.step, tries=tries)))
+
+    def note(self, observation: Observation) -> None:
+        """Count the children's step. Their results are in the journal."""
+        self.step += 1
+
+    def close(self, seen: Observation) -> Script[RunEnd]:
+        """Commit the summary, or report the failure. One that became stale is merged again."""
+        for merges in range(1, MAX_MERGES + 1):
+            if not isinstance(seen, SummaryMerged):
+                break
+            merge_step = self.step - 1
+
+            def commit(tries: int, merge_step: int = merge_step) -> CommitSummary:
+                return CommitSummary(step=self.step, tries=tries, merge_step=merge_step)
+
+            seen = yield from self._perform("commit", commit)
+            if isinstance(seen, SummaryStale) and merges < MAX_MERGES:
+                seen = yield from self.next_step(seen)
+        if isinstance(seen, RunClosed):
+            return RunEnd("completed", abstained=False)
+        yield from self._perform("fail", lambda tries: self._failure(seen, tries))
+        return RunEnd("failed", abstained=False)
+
+    def _failure(self, seen: Observation, tries: int) -> ReportFailure:
+        error_type, message, hints = (
+            (seen.error_type, seen.message, seen.hints)
+            if isinstance(seen, StepFailed)
+            else (ConflictError.code, "Access to the documents changed while they were summarised.", ())
+        )
+        return ReportFailure(step=self.step, tries=tries, error_type=error_type, message=message, hints=hints)
+
+    def _perform(self, phase: Phase, action: Callable[[int], StepAction]) -> Script[Observation]:
+        """Perform a step, with retries if they may help."""
+        tries, delay_s = 0, 0.0
+        while True:
+            result: StepResult = yield Step(action(tries), self._tokens, delay_s)
+            seen = result.observation
+            self._tokens += result.tokens
+            self.step += 1
+            retry_s = retry_delay_s(phase, tries, seen) if isinstance(seen, StepFailed) else None
+            if retry_s is None:
+                return seen
+            tries, delay_s = tries + 1, retry_s
+
+
+class DocumentReader:
+    """A child that reads one document: it opens it, reads its windows in parallel, and reduces them."""
+
+    def __init__(self, place: SubagentPlace) -> None:
+        self.step = 0
+        self._child_id = place.child_id
+
+    def first_step(self) -> Script[Observation]:
+        """Split the document into windows."""
+        result: StepResult = yield Step(OpenDocument())
+        return result.observation
+
+    def next_step(self, seen: Observation) -> Script[Observation]:
+        """Read the windows, retrying those that failed for a while, and reduce what was read."""
+        assert isinstance(seen, DocumentOpened)  # noqa: S101  # anything else is the last observation
+        size = max(1, ceil(seen.window_count / MAX_RANGES))
+        ranges = tuple(
+            ReadWindows(first=first, end=min(first + size, seen.window_count))
+            for first in range(0, seen.window_count, size)
+        )
+        for delay_s in (0.0, *PAUSES_S):
+            results: tuple[StepResult, ...] = yield Steps(ranges, AT_ONCE, delay_s)
+            observed = [result.observation for result in results]
+            ended = next((one for one in observed if isinstance(one, DocumentEnded | RunClosed)), None)
+            if ended is not None:
+                return ended
+            if not any(map(_may_help, observed)):
+                break
+        reduced: StepResult = yield Step(ReduceDocument(window_count=seen.window_count))
+        return reduced.observation
+
+    def note(self, observation: Observation) -> None:
+        """Do nothing: a reader has no children."""
+
+    def close(self, seen: Observation) -> Script[SubagentEnd]:
+        """Return the end. The document's result is in the journal."""
+        yield from ()
+        status: ChildStatus = "failed"
+        if isinstance(seen, DocumentEnded) and seen.status != "not_found":
+            status = seen.status
+        return SubagentEnd(child_id=self._child_id, status=status)
+
+
+def _may_help(observed: Observation) -> bool:
+    """Return whether another attempt at a range of windows may read more of them."""
+    if isinstance(observed, StepFailed):
+        return observed.retryable
+    return isinstance(observed, WindowsRead) and observed.again > 0
