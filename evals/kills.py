@@ -47,6 +47,7 @@ SETTINGS = {
     "LOCAL_HOST_LEASE_S": "30",  # as in Azure
     "LOCAL_WORKER_RESTART_S": "2",
     "WHOLE_DOCUMENTS_TOKENS": "0",  # otherwise comparisons of short documents start no children
+    "SUMMARY_WINDOW_TOKENS": "300",  # otherwise each sample document is a single window
 }
 QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
@@ -66,6 +67,7 @@ OF_AGENTS = {
 }
 AMBIGUOUS = "What was the total revenue according to the annual report?"
 DOCUMENT_COUNT = 5
+SUMMARISED = ("heron-400-manual.pdf", "annual-report-2024.pdf", "annual-report-2023.pdf")
 
 
 @dataclass(frozen=True)
@@ -270,6 +272,26 @@ def kill_ingestion(scene: Scene) -> list[Outcome]:
     ]
 
 
+def kill_summary(scene: Scene) -> list[Outcome]:
+    """Kill the worker, or also the host, while a summary's children read their documents."""
+    _, page = scene.caller.call("GET", "/api/documents?limit=100")
+    ids = {one["filename"]: one["doc_id"] for one in page["documents"]}
+    order = {"doc_ids": [ids[name] for name in SUMMARISED]}
+    status, view = scene.caller.call("POST", "/api/summaries", order)
+    path = str(view["status_url"])
+    until(lambda: windows_read(called(scene, "GET", path)[1]) > 0, 60)
+    scene.wait(0, 3)
+    killed = scene.chance.choice((scene.kill_worker, scene.kill_host))()
+    until(lambda: summary_status(scene, path) not in ("running", ""), GIVE_UP_S)
+    recovered_s = time.monotonic() - killed
+    status, view = called(scene, "GET", path)
+    is_complete = status == 200 and view["status"] == "completed"
+    result = view["result"] if is_complete else {}
+    is_whole = is_complete and not result["warnings"] and len(result["documents"]) == len(SUMMARISED)
+    doubled = sum(max(0, one["windows_done"] - one["windows"]) for one in view["children"]) if view else 0
+    return [Outcome(is_complete, is_whole, doubled, recovered_s)]
+
+
 ROUNDS: Mapping[str, Round] = {
     "nothing": kill_nothing,
     "worker": kill_worker,
@@ -280,6 +302,7 @@ ROUNDS: Mapping[str, Round] = {
     "children": kill_children,
     "agents": kill_agents,
     "ingestion": kill_ingestion,
+    "summary": kill_summary,
 }
 
 
@@ -322,6 +345,16 @@ def state_of(scene: Scene, run_id: str) -> str:
 def ended_by_itself(scene: Scene, run_id: str) -> float | None:
     """Return the time at which an orchestration was seen completed, or None after the time limit."""
     return time.monotonic() if until(lambda: state_of(scene, run_id) == "Completed", GIVE_UP_S / 2) else None
+
+
+def windows_read(view: Any) -> int:
+    """Return the number of windows that a summary has read."""
+    return sum(one["windows_done"] for one in view["children"]) if view else 0
+
+
+def summary_status(scene: Scene, path: str) -> str:
+    status, view = called(scene, "GET", path)
+    return str(view["status"]) if status == 200 else ""
 
 
 def ready_documents(scene: Scene, mark: str) -> list[str]:
