@@ -22,7 +22,7 @@ from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import quote
 from shared.platform.search import FacetValue, Filters
-from shared.retrieval.document_rows import RowsReadOnce
+from shared.retrieval.document_rows import DocumentRow, RowsReadOnce
 from shared.retrieval.documents import DocumentSearch, SortField
 from shared.retrieval.models import DocumentRecord, DocumentStatus
 from shared.retrieval.secured_index import SecuredIndex
@@ -186,6 +186,7 @@ def older_than(upload_date: datetime, doc_id: str) -> str:
 
 _MAX_LISTED = 100
 _ENDS = frozenset({"ready", "failed"})
+_STATUS_FIELDS = ("unreadable_pages", "has_text", "warnings")
 _SHOWN = set(DocumentView.model_fields) & set(DocumentRecord.model_fields)
 
 
@@ -335,8 +336,7 @@ async def get_document(doc_id: str, user: UserContext, services: DocumentService
         return DocumentDetail(**dict(_view_of_record(record)))
     if state.has_unshown_corrections:
         record = with_corrections(record, state.corrections)
-    view = _view_of_record(record)
-    detail = _detail(view.model_copy(update={"warnings": state.warnings}), state, user)
+    detail = _detail(_with_status(_view_of_record(record), state), state, user)
     return detail.model_copy(update=record.model_dump(include={"summary_standard", "edited_fields"}))
 
 
@@ -411,7 +411,7 @@ class _Access:
 async def _listed(
     records: Sequence[DocumentRecord], user: UserContext, rows: RowsReadOnce
 ) -> list[DocumentView]:
-    """Return the views of complete documents, with access lists and corrections from their rows.
+    """Return the views of complete documents, with access lists, status and corrections from their rows.
 
     The index's copies may lag, so the rows that the search has read are used.
     """
@@ -421,7 +421,10 @@ async def _listed(
         acl = row.access_lists[-1] if row else ()  # the list being applied, if there are two
         if row and row.corrections:
             record = with_corrections(record, row.corrections)  # noqa: PLW2901
-        views.append(_with_access(_view_of_record(record), _Access(record.owner_id, acl), user))
+        view = _view_of_record(record)
+        if row:
+            view = _with_status(view, row)
+        views.append(_with_access(view, _Access(record.owner_id, acl), user))
     return views
 
 
@@ -439,6 +442,11 @@ def _with_access(view: DocumentView, access: _Access, user: UserContext) -> Docu
 
 def _view_of_record(record: DocumentRecord) -> DocumentView:
     return DocumentView.model_validate(record.model_dump(include=_SHOWN))
+
+
+def _with_status(view: DocumentView, row: DocumentRow | DocumentState) -> DocumentView:
+    """Return the view with what the document's row says about unreadable pages, missing text and warnings."""
+    return view.model_copy(update={name: getattr(row, name) for name in _STATUS_FIELDS})
 
 
 ACCESS_LAGS = "Access is being applied: people who were added find the document once that is done."
@@ -501,5 +509,7 @@ def view_of_state(state: DocumentState) -> DocumentView:
         status_reason=state.reason,
         hint=state.hint,
         failure=state.failure,
+        unreadable_pages=state.unreadable_pages,
+        has_text=state.has_text,
         warnings=state.warnings,
     )

@@ -28,6 +28,9 @@ def readers_row(state: DocumentState) -> DocumentRow | None:
         upload_date=state.upload_date.astimezone(UTC).isoformat() if state.upload_date else "",
         corrections=state.corrections if state.has_unshown_corrections else {},
         thread_id=state.thread_id,
+        unreadable_pages=state.unreadable_pages,
+        has_text=state.has_text,
+        warnings=state.warnings,
     )
 
 

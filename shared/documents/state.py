@@ -57,6 +57,7 @@ class DocumentState(Model):
         settled: value of `wish` that the last completed ingestion had read.
         fence: token of the execution that works on the document; a step with another token can't write.
         noted_etag: the file's etag when its newest event was recorded.
+        unreadable_pages, has_text: pages without readable text, and whether any text is searchable.
         phases: statuses of the last ingestion, in order.
         rows_outdated: whether the permissions in the indexes lag behind this row.
         sidecar_etag: etag of the permissions file that was read last; empty if there was none.
@@ -93,6 +94,8 @@ class DocumentState(Model):
     begun_version: int = 0
     upload_date: datetime | None = None
     page_count: int | None = None
+    unreadable_pages: int = 0
+    has_text: bool = True
     block_count: int = 0
     wish: int = 0
     settled: int = 0

@@ -345,9 +345,6 @@ def _record(task: IngestTask, state: DocumentState, version: Version) -> Documen
         language=metadata.language,
         tags=metadata.tags,
         page_count=parsed.page_count,
-        unreadable_pages=parsed.unreadable_pages,
-        has_text=bool(parsed.chunks),
-        warnings=_warnings(version),
         summary_brief=metadata.summary_brief,
         summary_standard=metadata.summary_standard,
         source_url=wanted.source_url,
@@ -395,8 +392,10 @@ def _indexed(
         "version": record.version,
         "upload_date": record.upload_date,
         "page_count": record.page_count,
+        "unreadable_pages": version.parsed.unreadable_pages,
+        "has_text": bool(version.parsed.chunks),
         "block_count": len(version.blocks),
-        "warnings": tuple(dict.fromkeys((*warnings, *record.warnings))),
+        "warnings": tuple(dict.fromkeys((*warnings, *_warnings(version)))),
     }
     state = with_status(state.model_copy(update=indexed), "indexing")
     return rights.with_rights(state, written)

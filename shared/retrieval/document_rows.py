@@ -27,6 +27,7 @@ class DocumentRow(NamedTuple):
         upload_date: ISO 8601 in UTC, which sorts.
         corrections: users' corrections that the documents index lacks.
         thread_id: the only thread in which the document may be read; "" = no such limit.
+        unreadable_pages, has_text, warnings: what a search cannot find in it, and warnings for users.
     """
 
     access_lists: tuple[tuple[str, ...], ...]
@@ -35,6 +36,9 @@ class DocumentRow(NamedTuple):
     upload_date: str = ""
     corrections: Mapping[str, object] = MappingProxyType({})
     thread_id: str = ""
+    unreadable_pages: int = 0
+    has_text: bool = True
+    warnings: tuple[str, ...] = ()
 
     def admits(self, user: UserContext) -> bool:
         """Return whether the user may read the document."""

@@ -105,9 +105,6 @@ class DocumentRecord(Model):
         file_type: lower-case suffix without its dot, such as `xlsx`.
         document_date: date printed in the document; a month or year is stored as its first instant in UTC.
         published_by: the owner's display name at upload.
-        unreadable_pages: number of pages without readable text.
-        has_text: whether any text is searchable.
-        warnings: sentences for users about this version.
         thread_id: the only thread in which the document may be read; None = no such limit.
     """
 
@@ -124,9 +121,6 @@ class DocumentRecord(Model):
     language: str | None = None
     tags: MetadataTags = ()
     page_count: int | None = None
-    unreadable_pages: int = 0
-    has_text: bool = True
-    warnings: tuple[str, ...] = ()
     summary_brief: MetadataSummary = ""
     summary_standard: MetadataSummary = ""
     source_url: str | None = None

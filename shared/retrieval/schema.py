@@ -77,9 +77,6 @@ def documents_index(name: str) -> IndexRow:
             _field("document_date", "Edm.DateTimeOffset", filterable=True, sortable=True),
             _field("file_type", filterable=True, facetable=True),
             _field("published_by"),
-            _field("unreadable_pages", "Edm.Int32"),
-            _field("has_text", "Edm.Boolean"),
-            _names("warnings"),
         ],
         "semantic": _semantic("title", ["summary_standard", "summary_brief"], ["tags", "document_type"]),
     }

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lexer } from "marked";
 import { lexBlocks, NO_BLOCKS } from "../src/text/blocks";
-import { pieces, places } from "../src/text/citations";
+import { docIdOf, pieces, places } from "../src/text/citations";
+import { plainText } from "../src/text/plain_text";
 import { framesOf } from "../src/api/stream";
 import { bytes } from "../src/words/words";
 
@@ -76,4 +77,26 @@ test("events are read wherever the bytes are cut", async () => {
 
 test("sizes have a unit in the plural", () => {
   assert.deepEqual([1, 104, 2_000, 3_500_000].map(bytes), ["1 byte", "104 bytes", "2 kB", "3.5 MB"]);
+});
+
+test("a copied text is readable without formatting", () => {
+  const page = "https://a.example/web?doc=d&page=4";
+  const markdown = [
+    "# Pressure",
+    `It is **6.5 bar** &amp; _no_ more [[1]](<${page}>).`,
+    "- one\n- two\n  1. a\n  2. `b`",
+    "| a | b |\n| --- | --- |\n| 1 | [x](https://b.example) |",
+    `![Figure 2: Valve](/api/documents/d/figures/f.png) ([a.pdf, p. 4](<${page}>))`,
+  ].join("\n\n");
+  assert.equal(
+    plainText(lexer(markdown), new Set([page])),
+    "Pressure\n\nIt is 6.5 bar & no more [1].\n\n- one\n- two\n  1. a\n  2. b\n\na\tb\n1\tx (https://b.example)\n\n[Figure 2: Valve] (a.pdf, p. 4)",
+  );
+});
+
+test("a file without a number is found by its page first", () => {
+  const sources = [{ filename: "a.pdf", page_number: 1, doc_id: "old" }, { filename: "a.pdf", page_number: 3, doc_id: "new" }];
+  assert.equal(docIdOf(sources, "a.pdf", 3), "new");
+  assert.equal(docIdOf(sources, "a.pdf", 9), "old");
+  assert.equal(docIdOf(sources, "b.pdf", 3), undefined);
 });

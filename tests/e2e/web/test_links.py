@@ -5,7 +5,7 @@ from html import unescape
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from local.run_all.stack import LocalStack
 from tests.e2e.web.browser import answered, ask, opened
@@ -19,6 +19,17 @@ READ = """async () => {
 }"""
 
 
+def _assert_shown_in_a_mail(page: Page, html: str, count: int) -> None:
+    """Paste into a page that knows nothing of Groundwork, and check that all pictures are visible."""
+    mail = page.context.new_page()
+    mail.goto("about:blank")
+    mail.set_content(html)
+    mail.wait_for_function(
+        "count => [...document.images].filter((one) => one.naturalWidth > 100).length === count", arg=count
+    )
+    mail.close()
+
+
 def test_a_copied_answer_has_links_and_pictures_that_work(stack: LocalStack, browser: Browser) -> None:
     with opened(browser, stack.base_url, locale="de-DE") as watched:
         page = watched.page
@@ -29,15 +40,21 @@ def test_a_copied_answer_has_links_and_pictures_that_work(stack: LocalStack, bro
         expect(page.locator(".notice")).to_contain_text("kopiert")
         plain, html = page.evaluate(READ)
         assert "S. 4" in plain
+        assert "[1] heron-400-manual.pdf, S. 4: “" in plain
         assert "Source:" not in plain + html
+        assert not re.search(r"\]\(|\*\*|!\[|^#|sig=", plain, re.MULTILINE)  # no Markdown, nothing that expires
+        assert "sig=" not in html
         sources = [unescape(found) for found in re.findall(r'<img [^>]*src="([^"]+)"', html)]
         links = [unescape(found) for found in re.findall(r'<a [^>]*href="([^"]+)"', html)]
         assert sources
-        assert all(httpx.get(source).content.startswith(b"\x89PNG") for source in sources)
-        assert all(link in plain for link in links)
+        assert all(source.startswith("data:image/png;base64,") for source in sources)
+        assert any("page=3" in link for link in links)  # the figure's page
+        cited = [link for link in links if link in plain]
+        assert any("page=4" in link for link in cited)
+        _assert_shown_in_a_mail(page, html, len(sources))
         # A colleague without a session signs in, and then sees the page.
         page.context.clear_cookies()
-        page.goto(links[0])
+        page.goto(cited[0])
         page.click("button[value=anna]")
         expect(page.locator(".source .pages")).to_contain_text("Seite 4 von 13")
 

@@ -25,6 +25,7 @@ def test_a_cited_page_is_enlarged(stack: LocalStack, browser: Browser, width: in
         page.click(".markdown .chip >> nth=0")
         page.wait_for_selector(".page-picture .mark")
         picture = page.locator(".page-picture")
+        mark = page.locator(".page-picture .mark").first
         before = _width(picture)
         picture.click(position={"x": 40, "y": 40})
         expect(picture).to_have_class("page-picture there zoomed")
@@ -32,10 +33,16 @@ def test_a_cited_page_is_enlarged(stack: LocalStack, browser: Browser, width: in
         page.focus(".zoom-box")
         page.keyboard.press("+")
         assert _width(picture) == pytest.approx(before * 3, rel=0.02)
+        expect(mark).to_be_in_viewport()
+        page.keyboard.press("0")
+        for _ in range(3):
+            page.click("[aria-label=Enlarge]")
+            expect(mark).to_be_in_viewport()
         page.keyboard.press("0")
         assert _width(picture) == pytest.approx(before, rel=0.02)
         if width > 1000:
             page.click("[aria-label='Full width']")
+            expect(mark).to_be_in_viewport()
             assert _width(picture) > 1.8 * before
         assert watched.axe() == []
         page.keyboard.press("Escape")

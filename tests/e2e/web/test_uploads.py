@@ -31,12 +31,14 @@ def _partly_damaged(path: Path) -> None:
 
 
 def _mixed(folder: Path) -> list[Path]:
-    files = {name: folder / name for name in ("theta.pdf", "blank.txt", "torn.pdf", "old.doc", "many.zip")}
+    names = ("theta.pdf", "blank.txt", "torn.pdf", "old.doc", "many.zip", "film.mp4", "README")
+    files = {name: folder / name for name in names}
     _partly_damaged(files["theta.pdf"])
     files["blank.txt"].write_text("\n \n")
     files["torn.pdf"].write_bytes(b"%PDF-1.7\n1 0 obj")
     files["old.doc"].write_bytes(b"x")
-    files["many.zip"].write_bytes(b"x")
+    for name in ("many.zip", "film.mp4", "README"):
+        files[name].write_bytes(b"x")
     return list(files.values())
 
 
@@ -57,10 +59,12 @@ def test_each_file_tells_what_became_of_it(
         page.wait_for_selector(".upload")
         page.set_input_files("input[type=file] >> nth=0", _mixed(tmp_path))
         summary = page.locator(".uploads [role=status]")
-        expect(summary).to_contain_text("2 of 5 ready · 3 failed")
+        expect(summary).to_contain_text("1 of 7 ready · one can’t be searched · 5 failed")
         for name, words in {
             "old.doc": "Save it as .docx",
             "many.zip": "Unpack it",
+            "film.mp4": "Save it in another format and add that: csv, docm, docx",
+            "README": "Its name has no ending",
             "torn.pdf": "damaged",
             "theta.pdf": "Ready, 1 of 3 pages unreadable",
             "blank.txt": "Not searchable: it contains no text",
@@ -68,6 +72,9 @@ def test_each_file_tells_what_became_of_it(
             expect(page.locator(".uploads li", has_text=name)).to_contain_text(words)
         expect(page.locator(".uploads li").first).to_have_attribute("data-phase", "failed")
         assert watched.axe() == []
+        # The list shows the same status as the upload, before and after a reload.
+        status = page.locator("table.documents tr", has_text="blank.txt").locator(".state")
+        expect(status).to_have_text("Not searchable: it contains no text")
         page.reload()
         rows = page.locator("table.documents tr")
         expect(rows.filter(has_text="theta.pdf")).to_contain_text("Ready, 1 of 3 pages unreadable")

@@ -6,7 +6,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.access.models import UserContext
-from shared.documents.listing import ListPosition, get_document, older_than, read_cursor, write_cursor
+from shared.documents.listing import (
+    ListPosition,
+    Wanted,
+    get_document,
+    list_documents,
+    older_than,
+    read_cursor,
+    view_of_state,
+    write_cursor,
+)
 from shared.documents.state import PhaseTime
 from shared.ingestion.task import fresh_state
 from shared.platform.errors import CallerError
@@ -67,3 +76,36 @@ async def test_no_phase_takes_less_than_no_time() -> None:
     await services.documents.create(fresh.model_copy(update={"phases": phases, "wanted_rights": mine}))
     document = await get_document(fresh.doc_id, UserContext(user_id="anna"), services)
     assert document.history[0].seconds == 0
+
+
+async def test_a_documents_status_is_the_same_in_list_panel_and_feed() -> None:
+    services = fake_services()
+    state = fresh_state("scan.pdf")
+    rights = state.wanted_rights.model_copy(update={"acl": ("anna",)})
+    indexed = {
+        "status": "ready",
+        "content_hash": "hash",
+        "upload_date": NOON,
+        "rights": rights,
+        "wanted_rights": rights,
+        "page_count": 2,
+        "unreadable_pages": 2,
+        "has_text": False,
+        "warnings": ("Pages 1-2 contain no text.",),
+    }
+    state = await services.documents.create(state.model_copy(update=indexed))
+    row = {
+        "doc_id": state.doc_id,
+        "filename": "scan.pdf",
+        "status": "ready",
+        "upload_date": NOON.isoformat(),
+        "page_count": 2,
+        "access_control_list": ["anna"],
+    }
+    await services.documents_index.upload([row])
+    anna = UserContext(user_id="anna")
+    (listed,) = (await list_documents(anna, services, Wanted({}))).documents
+    detail = await get_document(state.doc_id, anna, services)
+    for view in (listed, detail, view_of_state(state)):
+        assert (view.unreadable_pages, view.has_text) == (2, False)
+        assert view.warnings == ("Pages 1-2 contain no text.",)

@@ -37,6 +37,12 @@ export function phaseOf(document: { status: string }): "ready" | "failed" | "wor
   return document.status === "ready" || document.status === "failed" ? document.status : "working";
 }
 
+/** Whether nothing of the document is searchable: no page was readable, or it has no text. */
+export function isUnsearchable(document: DocumentView): boolean {
+  const unreadable = document.unreadable_pages ?? 0;
+  return phaseOf(document) === "ready" && (document.has_text === false || (unreadable > 0 && unreadable === document.page_count));
+}
+
 function query(more: Record<string, string>, without: Facet | "" = ""): string {
   // Metadata filters are dropped with a status filter: a document in progress has no metadata yet.
   const kept = more["status"] ? [] : Object.entries(filters.value).filter(([facet]) => facet !== without);
@@ -154,7 +160,6 @@ function reloadSoon(): void {
 /** Returns the fields that the event knows, so that empty ones do not overwrite the list's values. */
 function present(told: DocumentView): Partial<DocumentView> {
   const always = ["status", "status_reason", "hint", "failure", "warnings"];
-  const never = ["unreadable_pages", "has_text"]; // missing in events
-  const isKept = ([name, value]: [string, unknown]) => always.includes(name) || (!never.includes(name) && value !== null && String(value) !== "");
+  const isKept = ([name, value]: [string, unknown]) => always.includes(name) || (value !== null && String(value) !== "");
   return Object.fromEntries(Object.entries(told).filter(isKept));
 }

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { CallError } from "../api/request";
 import { said } from "../words/server";
-import { t } from "../words/words";
+import { t, type Key } from "../words/words";
 
 export interface Notice {
   id: number;
@@ -34,8 +34,8 @@ export function dismiss(id: number): void {
   notices.value = notices.value.filter((notice) => notice.id !== id);
 }
 
-/** Returns an error's message: the API's, or a generic one. */
-export function wordsOf(error: unknown): string {
+/** Returns an error's message: `missing` for something that is gone or forbidden, the API's, or a generic one. */
+export function wordsOf(error: unknown, missing?: Key): string {
   if (!(error instanceof CallError)) {
     console.error(error);
     return t("error.unknown");
@@ -44,6 +44,7 @@ export function wordsOf(error: unknown): string {
   if (error.status === 401) return t("error.signedOut");
   if (error.status === 412) return t("error.changed");
   if (error.status === 429) return t("error.busy", { seconds: error.retryAfterS || 10 });
+  if (missing && (error.status === 403 || error.status === 404)) return t(missing);
   return said("ERRORS", error.code, [error.message, ...error.hints].filter(Boolean).join(" ")) || t("error.unknown");
 }
 

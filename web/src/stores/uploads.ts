@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { CallError, change, read, upload } from "../api/request";
 import type { DocumentDetail, UploadTicket } from "../api/types";
 import { bytes, t } from "../words/words";
-import { latest, phaseOf, update } from "./documents";
+import { isUnsearchable, latest, phaseOf, update } from "./documents";
 import { announce, notify, wordsOf } from "./notices";
 import { site } from "./session";
 
@@ -46,7 +46,7 @@ export async function importPage(url: string): Promise<void> {
 const chosen = () => ({ project_id: uploadProject.value.trim() || null, acl: audience.value.length ? audience.value : null });
 
 export function refusalOf(file: File): string {
-  const suffix = file.name.slice(file.name.lastIndexOf(".")).toLowerCase();
+  const suffix = /\.[^.]*$/.exec(file.name)?.[0].toLowerCase() ?? "";
   if (!site.value.suffixes.includes(suffix)) return unknownKind(suffix);
   if (file.size > site.value.max_document_bytes) return t("upload.tooLarge", { limit: bytes(site.value.max_document_bytes) });
   return file.size ? "" : t("upload.empty");
@@ -58,7 +58,8 @@ const BETTER: Record<string, string> = { ".doc": ".docx", ".dot": ".docx", ".odt
 function unknownKind(suffix: string): string {
   const better = BETTER[suffix];
   if (better && site.value.suffixes.includes(better)) return t("upload.saveAs", { suffix, better });
-  return t(suffix === ".zip" ? "upload.unpack" : "upload.kind", { suffix });
+  if ([".zip", ".7z", ".rar", ".tar", ".gz"].includes(suffix)) return t("upload.unpack", { suffix });
+  return t(suffix ? "upload.kind" : "upload.noSuffix", { suffix, kinds: site.value.suffixes.map((one) => one.slice(1)).join(", ") });
 }
 
 function next(): void {
@@ -123,9 +124,12 @@ export function dismissUpload(id: number): void {
   uploads.value = uploads.value.filter((one) => one.id !== id);
 }
 
-/** Returns the phase of an upload, from its first byte until its document is ready or has failed. */
-export function phaseOfUpload(one: Upload): "waiting" | "sending" | "working" | "ready" | "failed" {
-  return one.state === "sent" ? phaseOf(latest.value[one.docId] ?? { status: "queued" }) : one.state;
+/** Returns the phase of an upload, from its first byte until its document is ready, useless or has failed. */
+export function phaseOfUpload(one: Upload): "waiting" | "sending" | "working" | "ready" | "unsearchable" | "failed" {
+  if (one.state !== "sent") return one.state;
+  const document = latest.value[one.docId];
+  if (!document) return "working";
+  return isUnsearchable(document) ? "unsearchable" : phaseOf(document);
 }
 
 /** Reloads the status of uploaded files, whose events may have been missed without a stream. */
@@ -135,7 +139,7 @@ export async function refreshUploads(): Promise<void> {
 }
 
 export function dismissEnded(): void {
-  const hasEnded = (one: Upload) => ["ready", "failed"].includes(phaseOfUpload(one));
+  const hasEnded = (one: Upload) => ["ready", "unsearchable", "failed"].includes(phaseOfUpload(one));
   uploads.value = uploads.value.filter((one) => !hasEnded(one));
 }
 

@@ -37,3 +37,15 @@ export function pieces(text: string, known: ReadonlySet<number>): Piece[] {
   if (end < text.length) found.push({ text: text.slice(end) });
   return found;
 }
+
+interface Source {
+  filename: string;
+  page_number: number | null;
+  doc_id: string;
+}
+
+/** Returns the id of a file that is cited without a number: of a source on the same page, otherwise of any of the same name. */
+export function docIdOf(sources: readonly Source[], file: string, page: number | null): string | undefined {
+  const named = sources.filter((one) => one.filename === file);
+  return (named.find((one) => one.page_number === page) ?? named[0])?.doc_id;
+}

@@ -4,6 +4,7 @@ import type { Token, Tokens } from "marked";
 import { Fragment, type ComponentChildren, type VNode } from "preact";
 import { memo } from "../parts/memo";
 import { BEFORE_MOMENT, pieces, places } from "./citations";
+import { unescaped } from "./plain_text";
 
 export interface Context {
   /** Numbers of the citations received up to now. */
@@ -13,8 +14,14 @@ export interface Context {
   place(file: string, page: number | null): ComponentChildren;
   /** Returns a function that opens the page of a picture; null if the page is unknown. */
   open(path: string): (() => void) | null;
-  /** For export: picture URLs are written to `data-src`, so that this page does not load them. */
-  outside?: boolean;
+  /** For export: the answer's pictures by path. */
+  exported?: ReadonlyMap<string, ExportedFigure>;
+}
+
+/** A picture for export as a data URI, empty if it is left out, and the link to its page. */
+export interface ExportedFigure {
+  uri: string;
+  link: string;
 }
 
 const MAX_DEPTH = 20;
@@ -155,7 +162,9 @@ function link(token: Tokens.Link, inside: ComponentChildren): ComponentChildren 
 }
 
 function picture(token: Tokens.Image, context: Context): ComponentChildren {
-  if (context.outside && LINK.test(token.href)) return <img data-src={token.href} alt={token.text} />;
+  const exported = context.exported?.get(token.href);
+  // The page's policy forbids data URIs, so `formatted` renames the attribute in the result.
+  if (exported) return <a href={exported.link}>{exported.uri ? <img data-src={exported.uri} alt={token.text} /> : token.text}</a>;
   // Only our own picture URLs are loaded: a foreign URL would reveal that the answer is being read.
   if (!FIGURE.test(token.href)) return token.raw;
   const open = context.open(token.href);
@@ -186,11 +195,4 @@ function placed(text: string, context: Context): ComponentChildren {
   return places(text).map((part, index) =>
     "file" in part ? <Fragment key={index}>{context.place(part.file, part.page)}</Fragment> : part.text,
   );
-}
-
-const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', nbsp: "\u00a0", "#39": "'" };
-
-/** Decodes character references, which the lexer leaves unchanged. */
-function unescaped(text: string): string {
-  return text.includes("&") ? text.replace(/&(amp|lt|gt|quot|nbsp|#39);/g, (_, name: string) => ENTITIES[name]!) : text;
 }

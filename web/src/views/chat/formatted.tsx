@@ -2,17 +2,16 @@
 // markup.
 import { lexer, type Token } from "marked";
 import { render } from "preact";
-import { Block, type Context } from "../../text/render";
+import { Block, type Context, type ExportedFigure } from "../../text/render";
 
-const CONTEXT: Context = { known: new Set(), cite: () => <></>, place: (file) => file, open: () => null, outside: true };
-
-export function formatted(title: string, markdown: string): string {
+export function formatted(title: string, markdown: string, figures: ReadonlyMap<string, ExportedFigure>): string {
+  const context: Context = { known: new Set(), cite: () => <></>, place: (file) => file, open: () => null, exported: figures };
   const page = document.createElement("div");
   render(
     <>
       <h2>{title}</h2>
       {(lexer(markdown) as Token[]).map((token, index) => (
-        <Block key={index} token={token} context={CONTEXT} />
+        <Block key={index} token={token} context={context} />
       ))}
     </>,
     page,

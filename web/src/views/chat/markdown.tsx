@@ -2,6 +2,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { AnswerFigure, Citation } from "../../api/types";
 import { lexBlocks, NO_BLOCKS } from "../../text/blocks";
+import { docIdOf } from "../../text/citations";
 import { Block, type Context } from "../../text/render";
 import { t } from "../../words/words";
 import { openPage } from "../sources/page_panel";
@@ -19,13 +20,11 @@ export function Markdown({ text, citations, figures, runId }: Props) {
   const blocks = useMemo(() => (kept.current = lexBlocks(kept.current, text)), [text]);
   const context = useMemo<Context>(() => {
     const sources = [...figures, ...citations];
-    const docIdOf = (file: string, page: number | null) =>
-      (sources.find((one) => one.filename === file && one.page_number === page) ?? sources.find((one) => one.filename === file))?.doc_id;
     const byNumber = new Map(citations.map((citation) => [citation.n, citation]));
     return {
       known: new Set(byNumber.keys()),
       cite: (n) => <Chip citation={byNumber.get(n)!} runId={runId} />,
-      place: (file, page) => <Place file={file} page={page} docId={docIdOf(file, page)} />,
+      place: (file, page) => <Place file={file} page={page} docId={docIdOf(sources, file, page)} />,
       open: (path) => {
         const figure = figures.find((one) => one.path === path);
         return figure ? () => openPage(figure.doc_id, figure.page_number) : null;

@@ -118,7 +118,7 @@ function Actions({ turn, answer, at, count }: { turn: Turn; answer: RunAnswer | 
   const [isCopied, setCopied] = useState(false);
   const [isSharing, setSharing] = useState(false);
   const copy = async () => {
-    if (!(await attempt(() => copyAnswer(turn.question, answer!, turn.runId)))) return;
+    if (!(await attempt(() => copyAnswer(turn.question, answer!)))) return;
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
   };
@@ -131,7 +131,7 @@ function Actions({ turn, answer, at, count }: { turn: Turn; answer: RunAnswer | 
           <IconButton icon={isCopied ? "check" : "copy"} name={t("copy")} onClick={copy} />
           {site.value.sharing && <IconButton icon="share" name={t("share")} onClick={() => setSharing(true)} />}
           {isSharing && <ShareDialog runId={turn.runId} onClose={() => setSharing(false)} />}
-          <IconButton icon="download" name={t("export")} onClick={() => attempt(() => saveAnswer(turn.question, answer, turn.runId))} />
+          <IconButton icon="download" name={t("export")} onClick={() => attempt(() => saveAnswer(turn.question, answer))} />
         </>
       )}
       {count > 1 && <Pager turn={turn} at={at} count={count} />}

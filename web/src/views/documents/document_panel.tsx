@@ -32,7 +32,7 @@ export function DocumentPanel({ docId }: { docId: string }) {
   const load = () =>
     readKnown(docId).then(
       (found) => (setKnown(found), setError("")),
-      (failed) => (setKnown(null), setError(wordsOf(failed))),
+      (failed) => (setKnown(null), setError(wordsOf(failed, "error.noDocument"))),
     );
   useEffect(() => void load(), [docId, listed?.status, listed?.version]);
   useLayoutEffect(() => panel.current?.focus({ preventScroll: true }), []);

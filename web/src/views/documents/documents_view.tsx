@@ -10,6 +10,7 @@ import {
   filters,
   hasMoreDocuments,
   isListed,
+  isUnsearchable,
   loadDocuments,
   loadMoreDocuments,
   onlyStatus,
@@ -30,7 +31,7 @@ import { day, languageName, t } from "../../words/words";
 import { FailedFiles } from "./failed_files";
 import { ProjectTree } from "./project_tree";
 import { SelectionBar } from "./selection_bar";
-import { Advice, isUnsearchable, reasonOf, State } from "./status";
+import { Advice, reasonOf, State } from "./status";
 import { UploadArea } from "./upload_area";
 
 const SEARCH_DELAY_MS = 200;

@@ -5,6 +5,7 @@ import type { DocumentDetail } from "../../api/types";
 import { Confirm, Dialog, Prompt } from "../../parts/dialog";
 import { documents, forget, loadDocuments, selected } from "../../stores/documents";
 import { loadAudiences, loadNames, nameOfPrincipal } from "../../stores/audiences";
+import { me } from "../../stores/session";
 import { attempt, notify, wordsOf } from "../../stores/notices";
 import { t } from "../../words/words";
 import { kindOf, Picker } from "./access_form";
@@ -41,11 +42,15 @@ async function changeAccess(docId: string, next: (detail: DocumentDetail) => obj
   await send("PUT", `/api/documents/${docId}/access`, { body: { acl: detail.acl, ...next(detail) }, headers: { "if-match": etag } });
 }
 
-/** Who has access to the selected documents, and to how many of them. */
+/** Who else has access to the selected documents that the user may share, and to how many of them. */
 function AccessNow() {
-  const chosen = documents.value.filter((one) => selected.value.has(one.doc_id) && one.acl);
+  const chosen = documents.value.filter((one) => selected.value.has(one.doc_id));
+  const shareable = chosen.filter((one) => one.acl);
   const counts = new Map<string, number>();
-  for (const principal of chosen.flatMap((one) => one.acl ?? [])) counts.set(principal, (counts.get(principal) ?? 0) + 1);
+  for (const { acl, access_via } of shareable)
+    for (const principal of acl!)
+      // Owners are also in the access list.
+      if (principal !== me.value?.user_id || !access_via.includes("owner")) counts.set(principal, (counts.get(principal) ?? 0) + 1);
   const names = [...counts.keys()];
   useEffect(() => void loadNames(names).catch(() => {}), [names.join("\n")]);
   return (
@@ -57,11 +62,12 @@ function AccessNow() {
             <span>
               <bdi>{nameOfPrincipal(principal)}</bdi> <small class="quiet">{kindOf(principal)}</small>
             </span>
-            <small class="quiet">{t("accessTo", { at: count, count: String(selected.value.size) })}</small>
+            <small class="quiet">{t("accessTo", { at: count, count: String(shareable.length) })}</small>
           </li>
         ))}
       </ul>
-      {!counts.size && <p class="quiet small">{t("onlyOwner")}</p>}
+      {!counts.size && shareable.length > 0 && <p class="quiet small">{t("onlyOwner")}</p>}
+      {shareable.length < chosen.length && <p class="warning-text small">{t("selection.others", { count: chosen.length - shareable.length })}</p>}
     </section>
   );
 }

@@ -1,14 +1,8 @@
 // A document's status, its problems, and what the owner can do about them.
 import type { DocumentView } from "../../api/types";
-import { phaseOf } from "../../stores/documents";
+import { isUnsearchable, phaseOf } from "../../stores/documents";
 import { inEnglish, said } from "../../words/server";
 import { t, tOf, type Key } from "../../words/words";
-
-/** Whether nothing of the document is searchable: no page was readable, or it has no text. */
-export function isUnsearchable(document: DocumentView): boolean {
-  const unreadable = document.unreadable_pages ?? 0;
-  return phaseOf(document) === "ready" && (document.has_text === false || (unreadable > 0 && unreadable === document.page_count));
-}
 
 function stateOf(document: DocumentView): string {
   const unreadable = document.unreadable_pages ?? 0;
@@ -36,10 +30,10 @@ export function reasonOf(document: DocumentView): { text: string; isEnglish: boo
   return { text, isEnglish: text === document.status_reason };
 }
 
-/** Advice for pages without text. */
+/** Advice for a document with pages without text, or without any text. */
 export function Advice({ document }: { document: DocumentView }) {
-  if (!document.unreadable_pages) return null;
-  return <small class="block warning-text">{t("ready.advice")}</small>;
+  if (!document.unreadable_pages && !isUnsearchable(document)) return null;
+  return <small class="block warning-text">{t(document.unreadable_pages ? "ready.advice" : "ready.noTextAdvice")}</small>;
 }
 
 /** The full status for the document's panel. */

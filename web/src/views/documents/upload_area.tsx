@@ -5,7 +5,7 @@ import { Dialog, Prompt } from "../../parts/dialog";
 import { Icon } from "../../parts/icons";
 import { loadAudiences, nameOfPrincipal } from "../../stores/audiences";
 import { turn } from "../../routes";
-import { documents, latest } from "../../stores/documents";
+import { latest } from "../../stores/documents";
 import { attempt } from "../../stores/notices";
 import { site } from "../../stores/session";
 import {
@@ -24,7 +24,7 @@ import {
 } from "../../stores/uploads";
 import { bytes, t } from "../../words/words";
 import { kindOf, Picker } from "./access_form";
-import { reasonOf, State } from "./status";
+import { Advice, reasonOf, State } from "./status";
 
 const MOST_URL_CHARS = 2000; // limit of the API
 
@@ -133,18 +133,20 @@ function Chooser({ name, isFolder }: { name: string; isFolder: boolean }) {
   );
 }
 
-const ORDER = ["failed", "sending", "working", "waiting", "ready"]; // documents that need attention first
+const ORDER = ["failed", "unsearchable", "sending", "working", "waiting", "ready"]; // documents that need attention first
 
 function Uploads() {
   useEffect(() => void refreshUploads().catch(() => {}), []);
   const phases = uploads.value.map((one) => ({ one, phase: phaseOfUpload(one) }));
   const count = (phase: string) => phases.filter((other) => other.phase === phase).length;
   const failed = count("failed");
+  const unsearchable = count("unsearchable");
   return (
     <section class="uploads" aria-label={t("uploads")}>
       <div class="upload-row">
         <span class="small quiet" role="status">
           {t("upload.progress", { done: String(count("ready")), count: phases.length })}
+          {unsearchable > 0 && <span class="warning-text"> · {t("upload.unsearchable", { count: unsearchable })}</span>}
           {failed > 0 && <span class="danger-text"> · {t("upload.failed", { count: failed })}</span>}
         </span>
         <button type="button" class="button quiet-button" onClick={dismissEnded}>
@@ -163,7 +165,7 @@ function Uploads() {
 }
 
 function OneUpload({ one, phase }: { one: Upload; phase: string }) {
-  const document = documents.value.find(({ doc_id }) => doc_id === one.docId) ?? latest.value[one.docId];
+  const document = latest.value[one.docId];
   const error = one.error || (document && phase === "failed" ? reasonOf(document).text : "");
   return (
     <li data-state={one.state} data-phase={phase}>
@@ -171,7 +173,8 @@ function OneUpload({ one, phase }: { one: Upload; phase: string }) {
       {document && <State document={document} />}
       {!document && phase !== "failed" && <span class="quiet small">{one.state === "sent" ? t("document.queued") : bytes(one.file.size)}</span>}
       {phase === "sending" && <progress max={1} value={one.share} aria-label={one.file.name} />}
-      {error && <span class="small danger-text one-line">{error}</span>}
+      {error && <span class="small danger-text">{error}</span>}
+      {document && phase === "unsearchable" && <Advice document={document} />}
       {document && (
         <button type="button" class="link-button small" onClick={() => turn({ doc: one.docId })}>
           {t("details")}

@@ -54,7 +54,7 @@ export function PageReader({ docId, page, onPage, hasTitle = false }: Props) {
     const leaving = new AbortController();
     read<PageView>(`/api/documents/${docId}/pages/${page}?words=true`, { signal: leaving.signal }).then(
       (read) => (setView(read), setError("")),
-      (failed) => leaving.signal.aborted || (setView(null), setError(wordsOf(failed))),
+      (failed) => leaving.signal.aborted || (setView(null), setError(wordsOf(failed, "error.noDocument"))),
     );
     return () => leaving.abort();
   }, [docId, page]);

@@ -1,8 +1,9 @@
 // The picture of a page, with the quoted words marked. It can be enlarged.
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PageArea, PageView, ViewedPicture } from "../../api/types";
 import { IconButton } from "../../parts/button";
 import { t } from "../../words/words";
+import { isWide } from "./panel_head";
 
 const ZOOMS = [1, 1.5, 2, 3] as const;
 const CLICKED = 2; // index in ZOOMS that a click zooms to
@@ -14,28 +15,30 @@ export function PagePicture({ page }: { page: PageView }) {
   const picture = page.picture;
   if (!picture) return null;
   const scale = ZOOMS[zoom]!;
-  const showMark = () => {
-    if (state === "there") return; // a larger picture was loaded
-    setState("there");
-    box.current?.querySelector(".mark")?.scrollIntoView({ block: "center" });
-  };
-  /** Zooms around a point, given as shares of the picture's width and height. */
-  const zoomTo = (next: number, x = 0.5, y = 0) => {
+  const firstMark = () => box.current?.querySelector(".mark");
+  const showMark = () => firstMark()?.scrollIntoView({ block: "center", inline: "start" });
+  useLayoutEffect(showMark, [state, isWide.value]);
+  /** Zooms to the quotation, or around a point given as shares of the picture's width and height. */
+  const zoomTo = (next: number, point?: { x: number; y: number }) => {
     if (next < 0 || next >= ZOOMS.length) return;
     const frame = box.current!.firstElementChild!;
     const before = frame.getBoundingClientRect();
     setZoom(next);
     requestAnimationFrame(() => {
+      if (!point && firstMark()) return showMark();
+      const { x, y } = point ?? { x: 0.5, y: 0 };
       const after = frame.getBoundingClientRect();
       box.current!.scrollLeft = x * after.width - box.current!.clientWidth / 2;
       const body = box.current!.closest(".source-body");
       if (body) body.scrollTop += y * (after.height - before.height);
+      firstMark()?.scrollIntoView({ block: "nearest", inline: "nearest" });
     });
   };
   const onClick = (event: MouseEvent) => {
     if (getSelection()?.toString()) return; // the user is selecting words
     const frame = box.current!.firstElementChild!.getBoundingClientRect();
-    zoomTo(zoom ? 0 : CLICKED, (event.clientX - frame.left) / frame.width, (event.clientY - frame.top) / frame.height);
+    const point = { x: (event.clientX - frame.left) / frame.width, y: (event.clientY - frame.top) / frame.height };
+    zoomTo(zoom ? 0 : CLICKED, point);
   };
   const onKey = (event: KeyboardEvent) => {
     const next = { "+": zoom + 1, "=": zoom + 1, "-": zoom - 1, "0": 0, Enter: zoom ? 0 : CLICKED }[event.key];
@@ -62,7 +65,7 @@ export function PagePicture({ page }: { page: PageView }) {
               sizes={`(max-width: 48rem) ${100 * scale}vw, ${45 * scale}vw`}
               alt={t("pictureOfPage", { page: String(page.page_number) })}
               {...size}
-              onLoad={showMark}
+              onLoad={() => setState("there")}
               onError={() => setState("failed")}
             />
           )}

@@ -69,7 +69,7 @@ function useCitations(run: string): { citations: readonly Citation[]; error: str
     if (own) return;
     read<RunView>(`/api/runs/${run}`).then(
       (view) => setKept(view.answer?.citations ?? []),
-      (failed) => setError(wordsOf(failed)),
+      (failed) => setError(wordsOf(failed, "error.noAnswer")),
     );
   }, [run, own !== undefined]);
   return { citations: own ? citationsOfTurn(own) : kept, error };
@@ -98,7 +98,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
       (failed) => {
         if (leaving.signal.aborted) return;
         setShown(null); // access was revoked, so hide everything
-        setError(wordsOf(failed));
+        setError(wordsOf(failed, "error.noDocument"));
       },
     );
     return () => leaving.abort();
