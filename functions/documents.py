@@ -51,6 +51,7 @@ from shared.ingestion.changes import changeable, correct, corrections_of, delete
 from shared.platform.errors import ConflictError, InvalidQueryError, RangeError
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
+from shared.retrieval.documents import Match
 from shared.wiring import Services
 
 # The longest blob name, 1,024 characters of three bytes, gives a cursor of fewer than 4,300 characters;
@@ -58,10 +59,14 @@ from shared.wiring import Services
 _MAX_CURSOR_CHARS = 6000
 
 
+_MATCH = "Whether documents must match all words of `q`, or any. The last one may be incomplete with `all`."
+
+
 class FacetsQuery(MetadataQuery):
     """Query parameters that select the documents to count."""
 
-    q: str = Field(default="", max_length=500, description="Only documents that match one of these words.")
+    q: str = Field(default="", max_length=500, description="Only documents that match these words.")
+    match: Match = Field(default="any", description=_MATCH)
 
 
 class DocumentsQuery(MetadataQuery):
@@ -72,6 +77,7 @@ class DocumentsQuery(MetadataQuery):
         max_length=500,
         description="Words in names, tags, people or summaries; best matches first.",
     )
+    match: Match = Field(default="any", description=_MATCH)
     status: Literal["", "working", "failed", "ready"] = Field(
         default="", description="Only documents in progress, failed or complete."
     )
@@ -121,7 +127,7 @@ async def list_documents(
 ) -> Response:
     """List the caller's documents that match the query's metadata, one page at a time."""
     if query.q and query.status not in ("working", "failed"):
-        page = await find_documents(query.q, user, services, query.filters, query.limit)
+        page = await find_documents(query.q, user, services, query.filters, query.limit, match=query.match)
     elif query.sort and not query.status:
         page = await sorted_documents(
             user, services, query.filters, query.sort, limit=query.limit, cursor=query.cursor
@@ -143,7 +149,7 @@ async def list_documents(
 )
 async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, services: Ready) -> Response:
     """Count the caller's documents by type, department, language, tag and project."""
-    return json_response(await count_documents(user, services, query.filters, query.q))
+    return json_response(await count_documents(user, services, query.filters, query.q, query.match))
 
 
 @router.get(

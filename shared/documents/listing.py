@@ -23,7 +23,7 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.odata import quote
 from shared.platform.search import FacetValue, Filters
 from shared.retrieval.document_rows import DocumentRow, RowsReadOnce
-from shared.retrieval.documents import DocumentSearch, SortField
+from shared.retrieval.documents import DocumentSearch, Match, SortField
 from shared.retrieval.models import DocumentRecord, DocumentStatus
 from shared.retrieval.secured_index import SecuredIndex
 
@@ -246,13 +246,19 @@ async def list_documents(
 
 
 async def find_documents(
-    text: str, user: UserContext, services: DocumentServices, filters: Filters, limit: int
+    text: str,
+    user: UserContext,
+    services: DocumentServices,
+    filters: Filters,
+    limit: int,
+    *,
+    match: Match = "any",
 ) -> DocumentList:
     """Return one page of complete documents whose names, tags, people or summaries
-    match `text`, best first.
+    match the words of `text`, best first.
     """
     rows = RowsReadOnce(services.documents)
-    records = await _search(user, services, rows).find(text, filters, limit)
+    records = await _search(user, services, rows).find(text, filters, limit, match)
     return DocumentList(documents=tuple(await _listed(records, user, rows)), count=len(records))
 
 
@@ -285,13 +291,17 @@ async def sorted_documents(
 
 
 async def count_documents(
-    user: UserContext, services: DocumentServices, filters: Filters, text: str = ""
+    user: UserContext,
+    services: DocumentServices,
+    filters: Filters,
+    text: str = "",
+    match: Match = "any",
 ) -> DocumentFacets:
     """Return the values of each field to filter by, with the number of the user's
     documents for each value.
     """
     fields = tuple(name for name in DocumentFacets.model_fields if name != "document_count")
-    counted, total = await _search(user, services).facets(fields, filters, _MAX_LISTED, text)
+    counted, total = await _search(user, services).facets(fields, filters, _MAX_LISTED, text, match)
     return DocumentFacets.model_validate({**counted, "document_count": total})
 
 

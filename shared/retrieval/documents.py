@@ -4,7 +4,6 @@ Single documents are checked against their rows (`document_rows`). Facet values 
 may lag by seconds.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import FacetValue, Filters, IndexRow, SearchRequest
 from shared.retrieval.document_names import reference_query
 from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
-from shared.retrieval.keyword_query import document_names, keyword_query, name_query
+from shared.retrieval.keyword_query import all_words_query, document_names, keyword_query, name_query
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 
@@ -25,7 +24,8 @@ _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "aut
 # People omit the suffix, but analyzers keep "12.pdf" together.
 _SUFFIXES = ("pdf", "docx", "xlsx", "pptx", "md", "txt", "csv", "html", "eml", "vtt", "png", "jpg")
 SortField = Literal["title", "filename", "document_type", "upload_date", "document_date", "page_count"]
-_WORD = re.compile(r"\w+")
+Match = Literal["all", "any"]
+"""Whether a document must match all words of a search, or one of them."""
 _REFERENCE_FIELDS = ("filename", "title", "document_type")
 _NAMED_CANDIDATES = 50  # more than a clarification can offer; a name matching more documents narrows nothing
 _MAX_DOCUMENTS = 100
@@ -185,7 +185,9 @@ class DocumentSearch:
         # A refused document also occupies a position.
         return records, page.positions[limit - 1] + 1 if len(page.rows) > limit else None
 
-    async def find(self, text: str, filters: Filters, limit: int = 20) -> list[DocumentRecord]:
+    async def find(
+        self, text: str, filters: Filters, limit: int = 20, match: Match = "any"
+    ) -> list[DocumentRecord]:
         """Find documents by words: exact names first, then names with all words.
 
         Documents whose types, tags, people or summaries match follow, best first.
@@ -193,15 +195,10 @@ class DocumentSearch:
         condition, top = _ready(filters), _clamped(limit)
         names = [text.strip(), *(f"{text.strip()}.{suffix}" for suffix in _SUFFIXES)]
         exact = SearchRequest(filter=all_of(condition, search_in("filename", names)), top=top)
-        words = _WORD.findall(text)
-        by_name = SearchRequest(
-            text=" ".join(words),
-            search_fields=_REFERENCE_FIELDS[:2],
-            search_mode="all",
-            filter=condition,
-            top=top,
-        )
-        requests = [exact, *([by_name] if words else []), _by_words(text, condition, top)]
+        by_name = _by_words(text, "all", condition, top)
+        requests = [exact, _by_words(text, match, condition, top)]
+        if by_name.text:
+            requests.insert(1, by_name.model_copy(update={"search_fields": _REFERENCE_FIELDS[:2]}))
         pages = await run_together(*(self._search(request) for request in requests))
         return list({record.doc_id: record for page in pages for record in page}.values())[:top]
 
@@ -250,21 +247,22 @@ class DocumentSearch:
         }
 
     async def facets(
-        self, fields: Sequence[str], filters: Filters, limit: int, text: str = ""
+        self, fields: Sequence[str], filters: Filters, limit: int, text: str = "", match: Match = "any"
     ) -> tuple[dict[str, tuple[FacetValue, ...]], int]:
         """Return the most frequent values of each field, and the number of documents that pass the filters.
 
         Args:
             fields: facetable fields of the index of documents.
             limit: values per field, clamped to 1-100.
-            text: count only documents that match one of its words; empty = all.
+            text: count only documents that match its words; empty = all.
+            match: whether all of its words must match, or any.
 
         Raises:
             InvalidQueryError: a filter field is unknown.
         """
         most = min(max(limit, 1), _MAX_FACET_VALUES)
         condition = _ready(filters)
-        request = _by_words(text, condition, 1) if text else SearchRequest(filter=condition, top=1)
+        request = _by_words(text, match, condition, 1) if text else SearchRequest(filter=condition, top=1)
         request = request.model_copy(
             update={
                 "select": ("doc_id",),
@@ -280,8 +278,13 @@ class DocumentSearch:
         return [DocumentRecord.of_row(row) for row in page.rows]
 
 
-def _by_words(text: str, condition: str | None, top: int) -> SearchRequest:
-    return SearchRequest(text=keyword_query(text), search_fields=_NAME_FIELDS, filter=condition, top=top)
+def _by_words(text: str, match: Match, condition: str | None, top: int) -> SearchRequest:
+    stem, _, suffix = text.strip().rpartition(".")
+    query = all_words_query(stem if stem and suffix.lower() in _SUFFIXES else text)
+    if match == "any" or not query:
+        return SearchRequest(text=keyword_query(text), search_fields=_NAME_FIELDS, filter=condition, top=top)
+    fields = (*_NAME_FIELDS, "names")
+    return SearchRequest(text=query, query_type="full", search_fields=fields, filter=condition, top=top)
 
 
 def _ready(filters: Filters) -> str | None:

@@ -152,6 +152,7 @@ def _is_word(term: str) -> bool:
     return not term.isdigit() and term not in FUNCTION_WORDS
 
 
+_QUERY_WORD = re.compile(r"\w+")
 _ANYWHERE = re.compile(r"""([+|"()'\\])""")
 _MINUS_FIRST = re.compile(r"(?<!\S)-")  # elsewhere a hyphen is part of a word: R-134a
 _AROUND_WORDS = '.,;:!?¿¡…()[]{}"“”„«»‘'
@@ -175,6 +176,19 @@ def keyword_query(text: str) -> str:
     """
     escaped = _ANYWHERE.sub(r"\\\1", text)
     return _STAR_LAST.sub(r"\\*", _MINUS_FIRST.sub(r"\\-", escaped))
+
+
+def all_words_query(text: str) -> str:
+    """Return a full Lucene query that requires each content word of `text`; empty without words.
+
+    The last word may be the beginning of a longer one, because the query may still be being typed.
+    """
+    words = _QUERY_WORD.findall(text)
+    *earlier, last = [word for word in words if word.casefold() not in FUNCTION_WORDS] or words or [""]
+    if not last:
+        return ""
+    # Analyzers put terms in lower case, but don't see prefixes.
+    return " ".join([*(f"+{_escaped(word)}" for word in earlier), f"+({_escaped(last)} {last.lower()}*)"])
 
 
 def question_query(question: str, names: Collection[str] = ()) -> str:

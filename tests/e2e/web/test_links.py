@@ -42,7 +42,9 @@ def test_a_copied_answer_has_links_and_pictures_that_work(stack: LocalStack, bro
         assert "S. 4" in plain
         assert "[1] heron-400-manual.pdf, S. 4: “" in plain
         assert "Source:" not in plain + html
-        assert not re.search(r"\]\(|\*\*|!\[|^#|sig=", plain, re.MULTILINE)  # no Markdown, nothing that expires
+        assert not re.search(
+            r"\]\(|\*\*|!\[|^#|sig=", plain, re.MULTILINE
+        )  # no Markdown, nothing that expires
         assert "sig=" not in html
         sources = [unescape(found) for found in re.findall(r'<img [^>]*src="([^"]+)"', html)]
         links = [unescape(found) for found in re.findall(r'<a [^>]*href="([^"]+)"', html)]

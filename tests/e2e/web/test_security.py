@@ -74,6 +74,8 @@ def test_two_hundred_strings_stay_text_in_every_field(
         for path, selector in PLACES:
             page.goto(stack.base_url + path)
             page.wait_for_selector(selector)
+            for toggle in page.query_selector_all(".facet-toggle"):
+                toggle.evaluate("element => element.click()")
             for toggle in page.query_selector_all(".facet-value.more, .progress summary"):
                 toggle.evaluate("element => element.click()")
             shown += _shown(page)

@@ -14,6 +14,7 @@ from local.search_server.query_syntax import (
     parse_simple,
 )
 from shared.retrieval.keyword_query import (
+    all_words_query,
     document_names,
     document_words,
     keyword_query,
@@ -40,6 +41,22 @@ from shared.retrieval.keyword_query import (
 )
 def test_operators_are_escaped_where_they_are_operators(text: str, query: str) -> None:
     assert keyword_query(text) == query
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("contract", "+(contract contract*)"),
+        ("Lease of hall-7", "+Lease +hall +(7 7*)"),
+        ("the of", "+the +(of of*)"),
+        ("this OR That", "+(That that*)"),
+        ('"(*', ""),
+        ("", ""),
+    ],
+)
+def test_all_words_are_required_and_the_last_may_be_unfinished(text: str, query: str) -> None:
+    assert all_words_query(text) == query
+    parse_lucene(query)
 
 
 @given(st.text(alphabet="ab1 \t+-|\"()*\\~'?", max_size=30))

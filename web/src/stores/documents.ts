@@ -15,6 +15,8 @@ export const projects = signal<DocumentFacets["project_id"]>([]);
 /** Active filters: one value per category, several tags. */
 export const filters = signal<Readonly<Partial<Record<Facet, readonly string[]>>>>({});
 export const documentSearch = signal("");
+/** Whether a document may match any word of the search instead of all. */
+export const matchesAny = signal(false);
 export const onlyStatus = signal<"" | "working" | "failed">("");
 export const SORTS = ["title", "document_type", "upload_date"] as const;
 export type Sort = (typeof SORTS)[number];
@@ -50,14 +52,25 @@ function query(more: Record<string, string>, without: Facet | "" = ""): string {
   return new URLSearchParams([...chosen, ...Object.entries(more)].filter(([, value]) => value)).toString();
 }
 
-function listQuery(): string {
-  return query({ q: documentSearch.value.trim(), status: onlyStatus.value, sort: sort.value });
+function wordsQuery(): Record<string, string> {
+  const q = documentSearch.value.trim();
+  return { q, match: q && (matchesAny.value ? "any" : "all") };
 }
+
+function listQuery(): string {
+  return query({ ...wordsQuery(), status: onlyStatus.value, sort: sort.value });
+}
+
+// A change of what is listed ends the selection, so that no action affects documents that were filtered out.
+const listed = computed(() => JSON.stringify([filters.value, wordsQuery(), onlyStatus.value]));
+effect(() => {
+  if (listed.value) selected.value = new Set();
+});
 
 /** Encodes search, filters and order for the URL's fragment, which browsers do not send to the server. */
 function fragmentOf(): string {
   const chosen = Object.entries(filters.value).flatMap(([facet, values]) => values.map((value) => [facet, value]));
-  const parts = new URLSearchParams([["q", documentSearch.value], ["status", onlyStatus.value], ["sort", sort.value], ...chosen].filter(([, value]) => value));
+  const parts = new URLSearchParams([["q", documentSearch.value], ["match", matchesAny.value ? "any" : ""], ["status", onlyStatus.value], ["sort", sort.value], ...chosen].filter(([, value]) => value));
   return String(parts) && `#${parts}`;
 }
 
@@ -65,6 +78,7 @@ function readFragment(): void {
   const parts = new URLSearchParams(location.hash.slice(1));
   const one = <T extends string>(name: string, known: readonly T[]) => known.find((value) => value === parts.get(name)) ?? "";
   documentSearch.value = parts.get("q") ?? "";
+  matchesAny.value = parts.get("match") === "any";
   onlyStatus.value = one("status", ["working", "failed"]);
   sort.value = one("sort", SORTS);
   filters.value = Object.fromEntries(FACETS.flatMap((facet) => (parts.has(facet) ? [[facet, parts.getAll(facet)]] : [])));
@@ -83,7 +97,7 @@ let shown = 0;
 export async function loadDocuments(): Promise<void> {
   const reading = (asked += 1);
   const wanted = listQuery();
-  const words = { q: documentSearch.value.trim() };
+  const words = wordsQuery();
   const [list, counts, all] = await Promise.all([
     read<DocumentList>(`/api/documents?${wanted}`),
     read<DocumentFacets>(`/api/documents/facets?${query(words)}`),

@@ -13,6 +13,7 @@ import {
   isUnsearchable,
   loadDocuments,
   loadMoreDocuments,
+  matchesAny,
   onlyStatus,
   phaseOf,
   projects,
@@ -48,9 +49,9 @@ export function DocumentsView() {
   useEffect(() => {
     const timer = setTimeout(() => void attempt(loadDocuments), documentSearch.value ? SEARCH_DELAY_MS : 0);
     return () => clearTimeout(timer);
-  }, [filters.value, documentSearch.value, onlyStatus.value, sort.value]);
+  }, [filters.value, documentSearch.value, matchesAny.value, onlyStatus.value, sort.value]);
   return (
-    <section class="page" aria-labelledby="documents-title">
+    <section class="page documents-page" aria-labelledby="documents-title">
       <header class="page-head">
         <h1 id="documents-title">{t("documents")}</h1>
         <label class="search">
@@ -60,7 +61,10 @@ export function DocumentsView() {
             type="search"
             placeholder={t("searchDocuments")}
             value={documentSearch.value}
-            onInput={(event) => (documentSearch.value = event.currentTarget.value)}
+            onInput={(event) => {
+              documentSearch.value = event.currentTarget.value;
+              matchesAny.value = false;
+            }}
           />
         </label>
       </header>
@@ -74,12 +78,21 @@ export function DocumentsView() {
   );
 }
 
+const OFFERED = FACETS.filter((facet) => facet !== "project_id"); // projects are a tree
+
 function Facets() {
+  const [isOpen, setOpen] = useState(false);
   const counts = facets.value;
+  const offered = OFFERED.map((facet) => ({ facet, values: offeredOf(facet, counts?.[facet] ?? []) })).filter(({ values }) => values.length);
+  const chosen = OFFERED.flatMap((facet) => (filters.value[facet] ?? []).map((value) => ({ facet, value })));
   return (
     <div class="facets" role="group" aria-label={t("categories")}>
-      <div class="facet">
-        <span class="facet-name">{t("status")}</span>
+      <div class="facet-row">
+        {offered.length > 0 && (
+          <button type="button" class="facet-value facet-toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {t("filters")} <span aria-hidden="true">{isOpen ? "▴" : "▾"}</span>
+          </button>
+        )}
         {(["working", "failed"] as const).map((status) => (
           <button
             key={status}
@@ -91,39 +104,56 @@ function Facets() {
             {t(`phase.${status}`)}
           </button>
         ))}
+        {!isOpen && chosen.map((one) => <FacetValue key={`${one.facet} ${one.value}`} {...one} />)}
       </div>
-      {counts && FACETS.filter((facet) => facet !== "project_id").map((facet) => <FacetValues key={facet} facet={facet} values={counts[facet]} />)}
+      {isOpen && offered.map((one) => <FacetValues key={one.facet} {...one} />)}
     </div>
   );
 }
 
-function FacetValues({ facet, values }: { facet: Facet; values: readonly { value: string; count: number }[] }) {
+type Counted = readonly { value: string; count: number }[];
+
+/** Returns the values worth offering: those that narrow the list, and those that already do. */
+function offeredOf(facet: Facet, values: Counted): Counted {
+  const chosen = filters.value[facet] ?? [];
+  const offered = values.filter((one) => one.count >= FEWEST || chosen.includes(one.value));
+  return offered.length > 1 || chosen.length ? offered : [];
+}
+
+function FacetValue({ facet, value, count }: { facet: Facet; value: string; count?: number }) {
+  return (
+    <button type="button" class="facet-value" aria-pressed={filters.value[facet]?.includes(value) ?? false} onClick={() => toggleFilter(facet, value)}>
+      <bdi>{facet === "language" ? languageName(value) : value}</bdi> <span class="quiet">{count}</span>
+    </button>
+  );
+}
+
+function FacetValues({ facet, values }: { facet: Facet; values: Counted }) {
   const [isWhole, setWhole] = useState(false);
   const chosen = filters.value[facet] ?? [];
-  // A value that hardly narrows the list is not worth offering.
-  const offered = values.filter((one) => one.count >= FEWEST || chosen.includes(one.value));
-  if (offered.length < 2 && !chosen.length) return null;
-  const shown = isWhole ? offered : offered.filter((one, index) => index < SHOWN_VALUES || chosen.includes(one.value));
+  const shown = isWhole ? values : values.filter((one, index) => index < SHOWN_VALUES || chosen.includes(one.value));
   return (
     <div class="facet">
       <span class="facet-name">{t(`facet.${facet}`)}</span>
       {shown.map((one) => (
-        <button
-          key={one.value}
-          type="button"
-          class="facet-value"
-          aria-pressed={chosen.includes(one.value)}
-          onClick={() => toggleFilter(facet, one.value)}
-        >
-          <bdi>{facet === "language" ? languageName(one.value) : one.value}</bdi> <span class="quiet">{one.count}</span>
-        </button>
+        <FacetValue key={one.value} facet={facet} {...one} />
       ))}
-      {offered.length > SHOWN_VALUES && (
+      {values.length > SHOWN_VALUES && (
         <button type="button" class="facet-value more" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
           {t(isWhole ? "less" : "more")}
         </button>
       )}
     </div>
+  );
+}
+
+/** Offers to search for any of several words, or for all of them again. */
+function OtherMatch() {
+  if (onlyStatus.value || !/\S\s+\S/.test(documentSearch.value)) return null;
+  return (
+    <button type="button" class="link-button" onClick={() => (matchesAny.value = !matchesAny.value)}>
+      {t(matchesAny.value ? "search.all" : "search.any")}
+    </button>
   );
 }
 
@@ -135,12 +165,17 @@ function List() {
   useEffect(() => void loadNames(readers).catch(() => {}), [readers.join("\n")]);
   const isAll = shown.length > 0 && shown.every(({ doc_id }) => selected.value.has(doc_id));
   if (!isListed.value) return <p class="quiet">{t("loading")}</p>;
-  if (!shown.length && !failed.length) return <p class="quiet">{t("noDocuments")}</p>;
+  if (!shown.length && !failed.length)
+    return (
+      <p class="quiet" role="status">
+        {t("noDocuments")} <OtherMatch />
+      </p>
+    );
   return (
     <div class="list">
       {failed.length > 0 && <FailedFiles failed={failed} />}
       <p class="quiet small" role="status">
-        {facets.value && !onlyStatus.value && t("documentTotal", { count: facets.value.document_count })}
+        {facets.value && !onlyStatus.value && t("documentTotal", { count: facets.value.document_count })} <OtherMatch />
       </p>
       <SelectionBar />
       <div class="scroll">

@@ -76,6 +76,7 @@ export function SelectionBar() {
   const [asking, setAsking] = useState<"" | "share" | "move" | "delete">("");
   const count = selected.value.size;
   if (!count) return null;
+  const hidden = count - documents.value.filter((one) => selected.value.has(one.doc_id)).length; // beyond the loaded pages
   const close = () => setAsking("");
   const run = (act: (docId: string) => Promise<unknown>) => void attempt(() => withEach(act));
   const share = (principal: string) => {
@@ -86,6 +87,7 @@ export function SelectionBar() {
   return (
     <div class="selection" role="toolbar" aria-label={t("selection")}>
       <strong>{t("selection.count", { count })}</strong>
+      {hidden > 0 && <span class="warning-text small">{t("selection.hidden", { count: hidden })}</span>}
       <button type="button" class="button" onClick={() => (void loadAudiences(), setAsking("share"))}>
         {t("selection.share")}
       </button>
