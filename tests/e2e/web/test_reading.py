@@ -38,6 +38,7 @@ def test_a_cited_page_is_enlarged(stack: LocalStack, browser: Browser, width: in
         for _ in range(3):
             page.click("[aria-label=Enlarge]")
             expect(mark).to_be_in_viewport()
+        page.focus(".zoom-box")
         page.keyboard.press("0")
         assert _width(picture) == pytest.approx(before, rel=0.02)
         if width > 1000:

@@ -49,7 +49,7 @@ def test_operators_are_escaped_where_they_are_operators(text: str, query: str) -
         ("contract", "+(contract contract*)"),
         ("Lease of hall-7", "+Lease +hall +(7 7*)"),
         ("the of", "+the +(of of*)"),
-        ("this OR That", "+(That that*)"),
+        ("this OR That", "+this +\\OR +(That that*)"),
         ('"(*', ""),
         ("", ""),
     ],

@@ -1,4 +1,5 @@
 // Files that could not be read, one per line, above the list.
+import { signal } from "@preact/signals";
 import type { DocumentView } from "../../api/types";
 import { send } from "../../api/request";
 import { IconButton } from "../../parts/button";
@@ -9,9 +10,12 @@ import { t } from "../../words/words";
 import { inEnglish } from "../../words/server";
 import { reasonOf } from "./status";
 
+/** Kept while the list is reloaded or a file is tried again. */
+const isOpen = signal(false);
+
 export function FailedFiles({ failed }: { failed: readonly DocumentView[] }) {
   return (
-    <details class="failed-files">
+    <details class="failed-files" open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
       <summary>{t("failedFiles", { count: failed.length })}</summary>
       <ul>
         {failed.map((document) => (
