@@ -1,7 +1,7 @@
 // Markdown that grows: block by block it is what the whole text is; and places that point to sources.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lexer } from "marked";
+import { Lexer } from "marked";
 import { lexBlocks, NO_BLOCKS } from "../src/text/blocks";
 import { docIdOf, pieces, places } from "../src/text/citations";
 import { plainText } from "../src/text/plain_text";
@@ -20,7 +20,7 @@ test("a text that grows character by character is lexed as the whole", () => {
     let blocks = NO_BLOCKS;
     for (let end = 1; end <= text.length; end += 1) {
       blocks = lexBlocks(blocks, text.slice(0, end));
-      const expected = lexer(text.slice(0, end).replace(/\r\n?/g, "\n")).filter((token) => token.type !== "space");
+      const expected = Lexer.lex(text.slice(0, end).replace(/\r\n?/g, "\n")).filter((token) => token.type !== "space");
       const found = [...blocks.settled, ...blocks.tail].filter((token) => token.type !== "space");
       assert.deepEqual(found.map((token) => [token.type, token.raw.trim()]), expected.map((token) => [token.type, token.raw.trim()]));
     }
@@ -89,7 +89,7 @@ test("a copied text is readable without formatting", () => {
     `![Figure 2: Valve](/api/documents/d/figures/f.png) ([a.pdf, p. 4](<${page}>))`,
   ].join("\n\n");
   assert.equal(
-    plainText(lexer(markdown), new Set([page])),
+    plainText(Lexer.lex(markdown), new Set([page])),
     "Pressure\n\nIt is 6.5 bar & no more [1].\n\n- one\n- two\n  1. a\n  2. b\n\na\tb\n1\tx (https://b.example)\n\n[Figure 2: Valve] (a.pdf, p. 4)",
   );
 });

@@ -1,6 +1,6 @@
 // Lexes growing Markdown incrementally: settled blocks are lexed once. Pure. All but the last two blocks are
 // settled, whatever text is appended.
-import { lexer, type Token } from "marked";
+import { Lexer, type Token } from "marked";
 
 export interface Blocks {
   text: string;
@@ -18,7 +18,7 @@ const OPEN = 2;
 export function lexBlocks(before: Blocks, source: string): Blocks {
   const text = source.replace(/\r\n?/g, "\n");
   const base = text.startsWith(before.text) ? before : NO_BLOCKS;
-  const fresh = lexer(text.slice(base.settledChars)) as Token[];
+  const fresh = Lexer.lex(text.slice(base.settledChars)) as Token[];
   const solid = fresh.flatMap((token, index) => (token.type === "space" ? [] : [index]));
   const cut = solid.length > OPEN ? solid[solid.length - OPEN]! : 0;
   const done = fresh.slice(0, cut);

@@ -1,6 +1,6 @@
 // Renders our own Markdown to HTML for the clipboard. Elements are built and then serialised, so text cannot become
 // markup.
-import { lexer, type Token } from "marked";
+import { Lexer, type Token } from "marked";
 import { render } from "preact";
 import { Block, type Context, type ExportedFigure } from "../../text/render";
 
@@ -10,7 +10,7 @@ export function formatted(title: string, markdown: string, figures: ReadonlyMap<
   render(
     <>
       <h2>{title}</h2>
-      {(lexer(markdown) as Token[]).map((token, index) => (
+      {(Lexer.lex(markdown) as Token[]).map((token, index) => (
         <Block key={index} token={token} context={context} />
       ))}
     </>,

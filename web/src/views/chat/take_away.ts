@@ -1,6 +1,6 @@
 // Exports an answer with its sources: to the clipboard as text and formatted page, or as a Markdown file. Links lead to
 // the cited pages, and pictures are contained, so that nothing expires.
-import { lexer } from "marked";
+import { Lexer } from "marked";
 import { send } from "../../api/request";
 import type { Citation, RunAnswer } from "../../api/types";
 import { notify } from "../../stores/notices";
@@ -67,7 +67,7 @@ function asText(question: string, answer: RunAnswer): string {
     const quote = citation.sql ?? `“${citation.quote.replace(/^\| *| *\|$/gm, "")}”`;
     return [`[${citation.n}] ${nameOf(citation)}: ${quote}`, linkOf(citation)].filter(Boolean).join("\n    ");
   });
-  const parts = [question, plainText(lexer(portable(answer)), links), list.length ? `${t("sources")}\n${list.join("\n")}` : ""];
+  const parts = [question, plainText(Lexer.lex(portable(answer)), links), list.length ? `${t("sources")}\n${list.join("\n")}` : ""];
   return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
