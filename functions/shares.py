@@ -1,4 +1,4 @@
-"""Shares over HTTP: share one's own answer, list and revoke its shares, open one that others made."""
+"""Shares over HTTP: create, list and revoke shares of the caller's answers, and open a share."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
     ),
 )
 async def share_run(req: Request, run: OwnRun, body: ShareOrder, user: Caller, services: Ready) -> Response:
-    """Share an answer with people who can read every document behind it."""
+    """Create a share of a run's answer."""
     share = await shares.share_run(run, body, user, services, services.directory)
     await note_act(req, user, services, "share", run_id=run.run_id)
     return json_response(share, 201, {"Location": f"/api/shares/{share.share_id}"})
@@ -41,7 +41,7 @@ async def share_run(req: Request, run: OwnRun, body: ShareOrder, user: Caller, s
     ),
 )
 async def get_shares(run: OwnRun, user: Caller, services: Ready) -> Response:
-    """Return a run's active shares, and what a reader must be able to read."""
+    """Return a run's active shares, and the documents that their readers need."""
     return json_response(await shares.list_shares(run, user, services))
 
 
@@ -72,6 +72,6 @@ async def open_share(req: Request, share_id: ShareId, user: Caller, services: Re
     if opened is None:
         await note_act(req, user, services, "open_share", subject="refused")
         raise NotFoundError("There is no such share.", "Ask the person who sent it for a new one.")
-    shown = "answer" if opened.view.answer else "question"
-    await note_act(req, user, services, "open_share", *opened.doc_ids, run_id=opened.run_id, subject=shown)
+    content = "answer" if opened.view.answer else "question"
+    await note_act(req, user, services, "open_share", *opened.doc_ids, run_id=opened.run_id, subject=content)
     return json_response(opened.view)

@@ -1,4 +1,4 @@
-"""Next questions: what a reader could ask after an answer. Pure.
+"""Next questions, suggested to the reader of an answer. Pure.
 
 The model writes them in `<follow_up>` tags with the answer, so a document may have planted one. Only short,
 plain questions are shown that neither repeat a question of the thread nor ask what the answer says.
@@ -27,30 +27,30 @@ _KINDS = frozenset(
 
 
 def worth_asking(
-    questions: Iterable[str], asked: str, answer: str, earlier: Iterable[str] = ()
+    suggestions: Iterable[str], question: str, answer: str, earlier: Iterable[str] = ()
 ) -> tuple[str, ...]:
     """Return at most two questions that may be shown below an answer.
 
     Args:
-        questions: as the model wrote them.
-        asked: the question that was answered.
+        suggestions: questions as the model wrote them.
+        question: the question that was answered.
         answer: the text of the answer.
-        earlier: other questions of the thread, and other wordings of `asked`.
+        earlier: other questions of the thread, and other wordings of `question`.
     """
-    subject = _terms(asked)
-    known = [subject, *map(_terms, earlier)]
+    subject = _terms(question)
+    earlier_terms = [subject, *map(_terms, earlier)]
     statements = [_terms(sentence) for sentence in split_sentences(without_marks(answer))]
     chosen: list[str] = []
-    for question in (" ".join(question.split()) for question in questions):
-        terms = _terms(question)
+    for suggestion in (" ".join(words.split()) for words in suggestions):
+        terms = _terms(suggestion)
         if (
             len(chosen) < MAX_QUESTIONS
-            and _is_plain_question(question)
-            and not any(_asks_the_same(terms, other) for other in known)
+            and _is_plain_question(suggestion)
+            and not any(_asks_the_same(terms, other) for other in earlier_terms)
             and not _is_answered(terms - _KINDS, subject, statements)
         ):
-            chosen.append(question)
-            known.append(terms)
+            chosen.append(suggestion)
+            earlier_terms.append(terms)
     return tuple(chosen)
 
 
@@ -82,7 +82,7 @@ def _is_answered(
 
 
 def _terms(text: str) -> frozenset[str]:
-    """Return the stems of a text's content words, and the words that tell kinds of questions apart."""
+    """Return the stems of a text's content words, and the words that distinguish kinds of questions."""
     words = {word.casefold() for word in _WORD.findall(text)}
     return frozenset(
         word[:_STEM_CHARS].rstrip("s") if word.isalpha() and word not in _KINDS else word

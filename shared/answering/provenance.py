@@ -33,12 +33,12 @@ async def provenance_of(journal: Journal) -> Provenance:
     except (KeyError, NotFoundError, ValidationError):
         return UNKNOWN
     conversation = request.conversation
-    asked = Provenance(is_follow_up=bool(conversation.summary or conversation.turns))
-    return Provenance.joined((asked, *parts))
+    of_thread = Provenance(is_follow_up=bool(conversation.summary or conversation.turns))
+    return Provenance.joined((of_thread, *parts))
 
 
 async def keep_provenance(run_id: str, provenance: Provenance, blobs: BlobStore) -> None:
-    """Store the record beside the run's answer."""
+    """Store the record with the run's answer."""
     await write_model(blobs, RUN_LOG, provenance_path(run_id), provenance)
 
 

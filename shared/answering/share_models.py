@@ -91,11 +91,11 @@ class SharedAnswer(Model):
 
 
 class SharedView(Model):
-    """A share as shown to those with whom it is shared."""
+    """A share as shown to its addressees."""
 
     question: str = Field(description="The question.")
     shared_by: str = Field(description="Name of the person who shared it; empty if unknown.")
     expires_at: datetime = Field(description="When the share ends.")
     answer: SharedAnswer | None = Field(
-        description="The answer; null unless the caller can read every document behind it, unchanged."
+        description="The answer; null unless the caller can read all its documents in the versions used."
     )

@@ -1,4 +1,4 @@
-"""Shares: a link to one answer, which people see only if they can read every document behind it.
+"""Shares: a link to one answer, for readers of all documents that it was written from.
 
 Nothing is filtered. The model wrote each statement with all documents in view, so a reader who can't read one
 of them, in the version that was used, sees the question alone.
@@ -49,7 +49,7 @@ from shared.runs.provenance import UNKNOWN, Provenance, UsedDocument
 POINTERS = "shares/"
 _ID = re.compile(r"[A-Za-z0-9_-]{32}")
 _NO_ID = "-" * 32  # never generated: its blobs don't exist
-_MOST_RUNS = 500  # earlier answers behind one answer; more are too many to check
+_MOST_RUNS = 500  # answers that one answer may repeat; more are too many to check
 _AT_ONCE = 16
 _OF_A_RUN = frozenset({"run", "n"})  # query parameters by which a view finds the owner's citation
 
@@ -98,7 +98,7 @@ async def share_run(
 
 
 async def list_shares(record: RunRecord, user: UserContext, services: AnsweringServices) -> ShareList:
-    """Return the run's active shares, and what a reader of its answer must be able to read.
+    """Return the run's active shares, and the documents that a reader of its answer needs.
 
     Raises:
         NotFoundError: sharing is off.
@@ -149,7 +149,7 @@ async def open_share(share_id: str, user: UserContext, services: AnsweringServic
     Raises:
         DependencyError: a store failed.
     """
-    share, record, thread = await _found(share_id, services)
+    share, record, thread = await _load(share_id, services)
     is_open = services.settings.conversations.sharing and share is not None and record is not None
     if not is_open or share is None or record is None or not _is_shown(record, thread):
         return None
@@ -187,16 +187,16 @@ async def purge_shares(now: datetime, blobs: BlobStore) -> int:
     return len(old)
 
 
-async def _found(
+async def _load(
     share_id: str, services: AnsweringServices
 ) -> tuple[StoredShare | None, RunRecord | None, Thread | None]:
-    """Return a share with its run and thread. The number of reads doesn't depend on what is missing."""
-    known = share_id if _ID.fullmatch(share_id) else _NO_ID
+    """Return a share with its run and thread. If any is missing, the same number of reads is made."""
+    stored_id = share_id if _ID.fullmatch(share_id) else _NO_ID
     blobs = services.blobs
-    pointer = await find_model(blobs, WORK, _pointer_path(known), SharePointer)
+    pointer = await find_model(blobs, WORK, _pointer_path(stored_id), SharePointer)
     run_id = pointer.run_id if pointer else _NO_ID
     share, record = await run_together(
-        find_model(blobs, RUN_LOG, _share_path(run_id, known), StoredShare), services.runs.get(run_id)
+        find_model(blobs, RUN_LOG, _share_path(run_id, stored_id), StoredShare), services.runs.get(run_id)
     )
     owner_id, thread_id = (record.owner_id, record.thread_id) if record else (_NO_ID, _NO_ID)
     return share, record, await services.threads.get(owner_id, thread_id)
@@ -210,7 +210,7 @@ def _is_shown(record: RunRecord, thread: Thread | None) -> bool:
 async def _answer_for(
     user: UserContext, share: StoredShare, services: AnsweringServices
 ) -> SharedAnswer | None:
-    """Return the answer if the user can read every document behind it in the version that was used."""
+    """Return the answer if the user can read all its documents in the versions that were used."""
     if not await _may_read_all(share.documents, user, services):
         return None
     try:
@@ -243,15 +243,15 @@ def _without_run(citation: Citation) -> Citation:
 async def _may_read_all(
     documents: Iterable[UsedDocument], user: UserContext, services: DocumentServices
 ) -> bool:
-    wanted = list(documents)
-    rows = await readable_rows((one.doc_id for one in wanted), user, services.documents)
-    return all(one.doc_id in rows and rows[one.doc_id].version == one.version for one in wanted)
+    needed = list(documents)
+    rows = await readable_rows((one.doc_id for one in needed), user, services.documents)
+    return all(one.doc_id in rows and rows[one.doc_id].version == one.version for one in needed)
 
 
 async def _obstacles(
     sources: Provenance, user: UserContext, services: AnsweringServices
 ) -> tuple[ShareObstacle, ...]:
-    """Return why an answer can't be shared. Its owner must be able to read everything, too."""
+    """Return why an answer can't be shared; one reason is that its owner can no longer read it all."""
     is_changed = not await _may_read_all(sources.documents, user, services)
     return (*sources.obstacles, *(("changed",) if is_changed else ()))
 
@@ -259,12 +259,12 @@ async def _obstacles(
 async def _sources_of(record: RunRecord, services: AnsweringServices) -> Provenance:
     """Return the provenance of an answer and of all earlier answers that were in its prompts."""
     parts: list[Provenance] = []
-    waiting, known = [record.run_id], {record.run_id}
-    while waiting and len(known) <= _MOST_RUNS:
+    waiting, visited = [record.run_id], {record.run_id}
+    while waiting and len(visited) <= _MOST_RUNS:
         each = await run_together(*(_own_sources(run_id, services) for run_id in waiting), at_once=_AT_ONCE)
         parts += [own for own, _ in each]
-        waiting = sorted({run_id for _, earlier in each for run_id in earlier} - known)
-        known.update(waiting)
+        waiting = sorted({run_id for _, earlier in each for run_id in earlier} - visited)
+        visited.update(waiting)
     return Provenance.joined((*parts, UNKNOWN) if waiting else parts)
 
 

@@ -1,4 +1,4 @@
-"""Sharing an answer in the browser: with a colleague who can read everything behind it, and one who can't."""
+"""Sharing an answer in the browser, with a colleague who can read all its documents and one who can't."""
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -56,7 +56,7 @@ def test_a_colleague_who_can_read_everything_sees_the_answer(
             expect(shared).to_contain_text("Anna Bergqvist shared this answer with you.")
             expect(shared.locator(".markdown")).to_be_visible()
             assert ben.axe() == []
-            anna.page.get_by_role("button", name="End", exact=True).click()
+            anna.page.get_by_role("button", name="End", exact=True).press("Enter")
             expect(anna.page.get_by_role("heading", name="Active links")).to_have_count(0)
             ben.page.reload()
             expect(ben.page.get_by_role("alert").first).to_be_visible()

@@ -65,10 +65,10 @@ async def answered(services: Services, question: str = QUESTION, **more: Any) ->
 
 
 async def shared(anna: httpx.AsyncClient, run: RunRequest, *audience: str, **more: Any) -> str:
-    made = await anna.post(f"/runs/{run.run_id}/shares", json={"audience": audience or ["*"], **more})
-    assert made.status_code == 201, made.text
-    assert made.headers["location"] == f"/api/shares/{made.json()['share_id']}"
-    return str(made.json()["share_id"])
+    created = await anna.post(f"/runs/{run.run_id}/shares", json={"audience": audience or ["*"], **more})
+    assert created.status_code == 201, created.text
+    assert created.headers["location"] == f"/api/shares/{created.json()['share_id']}"
+    return str(created.json()["share_id"])
 
 
 def without_id(refused: httpx.Response) -> bytes:
@@ -261,7 +261,7 @@ async def test_refusals_take_about_the_same_time(
             refused = await ben.get(f"/shares/{name}")
             seconds.setdefault(kind, []).append(perf_counter() - began)
             assert refused.status_code == 404
-    medians = [median(taken) for taken in seconds.values()]
+    medians = [median(durations) for durations in seconds.values()]
     assert max(medians) - min(medians) < 0.002
 
 
@@ -345,8 +345,8 @@ async def test_an_answer_with_an_obstacle_is_not_shared(
     obstacle: Obstacle, services: Services, anna: httpx.AsyncClient
 ) -> None:
     run = await answered(services)
-    found = await stored_provenance(run.run_id, services.blobs)
-    await keep_provenance(run.run_id, found.model_copy(update={"obstacles": (obstacle,)}), services.blobs)
+    stored = await stored_provenance(run.run_id, services.blobs)
+    await keep_provenance(run.run_id, stored.model_copy(update={"obstacles": (obstacle,)}), services.blobs)
     refused = await anna.post(f"/runs/{run.run_id}/shares", json={"audience": ["ben"]})
     assert problem_of(refused) == (409, "ConflictError")
     assert (await anna.get(f"/runs/{run.run_id}/shares")).json()["obstacles"] == [obstacle]
@@ -386,8 +386,8 @@ async def test_a_remembered_answer_that_is_gone_is_an_obstacle(
     services: Services, anna: httpx.AsyncClient
 ) -> None:
     run = await answered(services)
-    found = await stored_provenance(run.run_id, services.blobs)
-    remembered = found.model_copy(update={"run_ids": ("gone",)})
+    stored = await stored_provenance(run.run_id, services.blobs)
+    remembered = stored.model_copy(update={"run_ids": ("gone",)})
     await keep_provenance(run.run_id, remembered, services.blobs)
     assert (await anna.get(f"/runs/{run.run_id}/shares")).json()["obstacles"] == ["unknown"]
 

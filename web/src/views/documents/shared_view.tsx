@@ -1,4 +1,4 @@
-// An answer that a colleague shared. Readers who can't open every document behind it see the question alone.
+// An answer that a colleague shared. Readers who can't open all its documents see only the question.
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { SharedView as Shared } from "../../api/types";
