@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from shared.answering.next_questions import MAX_CHARS, worth_asking
+from shared.platform.language_models.models import ModelTurn
 from shared.platform.tokens import estimate_tokens
 from tests.fakes.models import ScriptedChatModel
+from tests.unit.answering.faulty_writers import answer_of
 from tests.unit.answering.test_answer_writer import streamed, write
+from tests.world import ask, corpus_services, plan
 
 ASKED = "At what pressure does the pump run?"
 ANSWER = (
@@ -116,6 +119,42 @@ async def test_tags_are_never_part_of_the_text(
     assert writer.draft.text == shown
     assert streamed(events) == shown
     assert list(writer.next_questions) == questions
+
+
+GAP = '<gap missing="The documents do not state the weight." next_step="Ask its maker."/>'
+PROVED = '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+TAG = f'<follow_up question="{FILTER}"/>'
+
+
+@pytest.mark.parametrize(
+    ("reply", "questions"),
+    [
+        (f"{PROVED}\n\n{TAG}", (FILTER,)),
+        (f"{PROVED} {GAP}\n{TAG}", (FILTER,)),  # a part is answered
+        (f"<answer>{GAP}\n{TAG}", ()),
+        (ModelTurn(text=f"{PROVED}\n{TAG} And it", cut=True), ()),
+        (f"<answer>{TAG}", ()),  # the model wrote no answer, so passages are quoted
+    ],
+)
+async def test_only_an_answer_that_is_whole_or_proved_in_part_has_them(
+    reply: str | ModelTurn, questions: tuple[str, ...]
+) -> None:
+    model = ScriptedChatModel(plan(todo=()), reply, *(reply,) * 2)
+    view, events = await ask(await corpus_services(chat_model=model))
+    answer = answer_of(view, events)
+    assert answer.next_questions == questions
+    assert "follow_up" not in answer.text
+    assert FILTER not in answer.text
+
+
+async def test_the_next_question_of_the_thread_does_not_show_them_to_the_model() -> None:
+    again = f"{PROVED}\n\n{TAG}"
+    model = ScriptedChatModel(plan(todo=()), again, plan(standalone_question="Is it loud?", todo=()), again)
+    services = await corpus_services(chat_model=model)
+    first, _ = await ask(services)
+    view, events = await ask(services, "Is it loud?", thread_id=first.thread_id)
+    assert answer_of(view, events).next_questions == (FILTER,)
+    assert all(FILTER not in message.text for message in model.conversations[1])
 
 
 def test_the_rules_for_them_take_at_most_80_tokens_and_a_tag_40() -> None:
