@@ -284,7 +284,7 @@ class BlockSearch:
         condition: str | None,
         without: Collection[str],
         until: float | None,
-    ) -> tuple[Mapping[str, float], list[str], list[SearchPage]]:
+    ) -> tuple[Mapping[str, float], list[str], Sequence[SearchPage]]:
         """Return the scores of the documents that the question names, and each phrasing's query and results.
 
         Queries give little weight to the names of these documents.
