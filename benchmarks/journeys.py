@@ -179,7 +179,10 @@ class Host:
         self._begun.clear()
 
     def _perform(self, activity: str, loop: asyncio.AbstractEventLoop, argument: object) -> object:
-        return asyncio.run_coroutine_threadsafe(self.function(activity)(argument), loop).result()
+        function = self.function(activity)
+        needs_client = hasattr(self._functions[activity].get_user_function(), "client_function")
+        call = function(argument, self) if needs_client else function(argument)
+        return asyncio.run_coroutine_threadsafe(call, loop).result()
 
 
 class WorkerInProcess:

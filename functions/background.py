@@ -12,7 +12,7 @@ import azure.functions as func
 from pydantic import TypeAdapter
 
 from functions.http.trigger_scope import trigger_scope
-from functions.ingest import start_ingestion
+from functions.ingest import start_ingestions
 from shared import wiring
 from shared.access.idempotency import purge_old_requests
 from shared.answering.retention import purge_old_runs, resume_erasures
@@ -25,6 +25,7 @@ from shared.erasure.models import EraseRunTask, EraseUserTask
 from shared.erasure.passes import EraseDependencies, advance
 from shared.erasure.requests import resume_user_erasures
 from shared.erasure.threads import erase, erase_run
+from shared.ingestion.admission import Admissions
 from shared.ingestion.changes import delete
 from shared.platform.errors import DependencyError
 from shared.platform.instances import Instances
@@ -37,7 +38,7 @@ from shared.wiring import Services
 
 # Children are restarted by their parents.
 _RUNS = ("answer_question", "document_summary")
-_BEGUN_AGAIN = ("reply_in_channel", "ingest_document")
+_BEGUN_AGAIN = ("reply_in_channel",)
 _STATUS = df.OrchestrationRuntimeStatus
 _ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
 _MAX_PURGED = 1000  # revival counters per hour
@@ -78,7 +79,7 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
 
     async def delete_document(state: DocumentState) -> None:
         await delete(state, services)
-        await start_ingestion(client, state.blob_name, services.queues)
+        await start_ingestions(client, services)
 
     async with trigger_scope("erase_user"):
         instances = Instances(client)
@@ -137,7 +138,8 @@ def _purges(
 
 
 async def revive_instances(client: df.DurableOrchestrationClient) -> None:
-    """Restart instances that the host lost a few minutes ago and that no reader has asked for since.
+    """Restart instances that the host lost a few minutes ago and that no reader has asked for since, and look
+    after the ingestions in progress.
 
     Instances are selected by their failure rather than by their start, which can be days earlier.
     """
@@ -156,6 +158,7 @@ async def revive_instances(client: df.DurableOrchestrationClient) -> None:
             get_logger().warning(
                 "instance.restart_failed", run_id=failed.instance_id, error_type=type(error).__name__
             )
+    await Admissions(services, instances).look()
 
 
 async def _purge_histories(client: df.DurableOrchestrationClient, before: datetime) -> int:

@@ -23,7 +23,7 @@ from functions.http.responses import (
     picture_response,
     tagged_response,
 )
-from functions.ingest import start_ingestion
+from functions.ingest import start_ingestions
 from functions.pages import KnownReader, note_opened, with_own_files
 from shared.access.access_lists import with_ids
 from shared.access.audit_trail import access_action
@@ -239,7 +239,7 @@ async def correct_document(
     again = await correct(state, corrections, services, only_unchanged=is_conditional(req.headers))
     await note_act(req, user, services, "correct", state.doc_id)
     if again:
-        await start_ingestion(client, state.blob_name, services.queues)
+        await start_ingestions(client, services)
     changed = await changeable(state.doc_id, user, services.documents)
     return tagged_response(req, await _detail_of(changed, user, services), PASSING)
 
@@ -266,7 +266,7 @@ async def change_access(
     )
     await note_act(req, user, services, access_action(acl), state.doc_id)
     if is_behind:
-        await start_ingestion(client, state.blob_name, services.queues)
+        await start_ingestions(client, services)
     changed = await changeable(state.doc_id, user, services.documents)
     return tagged_response(req, await _detail_of(changed, user, services), PASSING)
 
@@ -288,7 +288,7 @@ async def reingest_document(
     state = await changeable(doc_id, user, services.documents)
     await try_again(state, services)
     await note_act(req, user, services, "reingest", state.doc_id)
-    await start_ingestion(client, state.blob_name, services.queues)
+    await start_ingestions(client, services)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
     return json_response(await _detail_of(state, user, services), 202, headers)
 
@@ -309,7 +309,7 @@ async def delete_document(
     await _require_match(req, state, user, services)
     await delete(state, services)
     await note_act(req, user, services, "delete", state.doc_id)
-    await start_ingestion(client, state.blob_name, services.queues)
+    await start_ingestions(client, services)
     return json_response(DocumentDeleting(doc_id=state.doc_id), 202)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 import azure.durable_functions as df
 
 from functions.http.trigger_scope import trigger_scope
-from functions.ingest import start_ingestion
+from functions.ingest import start_ingestions
 from shared import wiring
 from shared.ingestion.inventory import WINDOW_BITS
 from shared.ingestion.models import ReconcileReport
@@ -36,8 +36,10 @@ async def reconcile(
 ) -> ReconcileReport:
     """Start the ingestion of documents that differ from their files."""
 
-    async def start(blob_name: str) -> bool:
-        async with trigger_scope("reconcile_documents"):
-            return await start_ingestion(client, blob_name)
+    services = await wiring.ready_services()
 
-    return await repair(await wiring.ready_services(), start, count, block_bits)
+    async def start() -> None:
+        async with trigger_scope("reconcile_documents"):
+            await start_ingestions(client, services)
+
+    return await repair(services, start, count, block_bits)

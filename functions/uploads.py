@@ -20,7 +20,7 @@ from functions.http.requests import (
     note_act,
 )
 from functions.http.responses import json_response, validated
-from functions.ingest import start_ingestion
+from functions.ingest import start_ingestions
 from shared.access.access_lists import with_ids
 from shared.access.audit_trail import is_wide
 from shared.access.daily_use import SENDING, Usage
@@ -130,7 +130,7 @@ async def import_page(
         page = await fetch_for_import(asked, pages)
         request = await _with_ids(upload_of(asked, page), user, services)
         state = await receive(request, content_of(page), user, services)
-        await start_ingestion(client, state.blob_name, services.queues)
+        await start_ingestions(client, services)
         await finish(claimed, services.idempotency, resource_id=state.doc_id)
         return state
 
@@ -169,7 +169,7 @@ async def _receive(
     async def make(claimed: Claimed | None, _: DocumentState | None) -> DocumentState:
         await _admit_document(req, user, services)
         state = await receive(request, aiter(content), user, services)
-        await start_ingestion(client, state.blob_name, services.queues)
+        await start_ingestions(client, services)
         await finish(claimed, services.idempotency, await content.digest_of_rest())
         return state
 

@@ -4,7 +4,6 @@ Each performs one step and returns an envelope, even after a defect.
 """
 
 import asyncio
-from contextlib import nullcontext
 from typing import Any
 
 import azure.durable_functions as df
@@ -48,9 +47,14 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     name = f"perform_step {step_input.action.kind}"
     try:
         async with at_work(name, link, run_id=step_input.run_id, **_log_fields(step_input)):
+            services = wiring.get_services()
             # A summary takes minutes, so ingestion doesn't make way for it.
-            with nullcontext() if _is_summary(step_input) else fair_turns.SHARES.answering():
-                result = await perform_metered(step_input, wiring.get_services())
+            if _is_summary(step_input):
+                result = await perform_metered(step_input, services)
+            else:
+                await services.documents.open_work.note_question()
+                with fair_turns.SHARES.answering():
+                    result = await perform_metered(step_input, services)
     except Exception:  # noqa: BLE001  # a defect: readers get an end all the same, and at once
         report_defect(name, step_input.run_id)
         message = "The answer could not be completed because of an internal error."

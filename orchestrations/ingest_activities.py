@@ -1,4 +1,7 @@
-"""The activities of `ingest_document`, each one step of `shared.ingestion`. They never raise."""
+"""The activities of `ingest_document`, each one step of `shared.ingestion`. They never raise.
+
+Those that may be an execution's last one give its place to the next document.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,21 +16,23 @@ blueprint = df.Blueprint()
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def accept_document(payload: Payload) -> dict[str, Any]:
+@blueprint.durable_client_input(client_name="client")
+async def accept_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Fence the document, and ingest it if it is small. Input: IngestStep. Output: Accepted or a failure."""
     from shared.ingestion.steps import accept
 
-    return await _perform(accept, payload)
+    return await _perform_last(accept, payload, client)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def ingest_small_document(payload: Payload) -> dict[str, Any]:
+@blueprint.durable_client_input(client_name="client")
+async def ingest_small_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Ingest a small document that was not ingested on acceptance. Input: IngestStep. Output: SmallDone or a
     failure.
     """
     from shared.ingestion.steps import ingest_small
 
-    return await _perform(ingest_small, payload, in_turn=True)
+    return await _perform_last(ingest_small, payload, client, in_turn=True)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -87,20 +92,59 @@ async def apply_rights(payload: Payload) -> dict[str, Any]:
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def remove_document(payload: Payload) -> dict[str, Any]:
+@blueprint.durable_client_input(client_name="client")
+async def remove_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Remove a document whose blob was deleted. Input: IngestStep. Output: Closed or a failure."""
     from shared.ingestion.steps import remove
 
-    return await _perform(remove, payload)
+    return await _perform_last(remove, payload, client)
 
 
 @blueprint.activity_trigger(input_name="payload")
-async def close_document(payload: Payload) -> dict[str, Any]:
+@blueprint.durable_client_input(client_name="client")
+async def close_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Record how the ingestion ended. Input: CloseRequest. Output: Closed or a failure."""
     from shared.ingestion.models import CloseRequest
     from shared.ingestion.steps import close
 
-    return await _perform(close, payload, CloseRequest.from_payload(split(payload)[0]))
+    return await _perform_last(close, payload, client, CloseRequest.from_payload(split(payload)[0]))
+
+
+@blueprint.activity_trigger(input_name="payload")
+@blueprint.durable_client_input(client_name="client")
+async def rest_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
+    """End an execution that would wait for long. Input: RestRequest. Output: Closed or a failure."""
+    from shared.ingestion.models import RestRequest
+    from shared.ingestion.steps import rest
+
+    return await _perform_last(rest, payload, client, RestRequest.from_payload(split(payload)[0]))
+
+
+async def _perform_last(
+    act: "Act",
+    payload: Payload,
+    client: df.DurableOrchestrationClient,
+    *details: object,
+    in_turn: bool = False,
+) -> dict[str, Any]:
+    """Perform a step, and give its document's place to another if it was the last one."""
+    from shared.documents.ids import document_id
+    from shared.ingestion.admission import Admissions
+    from shared.ingestion.models import IngestReplyEnvelope, IngestStep, is_last
+    from shared.platform.errors import GroundworkError
+    from shared.platform.instances import Instances
+    from shared.platform.telemetry import get_logger
+    from shared.wiring import get_services
+
+    answer = await _perform(act, payload, *details, in_turn=in_turn)
+    if is_last(IngestReplyEnvelope.from_payload(answer).reply):
+        given, _ = split(payload)
+        blob_name = IngestStep.from_payload(given.get("step", given)).blob_name
+        try:
+            await Admissions(get_services(), Instances(client)).admit(leaving=document_id(blob_name))
+        except GroundworkError as failed:  # the watch does it
+            get_logger().warning("ingestion.place_kept", error_type=failed.code)
+    return answer
 
 
 async def _perform(act: "Act", payload: Payload, *details: object, in_turn: bool = False) -> dict[str, Any]:

@@ -4,8 +4,9 @@ The instance `ingest-{doc_id}` is the only one that works on a document. Each ex
 at the row, works, and starts over if something was noted in the row since its look. New blocks are written
 before the document's row, and stale ones deleted after it.
 
-A failed step is retried five times if its reply says that this may help; waiting for a turn doesn't count as
-a retry. Pauses are durable timers, so no worker sleeps.
+A failed step is retried if its reply says that this may help. Short pauses are durable timers; a longer one
+ends the execution, whose place goes to another document, and the next execution uses the results so far.
+Waiting for a turn doesn't count as a failure.
 """
 
 from collections.abc import Generator, Sequence
@@ -31,23 +32,25 @@ from shared.ingestion.models import (
     IngestStep,
     Parsed,
     Planned,
+    RestRequest,
     SmallDone,
 )
 
 MIN_RANGE = 64  # blocks embedded and written per activity
 MIN_FIGURES = 8  # figures captioned per activity, four at once: two rounds of model calls
 MAX_RANGES = 40  # every step replays the whole history, so many steps cost more than large ones
-PAUSES_S = (2, 8, 30, 120, 300)  # in total about as long as a service needs to recover
+PAUSES_S = (2, 8)  # before a failed step is retried
+RESTS_S = (30, 120, 300)  # between executions; in total about as long as a service needs to recover
+MAX_HELD_S = 10  # a longer pause ends the execution
 MAX_PAUSE_S = 600
 WORKER_PAUSE_S = 2  # before a waiting step checks for its turn again; doubled each time
-MAX_WORKER_PAUSE_S = 120
-MAX_WORKER_WAITS = 100  # about three hours; each wait replays the whole history
 MAX_CONCURRENT_STEPS = 4  # for one document; the embedding service is the bottleneck (unmeasured)
 
+_LOOKED = {"wish", "work", "rests"}
 Outcome = tuple[IngestResult, bool]
 """How it ended, and whether to look at the blob again."""
 
-ActivityInput = IngestStep | CloseRequest
+ActivityInput = IngestStep | CloseRequest | RestRequest
 Replies = Generator[Any, Any, list[IngestReply]]
 ReplyKind = TypeVar("ReplyKind", bound=IngestReply)
 
@@ -60,16 +63,27 @@ class _StoppedError(Exception):
         self.reply = reply
 
 
+class _RestError(Exception):
+    """The next attempt is so far away that the execution ends. Internal to this module."""
+
+    def __init__(self, pause_s: float, reply: IngestFailure) -> None:
+        super().__init__()
+        self.pause_s = pause_s
+        self.reply = reply
+
+
 def ingest_document(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
     """Ingest, update or remove one document. Input: IngestRequest. Output: IngestResult."""
     request = IngestRequest.from_payload(input_of(context))
     step = IngestStep(blob_name=request.blob_name, fence=str(context.new_uuid()))
     try:
         accepted = yield from _step(context, "accept_document", step, Accepted)
-        step = step.model_copy(update={"wish": accepted.wish})
+        step = step.model_copy(update=accepted.model_dump(include=_LOOKED))
         result, again = yield from _bring_in_line(context, step, accepted)
     except _StoppedError as stopped:
         result, again = yield from _end_early(context, step, stopped.reply)
+    except _RestError as rest:
+        result, again = yield from _rest(context, step, rest)
     if again:
         context.continue_as_new(traced(context, request.model_dump(mode="json")))
     else:
@@ -137,7 +151,7 @@ def _end_early(
     if not isinstance(reply, IngestFailure):
         return IngestResult(outcome="overtaken"), isinstance(reply, Fenced)
     request = CloseRequest(
-        step=step.model_copy(update={"wish": step.wish or reply.wish}),
+        step=_looked(step, reply),
         status="failed",
         reason=reply.reason,
         hint=reply.hint or None,
@@ -148,6 +162,22 @@ def _end_early(
     # Not again if it was fenced off: whoever did it starts an ingestion, and this one could fail forever.
     again = isinstance(closed, Closed) and closed.again
     return IngestResult(outcome="failed", reason=reply.reason), again
+
+
+def _rest(
+    context: df.DurableOrchestrationContext, step: IngestStep, rest: _RestError
+) -> Generator[Any, Any, Outcome]:
+    request = RestRequest(
+        step=_looked(step, rest.reply), pause_s=rest.pause_s, has_failed=not rest.reply.waits
+    )
+    (reply,) = yield from _call_once(context, "rest_document", [request])
+    # If it can't even rest, its document keeps the place, and the watch starts it again.
+    again = isinstance(reply, Fenced) or (isinstance(reply, Closed) and reply.again)
+    return IngestResult(outcome="rests"), again
+
+
+def _looked(step: IngestStep, reply: IngestFailure) -> IngestStep:
+    return step if step.wish else step.model_copy(update=reply.model_dump(include=_LOOKED))
 
 
 def _step(
@@ -181,29 +211,40 @@ def _call_all(
         for position, reply in enumerate(replies)
         if isinstance(reply, IngestFailure) and reply.retryable
     }:
-        is_patient = waits < MAX_WORKER_WAITS
-        failed = [position for position, reply in retryable.items() if not (reply.waits and is_patient)]
+        failed = [position for position, reply in retryable.items() if not reply.waits]
         most = max((tries[position] for position in failed), default=0)
-        if most == len(PAUSES_S):
+        rests = max(_rests(payloads[position], reply) for position, reply in retryable.items())
+        if failed and most == len(PAUSES_S) and rests == len(RESTS_S):
             break
-        pause_s = PAUSES_S[most] if failed else min(WORKER_PAUSE_S * 2**waits, MAX_WORKER_PAUSE_S)
+        pause_s = (*PAUSES_S, *RESTS_S[rests:])[most] if failed else WORKER_PAUSE_S * 2**waits
         waits += not failed
         for position in failed:
             tries[position] += 1
         asked_s = max(reply.retry_after_s or 0.0 for reply in retryable.values())
-        pause = timedelta(seconds=min(max(pause_s, asked_s), MAX_PAUSE_S))
-        yield context.create_timer(context.current_utc_datetime + pause)
-        retried = [_attempt(payloads[position], tries[position]) for position in retryable]
+        is_last = rests == len(RESTS_S)
+        pause_s = min(max(pause_s, asked_s), MAX_HELD_S if failed and is_last else MAX_PAUSE_S)
+        if pause_s > MAX_HELD_S:
+            raise _RestError(pause_s, retryable[failed[0]] if failed else next(iter(retryable.values())))
+        yield context.create_timer(context.current_utc_datetime + timedelta(seconds=pause_s))
+        retried = [
+            _attempt(payloads[position], is_last=is_last and tries[position] == len(PAUSES_S))
+            for position in retryable
+        ]
         answers = yield from _call_once(context, activity, retried)
         for position, answer in zip(retryable, answers, strict=True):
             replies[position] = answer
     return replies
 
 
-def _attempt(payload: ActivityInput, tries: int) -> ActivityInput:
-    if tries == len(PAUSES_S) and isinstance(payload, IngestStep):
+def _attempt(payload: ActivityInput, *, is_last: bool) -> ActivityInput:
+    if is_last and isinstance(payload, IngestStep):
         return payload.model_copy(update={"last_attempt": True})
     return payload
+
+
+def _rests(payload: ActivityInput, reply: IngestFailure) -> int:
+    # The first step doesn't know the number before it has read the row; the last one never rests.
+    return max(payload.rests, reply.rests) if isinstance(payload, IngestStep) else len(RESTS_S)
 
 
 def _call_once(

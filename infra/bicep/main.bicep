@@ -403,7 +403,7 @@ module contentStorage 'modules/storage.bicep' = {
       deletedQueue
       'turns'
       'erasures'
-      'deferred-documents'
+      'ingestions'
     ]
     tables: [
       'audit'

@@ -100,6 +100,12 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
         "warning", "cleanup failed; leftovers remain until the next ingestion"
     ),
     "ingestion.defect": LogEvent("error", "a bug in the ingestion of a file, with traceback"),
+    "ingestion.died_again": LogEvent(
+        "warning", "an ingestion died four times in a row; it is started again after five minutes"
+    ),
+    "ingestion.place_kept": LogEvent(
+        "warning", "an ingestion ended and couldn't give its place to the next; that happens within seconds"
+    ),
     "ingestion.step_failed": LogEvent(
         "warning",
         "a step failed; it is retried, or the document is `failed`",
@@ -108,7 +114,7 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
         "warning",
         "a lost orchestration could not be restarted; the timer retries",
     ),
-    "instance.restarted": LogEvent("warning", "a lost reply or ingestion was restarted"),
+    "instance.restarted": LogEvent("warning", "a lost reply was restarted"),
     "metadata.fallback": LogEvent("warning", "the model failed; metadata was extracted by rules"),
     "model.answered": LogEvent("info", "a call to the chat model: `prompt`, `duration_ms`, tokens"),
     "model.feature_missing": LogEvent("warning", "the endpoint rejected a feature; it is no longer used"),

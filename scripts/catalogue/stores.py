@@ -74,7 +74,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "documents",
-            "owner and access list of a document",
+            "owner and access list of a document; names of files in progress",
             "on request",
             "see [remaining data](../privacy.md#deleting)",
         ),
@@ -214,14 +214,14 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "removed by an operator after inspection",
         ),
         Store(
-            "deferred-documents",
-            "names of files",
+            "ingestions",
+            "random tokens; no names",
             "by itself",
-            "read until their ingestion has started, or has seen the newest event",
+            "handled within seconds",
         ),
         Store(
-            "deferred-documents-poison",
-            "names of files",
+            "ingestions-poison",
+            "random tokens; no names",
             "by itself",
             "removed by an operator after inspection",
         ),

@@ -1,4 +1,4 @@
 """Documents as shown to users: state, metadata, permissions, rows, figures and page views.
 
-Pure: ids, page_models, requests, state.
+Pure: ids, open_work, page_models, requests, state.
 """

@@ -131,6 +131,12 @@ def sender_of(blob_name: str) -> str:
     return blob_name.split("/")[1] if is_upload(blob_name) else ""
 
 
+def folder_of(blob_name: str) -> str:
+    """Return the uploader's folder, or the top folder of a file from elsewhere; "" if it has none."""
+    folders = blob_name.split("/")[:-1]
+    return "/".join(folders[: 2 if is_upload(blob_name) else 1])
+
+
 def upload_folder(blob_name: str) -> str | None:
     """Return the folder that the uploader chose, "" if none; None for files from elsewhere."""
     return "/".join(blob_name.split("/")[2:-1]) if is_upload(blob_name) else None

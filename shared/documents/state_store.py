@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.documents.open_work_store import OpenWorkStore
 from shared.documents.rights import readers_row
 from shared.documents.state import DocumentState
 from shared.documents.state_index import CHANGES_KEPT, FIRST_PARTITION, StateIndex
@@ -28,9 +29,13 @@ class DocumentStore(DocumentRows):
 
     Each document is a partition of its own, so the load is spread over servers. `StateIndex` keeps the keys
     that lists and feeds need.
+
+    Attributes:
+        open_work: the documents that have work.
     """
 
     def __init__(self, table: Table) -> None:
+        self.open_work = OpenWorkStore(table)
         self._table = table
         self._index = StateIndex(table)
 

@@ -5,7 +5,6 @@ Content is not read. `is_duplicate_event` decides whether an event needs an inge
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import PurePosixPath
 
 from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import document_id, document_of_blob, has_own_sidecar, hints_of, is_sidecar
@@ -17,20 +16,18 @@ from shared.ingestion.services import IngestionServices
 from shared.ingestion.task import (
     IngestTask,
     is_quarantined,
+    is_small,
     mark_deleted,
     revived,
     with_status,
 )
 from shared.platform.blobs import BlobProperties
+from shared.platform.errors import DependencyError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
 RULES_VERSION = "8"  # of parsing, chunking and naming; raising it reingests every document
-MAX_SMALL_BYTES = 32 * 1024  # about 9,000 tokens: one embedding request, and done within seconds
-_SMALL_SUFFIXES = frozenset(
-    {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
-)
 
 
 async def accept(task: IngestTask) -> Accepted:
@@ -44,12 +41,14 @@ async def accept(task: IngestTask) -> Accepted:
     if await task.blobs.properties(DOCUMENTS, blob_name) is None and not await mark_deleted(
         task.doc_id, task.documents
     ):
+        if not await task.end_nothing():
+            raise DependencyError("The document was created just now.", "It will be read.")
         return Accepted(outcome="nothing")
     state = await task.take()
     # Read after the wish, so that later events are looked at next time.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
-        return Accepted(outcome="gone", wish=task.step.wish)
+        return Accepted(outcome="gone", **task.looked)
     return await _compared(task, revived(state), properties)
 
 
@@ -61,7 +60,7 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
         # Its access list comes first, and goes when its sender is erased: an address that is still open then
         # makes no document any more.
         await task.blobs.delete(DOCUMENTS, blob_name)
-        return Accepted(outcome="gone", wish=task.step.wish)
+        return Accepted(outcome="gone", **task.looked)
     hints = hints_of(blob_name)
     found = await task.blobs.properties(DOCUMENTS, hints) if hints else None
     hints_etag = found.etag if found is not None else ""
@@ -98,7 +97,7 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
         content_changed=content_changed,
         rights_changed=rights_changed,
         small=small,
-        wish=task.step.wish,
+        **task.looked,
     )
 
 
@@ -169,11 +168,6 @@ def with_number(state: DocumentState, version_key: str) -> DocumentState:
 def number_of(state: DocumentState, version_key: str) -> int:
     """Return the number assigned by `with_number`."""
     return state.version if version_key == state.version_key else state.begun_version
-
-
-def is_small(filename: str, size_bytes: int) -> bool:
-    """Return whether a file is a short text, which is ingested in one activity."""
-    return size_bytes <= MAX_SMALL_BYTES and PurePosixPath(filename).suffix.lower() in _SMALL_SUFFIXES
 
 
 def queued(state: DocumentState) -> DocumentState:

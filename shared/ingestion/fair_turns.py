@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import math
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -118,44 +118,30 @@ class Shares:
     """Shares of concurrent ingestion steps by user.
 
     Steps beyond a share are rejected rather than queued, because a waiting step occupies the place of another
-    user's step or question. New files of a user with several in progress yield to short work.
+    user's step or question. Uploads of a user with several files in progress yield to short work.
     """
 
     def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._places = places
         self._clock = clock
         self._at_work: Counter[str] = Counter()
-        self._let_in: dict[str, deque[float]] = {}
-        self._refused: dict[str, dict[str, float]] = {}  # user -> file -> until when it may return
-        self._deferred: Counter[str] = Counter()
         self._questions = 0
         self._question_until = -math.inf
 
     def is_full(self, whose: str) -> bool:
-        """Return whether a user's share is used up."""
-        return self._at_work[whose] >= self._share(whose)
-
-    def _share(self, whose: str) -> int:
-        """Return the number of steps that a user may have; one share is reserved for the next user."""
+        """Return whether a user's share is used up; one share is reserved for the next user."""
         people = len(self._at_work.keys() | {whose})
-        return max(_LEAST_SHARE, self._places // (people + 1))
+        return self._at_work[whose] >= max(_LEAST_SHARE, self._places // (people + 1))
 
     @contextmanager
-    def taken(self, whose: str, file: str) -> Iterator[None]:
+    def taken(self, whose: str) -> Iterator[None]:
         """Occupy a step for the duration of the block.
-
-        A file whose step is refused returns after a pause that doubles each time. Until then it counts as
-        admitted: otherwise new files would take every place before it returns, for minutes.
 
         Raises:
             NoPlaceFreeError: the user's share is used up.
         """
         if self.is_full(whose):
-            self._refused.setdefault(whose, {})[file] = self._clock() + _RETURN_S
             raise NoPlaceFreeError
-        self._refused.get(whose, {}).pop(file, None)
-        if coming := self._let_in.get(whose):
-            coming.popleft()
         self._at_work[whose] += 1
         try:
             yield
@@ -177,7 +163,7 @@ class Shares:
     async def give_way(self, whose: str) -> None:
         """Wait briefly for other users' short work if a user has several files in progress.
 
-        Receiving and starting files keeps this process busier than reading them.
+        Receiving files keeps this process busier than reading them.
         """
         ends = self._clock() + _GIVE_WAY_S
         while True:
@@ -192,51 +178,11 @@ class Shares:
             return True
         return any(steps == 1 for other, steps in self._at_work.items() if other != whose)
 
-    def admit(self, whose: str, *, is_new: bool) -> float:
-        """Count a file that starts now, or return the seconds after which to ask again.
-
-        Args:
-            is_new: the file wasn't deferred before. A new file of a user with several in progress also yields
-                once to other users' short work.
-        """
-        has_many = self._at_work[whose] > 1
-        if not self.has_room(whose) or (is_new and has_many and self.is_busy_for_others(whose)):
-            self._deferred[whose] += 1
-            return min(
-                max(_SHORTEST_DEFERRAL_S, self._deferred[whose] * _BETWEEN_LOOKS_S), _LONGEST_DEFERRAL_S
-            )
-        self._let_in.setdefault(whose, deque()).append(self._clock() + _ARRIVAL_S)
-        return 0.0
-
-    def note_return(self, whose: str) -> None:
-        """Record that a deferred file has returned, before it asks again."""
-        self._deferred[whose] -= 1
-        if self._deferred[whose] <= 0:  # files deferred by other processes may return here
-            del self._deferred[whose]
-
-    def has_room(self, whose: str) -> bool:
-        """Return whether the share has room. Files admitted just now or waiting for a step count."""
-        now, coming = self._clock(), self._let_in.get(whose, deque())
-        while coming and coming[0] < now:
-            coming.popleft()
-        if not coming:
-            self._let_in.pop(whose, None)
-        waiting = {file: until for file, until in self._refused.pop(whose, {}).items() if until >= now}
-        if waiting:
-            self._refused[whose] = waiting
-        return self._at_work[whose] + len(coming) + len(waiting) < self._share(whose)
-
 
 _LEAST_SHARE = 2  # steps
 _GIVE_WAY_S = 1.0  # per upload; short, because questions never stop and 60 files a minute are allowed
 _LOOK_S = 0.02
 _BETWEEN_STEPS_S = 0.05  # between two steps of a question, started by the host
-# Deferred files of one person look for room twice a second together: a look costs a message and a call.
-_BETWEEN_LOOKS_S = 0.5
-_SHORTEST_DEFERRAL_S = 1.0  # queues hide messages for whole seconds
-_LONGEST_DEFERRAL_S = 300.0
-_ARRIVAL_S = 2.0  # from a file's event to its first long step; 0.3 s on an idle machine
-_RETURN_S = 150.0  # longer than the longest pause of a started file (`orchestrations/ingest_document.py`)
 _PLACES = 12  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
 SHARES = Shares(_PLACES)
 _WORTH_A_REQUEST = 16  # texts

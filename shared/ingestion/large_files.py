@@ -15,9 +15,9 @@ from shared.ingestion.task import IngestTask
 
 
 async def parse(task: IngestTask) -> Parsed:
-    """Download, parse and chunk."""
+    """Download, parse and chunk, unless an execution that broke off has done so."""
     await task.enter("parsing")
-    parsed = await parse_document.parse(task)
+    parsed = await parse_document.parse(task, lambda: _files(task).find(PARSED, ParsedFile))
     if parsed is None:
         await end_unchanged(task)
         return Parsed(version_key=task.version_key, same_bytes=True)

@@ -21,19 +21,14 @@ class IngestRequest(Model):
     blob_name: str
 
 
-class DeferredFile(Model):
-    """Message of the queue `deferred-documents`: a document whose sender has too many files in progress, or
-    whose ingestion was running when something new was noted.
+class WatchMessage(Model):
+    """Message of the queue `ingestions`: look after the ingestions in progress.
 
     Attributes:
-        deferrals: number of deferrals, including this one.
-        checks: number of looks, including the next one, whether a running ingestion saw the newest wish; 0 =
-            the file is deferred.
+        token: of the watch that continues; "" = look once.
     """
 
-    blob_name: str
-    deferrals: int = 0
-    checks: int = 0
+    token: str = ""
 
 
 class IngestStep(Model):
@@ -42,6 +37,8 @@ class IngestStep(Model):
     Attributes:
         fence: token of the execution; a step whose token isn't in the document's row does nothing.
         wish: the newest one when the execution looked at the row; 0 = it hasn't yet.
+        work: etag of the backlog's row, read before that; "" = it hasn't been read, or is missing.
+        rests: number of waits for a failed service so far.
         version_key: of the version being ingested, once the file was read.
         first, end: range of new blocks to write or new figures to caption; `end` is exclusive.
         last_attempt: a failure is final now, so optional results are replaced by fallbacks.
@@ -50,6 +47,8 @@ class IngestStep(Model):
     blob_name: str
     fence: str
     wish: int = 0
+    work: str = ""
+    rests: int = 0
     version_key: str = ""
     first: int = 0
     end: int = 0
@@ -73,7 +72,7 @@ class Done(Model):
 class IngestResult(Model):
     """Output of the orchestration. Counts are 0 if nothing of the kind was done."""
 
-    outcome: Literal["ready", "current", "rights", "removed", "nothing", "overtaken", "failed"]
+    outcome: Literal["ready", "current", "rights", "removed", "nothing", "overtaken", "rests", "failed"]
     reason: str | None = None
     new_count: int = 0
     kept_count: int = 0
@@ -93,12 +92,15 @@ class Accepted(Model):
     """The work to do.
 
     `nothing`: the document never existed. `gone`: remove it. `current`: nothing to do. `changed`: see the
-    flags. `small`: ingest it in one step; `done`: it was ingested at once. `wish`: the newest one in the row.
+    flags. `small`: ingest it in one step; `done`: it was ingested at once. `wish`, `work`, `rests`: as in the
+    step, once the row was read.
     """
 
     kind: Literal["accepted"] = "accepted"
     outcome: Literal["nothing", "gone", "current", "changed"]
     wish: int = 0
+    work: str = ""
+    rests: int = 0
     content_changed: bool = False
     rights_changed: bool = False
     small: bool = False
@@ -135,8 +137,8 @@ class Fenced(Model):
 class IngestFailure(Model):
     """A step failed; users see `reason` and `hint`, or their client's text for `failure`.
 
-    `retryable`: it may succeed later. `waits`: others have their turn first. `wish`: as in the step, 0 = the
-    row wasn't looked at.
+    `retryable`: it may succeed later. `waits`: others have their turn first. `wish`, `work`, `rests`: as in
+    the step.
     """
 
     kind: Literal["failed"] = "failed"
@@ -147,12 +149,21 @@ class IngestFailure(Model):
     retry_after_s: float | None = None
     waits: bool = False
     wish: int = 0
+    work: str = ""
+    rests: int = 0
 
 
 IngestReply = Annotated[
     Accepted | Parsed | Done | Planned | Closed | SmallDone | Fenced | IngestFailure,
     Field(discriminator="kind"),
 ]
+
+
+def is_last(reply: IngestReply) -> bool:
+    """Return whether an execution ends with this reply, and leaves no work."""
+    if isinstance(reply, Accepted):
+        return reply.outcome == "nothing" or (reply.done is not None and not reply.done.again)
+    return isinstance(reply, Closed | SmallDone) and not reply.again
 
 
 class IngestReplyEnvelope(Model):
@@ -174,6 +185,19 @@ class CloseRequest(Model):
     hint: str | None = None
     failure: FileFailure | None = None
     may_pass: bool = False
+
+
+class RestRequest(Model):
+    """Input of the activity that ends an execution which would wait for long.
+
+    Attributes:
+        pause_s: seconds until the document is admitted again.
+        has_failed: a service failed; otherwise others have their turn first.
+    """
+
+    step: IngestStep
+    pause_s: float
+    has_failed: bool
 
 
 class ParsedFile(Model):

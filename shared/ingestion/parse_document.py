@@ -17,7 +17,7 @@ from shared.access.daily_use import Usage
 from shared.documents import figure_store, page_files
 from shared.documents.ids import HINTS_SUFFIX, has_own_sidecar, hints_of, sender_of
 from shared.documents.state import DocumentState
-from shared.ingestion.acceptance import is_small, pipeline, version_key, with_number
+from shared.ingestion.acceptance import pipeline, version_key, with_number
 from shared.ingestion.models import Layout, PageTexts, ParsedFile
 from shared.ingestion.parser_process import RunJob, parsers
 from shared.ingestion.parser_services import PageReader
@@ -25,7 +25,7 @@ from shared.ingestion.parser_worker import ParseJob
 from shared.ingestion.parsers.tesseract import is_installed
 from shared.ingestion.registry import MAGIC_BYTES, check_content, format_of
 from shared.ingestion.step_files import StepFiles
-from shared.ingestion.task import MAX_TRIES, IngestTask, with_status
+from shared.ingestion.task import MAX_TRIES, IngestTask, is_small, with_status
 from shared.platform.errors import (
     BadDocumentError,
     CallTimeoutError,
@@ -48,7 +48,11 @@ _MAX_READ_PAGES = 2000  # the service's limit per request
 Answer = TypeVar("Answer", Layout, PageTexts)
 
 
-async def parse(task: IngestTask) -> ParsedFile | None:
+FindParsed = Callable[[], Awaitable[ParsedFile | None]]
+"""Returns the result of an earlier execution for the version of the task, if it is stored."""
+
+
+async def parse(task: IngestTask, find_parsed: FindParsed | None = None) -> ParsedFile | None:
     """Download, hash, parse and chunk the file. None = this version is already indexed.
 
     Raises:
@@ -80,10 +84,13 @@ async def parse(task: IngestTask) -> ParsedFile | None:
     whose = sender_of(task.step.blob_name)
     async with (pools.sent if is_sent else pool).turn(whose) as run:
         with TemporaryDirectory(prefix="groundwork-") as folder:
-            return await _parse(task, Path(folder), partial(pool.run, whose=whose) if is_sent else run)
+            perform = partial(pool.run, whose=whose) if is_sent else run
+            return await _parse(task, Path(folder), perform, find_parsed)
 
 
-async def _parse(task: IngestTask, folder: Path, run: RunJob) -> ParsedFile | None:
+async def _parse(
+    task: IngestTask, folder: Path, run: RunJob, find_parsed: FindParsed | None
+) -> ParsedFile | None:
     source, settings = folder / "document", task.services.settings
     try:
         downloaded = await task.blobs.download(DOCUMENTS, task.step.blob_name, source)
@@ -97,6 +104,8 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> ParsedFile | No
     if task.version_key == state.version_key and state.pipeline == pipeline(settings):
         return None
     _require_tries_left(state)
+    if find_parsed is not None and (parsed := await find_parsed()) is not None:
+        return parsed
     check_content(state.filename, magic_bytes)
     job = await _job(task, state, folder)
     began = time.monotonic()

@@ -25,7 +25,7 @@ from shared.ingestion.inventory import (
 from shared.ingestion.models import ReconcileReport
 from shared.ingestion.rights import note_event
 from shared.ingestion.services import IngestionServices
-from shared.ingestion.task import is_quarantined, now
+from shared.ingestion.task import asked, is_quarantined, now
 from shared.ingestion.uploads import TICKET_LIFETIME_S
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import GroundworkError
@@ -42,14 +42,15 @@ RETRY_AFTER = timedelta(minutes=15)  # a failed one; by then a service that was 
 
 _ROWS_DIFFER = frozenset({"row_missing", "row_differs", "blocks_missing", "blocks_differ"})
 
-StartIngestion = Callable[[str], Awaitable[bool]]
-"""Takes a blob's name; False = its ingestion is running."""
+StartIngestions = Callable[[], Awaitable[None]]
+"""Starts ingestions of the backlog."""
 
 
 async def reconcile(
-    services: IngestionServices, start: StartIngestion, count: int = 0, block_bits: int = 0
+    services: IngestionServices, start: StartIngestions, count: int = 0, block_bits: int = 0
 ) -> ReconcileReport:
-    """Compare documents with their files, states and rows, and start missing ingestions.
+    """Compare documents with their files, states and rows, and start missing ingestions. Those in the backlog
+    are left to the watch.
 
     Args:
         count: selects the part to compare if there are too many (see `IdWindow`).
@@ -60,12 +61,17 @@ async def reconcile(
     of_blocks = window.narrowed(count, block_bits)
     read_at = now()
     inventory = await take_inventory(services, window, of_blocks)
-    due = [(seen, kind) for seen in inventory.seen.values() if (kind := _due(seen, services.settings))]
+    # Read after the states: what was stored since is in one of both.
+    backlog = {work.blob_name for work in await services.documents.open_work.backlog(is_fresh=True)}
+    idle = [seen for seen in inventory.seen.values() if seen.name not in backlog]
+    due = [(seen, kind) for seen in idle if (kind := _due(seen, services.settings))]
     due += _differing_blocks(inventory, of_blocks, read_at, {seen.name for seen, _ in due})
     started: Counter[str] = Counter()
     for seen, kind in due[:MAX_STARTS]:
-        if await _start(seen, kind, services, start):
+        if await _ask(seen, kind, services):
             started[kind] += 1
+    if started:
+        await start()
     orphans = inventory.orphaned_rows.keys() | inventory.orphaned_blocks.keys()
     removed = await _remove_orphans(orphans, services, count)
     expired = await _remove_unused(inventory.unused_uploads, services)
@@ -111,16 +117,19 @@ def _differing_blocks(
     return found
 
 
-async def _start(seen: SeenDocument, kind: str, services: IngestionServices, start: StartIngestion) -> bool:
+async def _ask(seen: SeenDocument, kind: str, services: IngestionServices) -> bool:
+    """Store the wish for an ingestion. False = it couldn't be stored."""
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
             await repair(seen.state, services)  # else its state would say that there is nothing to do
-        elif kind != "stuck":
+        elif kind == "stuck" and seen.state is not None:  # its row in the backlog was lost
+            await asked(seen.state, services.documents)
+        else:
             await note_event(seen.name, services)
-        return await start(seen.name)
     except GroundworkError as failed:
         get_logger().warning("document.reconcile_failed", error_type=failed.code)
         return False
+    return True
 
 
 async def _remove_unused(sidecars: Collection[BlobProperties], services: IngestionServices) -> int:

@@ -19,6 +19,7 @@ from shared.documents.ids import (
     is_synchronised,
 )
 from shared.documents.index_rows import merge_rights, rights_fields
+from shared.documents.open_work import Urgency
 from shared.documents.requests import MAX_PRINCIPALS
 from shared.documents.state import DocumentState, Rights
 from shared.evidence.document_prompt import web_address
@@ -29,10 +30,10 @@ from shared.ingestion.task import (
     MAX_WRITE_ATTEMPTS,
     FencedError,
     IngestTask,
+    asked,
     contended,
     fresh_state,
     mark_deleted,
-    touched,
 )
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import ConflictError, NotFoundError
@@ -222,16 +223,16 @@ async def note_event(written: str, services: IngestionServices) -> Noted:
         if properties is None:
             return "noted" if await mark_deleted(doc_id, documents) else "nothing"
         try:
-            if state is None:
-                await documents.create(
-                    fresh_state(blob_name).model_copy(update={"noted_etag": properties.etag})
-                )
-                return "noted"
+            is_new = state is None
+            state = state or fresh_state(blob_name)
             is_known = properties.etag in (state.noted_etag, state.wanted_etag)
             if is_known and written == blob_name and state.is_open and not state.is_deleted:
                 return "known"
-            noted = {"wish": state.wish + 1, "noted_etag": properties.etag}
-            await documents.replace(touched(state.model_copy(update=noted)))
+            noted = state.model_copy(update={"noted_etag": properties.etag})
+            urgency: Urgency | None = None if written == blob_name else "change"
+            await asked(noted, documents, urgency, properties.size_bytes)
+            if is_new:
+                return "noted"
         except ConflictError:
             continue
         if state.is_open:

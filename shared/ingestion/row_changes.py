@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from shared.documents import index_rows
 from shared.documents.corrections import with_corrections
 from shared.documents.models import Corrections
+from shared.documents.open_work import OpenWork
 from shared.documents.requests import MetadataCorrection
 from shared.documents.state import DocumentState
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.services import IngestionServices
-from shared.ingestion.task import MAX_WRITE_ATTEMPTS, IngestTask, contended, touched
+from shared.ingestion.task import MAX_WRITE_ATTEMPTS, IngestTask, asked, contended
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.platform.telemetry import get_logger
 
@@ -25,10 +26,11 @@ _COPIED = frozenset({"document_type", "department"})  # corrected fields that ea
 
 @dataclass(frozen=True)
 class RowChange:
-    """A document's row before and after a change."""
+    """A document's row before and after a change, and its row in the backlog."""
 
     before: DocumentState
     after: DocumentState
+    work: OpenWork
 
 
 async def change_row(
@@ -50,10 +52,10 @@ async def change_row(
         if before is None or changed is None:
             return None
         try:
-            after = await documents.replace(touched(changed.model_copy(update={"wish": changed.wish + 1})))
+            after, work = await asked(changed, documents, "change")
         except ConflictError:
             continue
-        return RowChange(before, after)
+        return RowChange(before, after, work)
     raise contended()
 
 
@@ -76,6 +78,7 @@ async def write_copies(
         copied = await copy()
         if copied is not None and not change.before.is_open:
             await documents.replace(copied.model_copy(update={"settled": change.after.wish}))
+            await documents.open_work.delete(change.after.doc_id, change.work.revision or "")
             return False
     except ConflictError:
         pass

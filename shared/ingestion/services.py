@@ -6,6 +6,7 @@ from shared.access.user_limit_store import UserLimitStore
 from shared.documents.services import DocumentServices
 from shared.ingestion.parser_services import ParserServices
 from shared.platform.language_models.models import ChatModel, Embedder, VisionModel
+from shared.platform.queues import TaskQueues
 from shared.platform.search import SearchIndex
 from shared.platform.settings import Settings
 
@@ -19,6 +20,7 @@ class IngestionServices(DocumentServices, Protocol):
     vision_model: VisionModel
     embedder: Embedder
     user_limits: UserLimitStore
+    queues: TaskQueues
     parser_services: ParserServices
 
     async def prepare(self) -> None:

@@ -24,6 +24,7 @@ from shared.ingestion.models import (
     IngestResult,
     ParsedFile,
     Planned,
+    RestRequest,
     SmallDone,
 )
 from shared.ingestion.parse_document import parse
@@ -50,7 +51,7 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
     """
     try:
         try:
-            with SHARES.taken(sender_of(task.step.blob_name), task.doc_id) if in_turn else nullcontext():
+            with SHARES.taken(sender_of(task.step.blob_name)) if in_turn else nullcontext():
                 return await act(task, *details)
         except NoPlaceFreeError:
             await task.update()  # or it would look stuck
@@ -71,7 +72,7 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
         return IngestFailure(
             reason="The document could not be ingested because of an internal error.",
             hint="Tell the operator the document's name and the time.",
-            wish=task.step.wish,
+            **task.looked,
         )
 
 
@@ -86,12 +87,12 @@ def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFail
         retryable=failed.retryable,
         retry_after_s=failed.retry_after_s,
         waits=waits,
-        wish=task.step.wish,
+        **task.looked,
     )
 
 
 async def accept(task: IngestTask) -> Accepted:
-    """Accept the document; ingest a small one at once if a place is free.
+    """Accept the document; ingest a small one at once.
 
     Raises:
         GroundworkError: a service failed, or as `ingest_small`.
@@ -99,11 +100,7 @@ async def accept(task: IngestTask) -> Accepted:
     accepted = await acceptance.accept(task)
     if not accepted.small or accepted.rights_changed:
         return accepted
-    try:
-        with SHARES.taken(sender_of(task.step.blob_name), task.doc_id):
-            return accepted.model_copy(update={"done": await ingest_small(task)})
-    except NoPlaceFreeError:
-        return accepted
+    return accepted.model_copy(update={"done": await ingest_small(task)})
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:
@@ -183,6 +180,11 @@ async def close(task: IngestTask, request: CloseRequest) -> Closed:
             # The failure must be recorded in any case; the next ingestion replaces leftovers.
             get_logger().warning("ingestion.cleanup_failed", doc_id=state.doc_id, error_type=failed.code)
     return await task.close(request)
+
+
+async def rest(task: IngestTask, request: RestRequest) -> Closed:
+    """End an execution that would wait for long. Its document is admitted again after the pause."""
+    return await task.rest(request)
 
 
 async def remove(task: IngestTask) -> Closed:

@@ -9,15 +9,17 @@ an ingestion is done when it has looked at the newest one. All writes compare re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import PurePosixPath
+from typing import Any
 
 from shared.access.daily_use import Usage
-from shared.documents.ids import document_id, version_folder
+from shared.documents.ids import document_id, folder_of, is_upload, version_folder
+from shared.documents.open_work import OpenWork, Urgency
 from shared.documents.state import DocumentState, PhaseTime
 from shared.documents.state_store import DocumentStore
-from shared.ingestion.models import Closed, CloseRequest, IngestStep
+from shared.ingestion.models import Closed, CloseRequest, IngestStep, RestRequest
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import (
@@ -29,6 +31,10 @@ from shared.platform.errors import (
 from shared.retrieval.models import DocumentStatus
 
 MAX_TRIES = 3  # failed ingestions of the same bytes before quarantine
+MAX_SMALL_BYTES = 32 * 1024  # about 9,000 tokens: one embedding request, and done within seconds
+_SMALL_SUFFIXES = frozenset(
+    {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
+)
 MAX_WRITE_ATTEMPTS = 8  # of a conditional write; at most two writers meet on one document
 
 
@@ -71,25 +77,37 @@ class IngestTask:
         """The SHA-256 of the bytes being read, as hex."""
         return self.version_key.partition("-")[0]
 
+    @property
+    def looked(self) -> dict[str, Any]:
+        """What this execution saw of the document's work."""
+        return self.step.model_dump(include={"wish", "work", "rests"})
+
     async def take(self) -> DocumentState:
         """Write this execution's fence into the row, and return the row.
 
         Read the blob afterwards: the row's wish counts what came before, and `close` compares it.
         """
         for _ in range(MAX_WRITE_ATTEMPTS):
+            work = await self.documents.open_work.get(self.doc_id)
             state = await self.documents.get(self.doc_id)
             try:
-                if state is None:
-                    fresh = fresh_state(self.step.blob_name).model_copy(update={"fence": self.step.fence})
-                    state = await self.documents.create(fresh)
-                elif state.fence != self.step.fence or not state.is_open:
+                if work is None or state is None or not state.is_open:
                     # Open while it is worked on, also if nothing was noted.
-                    mine = {"fence": self.step.fence, "wish": state.wish + (not state.is_open)}
-                    state = await self.documents.replace(touched(state.model_copy(update=mine)))
+                    state, work = await asked(
+                        (state or fresh_state(self.step.blob_name)).model_copy(
+                            update={"fence": self.step.fence}
+                        ),
+                        self.documents,
+                        "background",
+                    )
+                elif state.fence != self.step.fence:
+                    mine = state.model_copy(update={"fence": self.step.fence})
+                    state = await self.documents.replace(touched(mine))
             except ConflictError:
                 continue
             self.known = state
-            self.step = self.step.model_copy(update={"wish": state.wish})
+            looked = {"wish": state.wish, "work": work.revision, "rests": work.rests}
+            self.step = self.step.model_copy(update=looked)
             return state
         raise contended()
 
@@ -157,7 +175,46 @@ class IngestTask:
             # can't begin must end.
             return state.model_copy(update={"settled": self.step.wish or state.wish})
 
-        return Closed(again=(await self.update(ended)).is_open)
+        work = self.step.work or await self._newest_work()
+        state = await self.update(ended)
+        return Closed(again=state.is_open or not await self._is_work_done(work))
+
+    async def end_nothing(self) -> bool:
+        """Delete the backlog's row of a document that doesn't exist. False = it may exist by now."""
+        work = await self._newest_work()
+        state = await self.documents.get(self.doc_id)
+        return state is None and await self._is_work_done(work)
+
+    async def rest(self, request: RestRequest) -> Closed:
+        """Give up the place until a pause is over; `again` = something came meanwhile.
+
+        Raises:
+            FencedError: the row has another fence.
+        """
+        await self.update(begun_parses=0)
+        work = await self.documents.open_work.get(self.doc_id)
+        if work is None or (request.step.work and work.revision != request.step.work):
+            return Closed(again=True)
+        due_at = now() + timedelta(seconds=request.pause_s)
+        resting = {"due_at": due_at, "rests": work.rests + request.has_failed}
+        try:
+            await self.documents.open_work.replace(work.model_copy(update=resting))
+        except ConflictError:
+            return Closed(again=True)
+        return Closed(again=False)
+
+    async def _newest_work(self) -> str:
+        work = await self.documents.open_work.get(self.doc_id)
+        return (work and work.revision) or ""
+
+    async def _is_work_done(self, work: str) -> bool:
+        """Delete the backlog's row. False = it has another etag, so there is a new wish."""
+        try:
+            if work:
+                await self.documents.open_work.delete(self.doc_id, work)
+        except ConflictError:
+            return False
+        return True
 
     async def forget(self) -> Closed:
         """Delete the state of a removed document; start with a new one if something came meanwhile.
@@ -168,13 +225,13 @@ class IngestTask:
         for _ in range(MAX_WRITE_ATTEMPTS):
             state = await self.documents.get(self.doc_id)
             if state is None:
-                return Closed(again=False)
+                return Closed(again=not await self._is_work_done(self.step.work))
             if state.fence != self.step.fence:
                 raise FencedError
             try:
                 if state.wish == self.step.wish:
                     await self.documents.delete(state)
-                    return Closed(again=False)
+                    return Closed(again=not await self._is_work_done(self.step.work))
                 await self.documents.replace(touched(revived(state)))
             except ConflictError:
                 continue
@@ -204,6 +261,37 @@ class IngestTask:
             raise
 
 
+async def asked(
+    state: DocumentState, documents: DocumentStore, urgency: Urgency | None = None, size_bytes: int = 0
+) -> tuple[DocumentState, OpenWork]:
+    """Write a state that an ingestion must look at, and before it the backlog's row.
+
+    Args:
+        urgency: None = that of a new file.
+        size_bytes: 0 = unknown.
+
+    Raises:
+        ConflictError: the state was changed or created meanwhile. Read it again, and repeat all of it: the
+            ingestion may have deleted the backlog's row.
+    """
+    name = state.blob_name
+    moment = now()
+    work = await documents.open_work.put(
+        OpenWork(
+            doc_id=state.doc_id,
+            blob_name=name,
+            whose=folder_of(name),
+            urgency=urgency or ("upload" if is_upload(name) else "background"),
+            is_long=not is_small(name, size_bytes),
+            asked_at=moment,
+        )
+    )
+    wanted = state.model_copy(update={"updated_at": moment})
+    if state.revision is None:
+        return await documents.create(wanted), work
+    return await documents.replace(wanted.model_copy(update={"wish": state.wish + 1})), work
+
+
 async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
     """Hide a document whose file was deleted, and fence off the ingestion at work.
 
@@ -216,13 +304,18 @@ async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
         state = await documents.get(doc_id)
         if state is None or state.is_deleted:
             return state is not None
-        hidden = {"is_deleted": True, "fence": "", "wish": state.wish + 1}
+        hidden = state.model_copy(update={"is_deleted": True, "fence": ""})
         try:
-            await documents.replace(touched(state.model_copy(update=hidden)))
+            await asked(hidden, documents, "change")
         except ConflictError:
             continue
         return True
     raise contended()
+
+
+def is_small(filename: str, size_bytes: int) -> bool:
+    """Return whether a file is a short text, which is ingested in one activity."""
+    return size_bytes <= MAX_SMALL_BYTES and PurePosixPath(filename).suffix.lower() in _SMALL_SUFFIXES
 
 
 def now() -> datetime:

@@ -18,7 +18,7 @@ from shared.ingestion.changes import write_rights
 from shared.ingestion.registry import format_of
 from shared.ingestion.rights import read_rights
 from shared.ingestion.services import IngestionServices
-from shared.ingestion.task import MAX_WRITE_ATTEMPTS, contended, fresh_state, revived, touched
+from shared.ingestion.task import MAX_WRITE_ATTEMPTS, asked, contended, fresh_state, revived
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import CallerError, ConflictError, PayloadTooLargeError
 from shared.platform.hashing import digest
@@ -193,16 +193,16 @@ async def _announce(written: BlobProperties, services: IngestionServices) -> Doc
         state = await documents.get(document_id(written.name))
         try:
             if state is None:
-                fresh = fresh_state(written.name).model_copy(update={**known, "noted_etag": written.etag})
-                return await documents.create(fresh)
+                noted = fresh_state(written.name).model_copy(update={**known, "noted_etag": written.etag})
+                return (await asked(noted, documents, size_bytes=written.size_bytes))[0]
             if written.etag in (state.noted_etag, state.wanted_etag):  # its event was faster
                 return state.model_copy(update=known)
-            noted = {"wish": state.wish + 1, "noted_etag": written.etag}
+            wanted: dict[str, object] = {**known, "noted_etag": written.etag}
             if state.is_open and not state.is_deleted:  # the ingestion at work notes how far it is
-                wanted = {**known, **noted, "rows_outdated": True}
-                return await documents.replace(touched(state.model_copy(update=wanted)))
-            again = queued(revived(state)).model_copy(update={**known, **noted})
-            return await documents.replace(touched(again))
+                again = state.model_copy(update={**wanted, "rows_outdated": True})
+            else:
+                again = queued(revived(state)).model_copy(update=wanted)
+            return (await asked(again, documents, size_bytes=written.size_bytes))[0]
         except ConflictError:
             continue
     raise contended()

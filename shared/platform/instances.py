@@ -33,6 +33,17 @@ class Instances:
             if await self.state(instance_id) is None:  # otherwise it was started twice at the same time
                 raise
 
+    async def start_again(self, orchestration: str, instance_id: str, payload: Mapping[str, Any]) -> bool:
+        """Start an instance that may have run before. False = it is running."""
+        try:
+            await self._client.start_new(orchestration, instance_id, dict(payload))
+        except Exception:  # noqa: BLE001  # what the SDK raises for a conflict: the status tells, not its text
+            if is_at_work(await self.state(instance_id)):
+                return False
+            # It has ended since; any other refusal raises now.
+            await self._client.start_new(orchestration, instance_id, dict(payload))
+        return True
+
     async def tell(self, instance_id: str, event: str) -> None:
         """Raise an event without content for a waiting instance."""
         await self._client.raise_event(instance_id, event, {})

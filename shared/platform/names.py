@@ -19,8 +19,8 @@ LIBRARIES_TABLE = "libraries"
 BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"
 ERASURES_QUEUE = "erasures"
-DEFERRED_QUEUE = "deferred-documents"
-QUEUES = (TURNS_QUEUE, ERASURES_QUEUE, DEFERRED_QUEUE)  # written by the app itself
+INGESTIONS_QUEUE = "ingestions"
+QUEUES = (TURNS_QUEUE, ERASURES_QUEUE, INGESTIONS_QUEUE)  # written by the app itself
 # The Functions host moves messages here when all attempts of the blob trigger or a queue above failed.
 POISON_QUEUES = (
     "webjobs-blobtrigger-poison",

@@ -172,9 +172,7 @@ def blob_of_event(event: Mapping[str, Any]) -> str | None:
 
 
 def _blob_name(content: Mapping[str, Any]) -> str | None:
-    """Extract the blob name from a blob trigger's message, a deferred file or an Event Grid event."""
-    if isinstance(content.get("blob_name"), str):
-        return str(content["blob_name"])
+    """Extract the blob name from a blob trigger's message or an Event Grid event."""
     if content.get("ContainerName") == DOCUMENTS and "BlobName" in content:
         return str(content["BlobName"])
     return blob_of_event(content)

@@ -113,10 +113,13 @@ class Table:
         async with self._call("merge") as table:
             await table.update_entity(entity, mode=UpdateMode.MERGE)
 
-    async def put(self, entity: Entity) -> None:
-        """Insert or replace an entity. Raise NotFoundError if the table doesn't exist."""
+    async def put(self, entity: Entity) -> str:
+        """Insert or replace an entity and return its revision. Raise NotFoundError if the table doesn't
+        exist.
+        """
         async with self._call("put") as table:
-            await table.upsert_entity(entity, mode=UpdateMode.REPLACE)
+            done = await table.upsert_entity(entity, mode=UpdateMode.REPLACE)
+            return str(done["etag"])
 
     async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
         """Delete an entity. Raise ConflictError if `revision` is given and differs. Missing entities are

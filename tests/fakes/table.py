@@ -41,8 +41,8 @@ class InMemoryTable(Table):
     async def merge(self, entity: Entity) -> None:
         await self.replace({**self.rows.get(_key(entity), {}), **entity})
 
-    async def put(self, entity: Entity) -> None:
-        self.store(entity)
+    async def put(self, entity: Entity) -> str:
+        return self.store(entity)
 
     async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
         if (partition_key, row_key) in self.rows:

@@ -12,6 +12,7 @@ from orchestrations.ingest_document import (
     MIN_FIGURES,
     MIN_RANGE,
     PAUSES_S,
+    RESTS_S,
     ingest_document,
 )
 from shared.ingestion.models import (
@@ -31,7 +32,7 @@ from tests.replay.harness import Reply, Run, Script, simulate
 
 CHANGED = Accepted(outcome="changed", content_changed=True)
 SMALL = Accepted(outcome="changed", content_changed=True, small=True)
-BUSY = IngestFailure(reason="Too many requests.", retryable=True, retry_after_s=20)
+BUSY = IngestFailure(reason="Too many requests.", retryable=True, retry_after_s=5)
 WAITS = IngestFailure(reason="Other files are being read.", retryable=True, waits=True)
 BROKEN = IngestFailure(reason="The PDF is damaged.", hint="Export it again.")
 GOOD: Mapping[str, IngestReply] = {
@@ -46,7 +47,9 @@ GOOD: Mapping[str, IngestReply] = {
     "apply_rights": Done(),
     "remove_document": Closed(again=False),
     "close_document": Closed(again=False),
+    "rest_document": Closed(again=False),
 }
+RESTED = CHANGED.model_copy(update={"rests": len(RESTS_S)})
 Answer = IngestReply | Reply | Callable[[Any], IngestReply]
 
 
@@ -214,7 +217,7 @@ def test_a_failure_that_may_pass_is_tried_again_after_the_pause_that_was_asked_f
     run = ingest(write_blocks=failing(1, BUSY, Done()))
     assert names(run).count("write_blocks") == 2
     assert run.output["outcome"] == "ready"
-    assert run.returned_after_s == pytest.approx(20)
+    assert run.returned_after_s == pytest.approx(5)
 
 
 def test_only_the_ranges_that_failed_are_tried_again() -> None:
@@ -224,38 +227,74 @@ def test_only_the_ranges_that_failed_are_tried_again() -> None:
     assert firsts == [0, 64, 128, 192, 256, 0, 64]
 
 
-def test_an_outage_ends_as_a_failure_and_the_last_attempt_knows_that_it_is_the_last() -> None:
-    run = ingest(describe_document=BUSY)
+@pytest.mark.parametrize("rests", range(len(RESTS_S)))
+def test_an_outage_ends_the_execution_and_the_next_one_comes_later(rests: int) -> None:
+    run = ingest(accept_document=CHANGED.model_copy(update={"rests": rests}), describe_document=BUSY)
+    marks = [given["last_attempt"] for name, given in run.calls if name == "describe_document"]
+    assert marks == [False] * (1 + len(PAUSES_S))
+    name, given = run.calls[-1]
+    assert (name, given["pause_s"], given["has_failed"]) == ("rest_document", RESTS_S[rests], True)
+    assert (run.output["outcome"], run.continued_with) == ("rests", None)
+
+
+def test_a_service_may_ask_for_a_longer_pause() -> None:
+    run = ingest(plan_document=BUSY.model_copy(update={"retry_after_s": 60.0}))
+    assert names(run).count("plan_document") == 1
+    assert run.calls[-1][1]["pause_s"] == 60
+
+
+def test_the_last_attempt_of_an_outage_knows_that_it_is_the_last_and_ends_as_a_failure() -> None:
+    long = BUSY.model_copy(update={"retry_after_s": 60.0})
+    run = ingest(accept_document=RESTED, describe_document=long)
     marks = [given["last_attempt"] for name, given in run.calls if name == "describe_document"]
     assert marks == [False] * len(PAUSES_S) + [True]
     assert run.output["outcome"] == "failed"
 
 
-def test_waiting_for_others_is_no_failure_and_costs_no_try() -> None:
-    run = ingest(parse_document=failing(20, WAITS, Parsed(version_key="abc")))
+def test_a_small_document_rests_as_often_although_its_step_is_the_first() -> None:
+    failed = BUSY.model_copy(update={"wish": 3, "work": "etag", "rests": 1})
+    run = ingest(accept_document=failed)
+    name, given = run.calls[-1]
+    assert (name, given["pause_s"]) == ("rest_document", RESTS_S[1])
+    assert (given["step"]["wish"], given["step"]["work"]) == (3, "etag")
+    run = ingest(accept_document=failed.model_copy(update={"rests": len(RESTS_S)}))
+    assert names(run) == ["accept_document"] * 3 + ["close_document"]
+    assert run.calls[-2][1]["last_attempt"]
+
+
+@pytest.mark.parametrize("reply", [Fenced(), Closed(again=True)])
+def test_a_wish_that_comes_meanwhile_ends_the_rest(reply: IngestReply) -> None:
+    run = ingest(plan_document=BUSY.model_copy(update={"retry_after_s": 60.0}), rest_document=reply)
+    assert run.continued_with == {"blob_name": "a.pdf"}
+
+
+def test_an_execution_that_cannot_even_rest_ends() -> None:
+    run = ingest(plan_document=BUSY.model_copy(update={"retry_after_s": 60.0}), rest_document=BROKEN)
+    assert (names(run).count("rest_document"), run.continued_with) == (1, None)
+
+
+def test_waiting_for_others_is_no_failure() -> None:
+    run = ingest(parse_document=failing(2, WAITS, Parsed(version_key="abc")))
     marks = [given["last_attempt"] for name, given in run.calls if name == "parse_document"]
-    assert marks == [False] * 21
+    assert marks == [False] * 3
     assert run.output["outcome"] == "ready"
 
 
-def test_a_document_whose_turn_never_comes_ends_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "orchestrations.ingest_document.MAX_WORKER_WAITS", 5
-    )  # the harness replays all of it at each
-    run = ingest(parse_document=WAITS)
-    assert names(run).count("parse_document") == 1 + 5 + len(PAUSES_S)
-    assert run.output["outcome"] == "failed"
-    assert run.calls[-1][1]["may_pass"]  # and so no try of its bytes
+def test_who_waits_long_for_others_gives_up_the_place_however_often() -> None:
+    run = ingest(accept_document=RESTED, parse_document=WAITS)
+    name, given = run.calls[-1]
+    assert (name, given["has_failed"]) == ("rest_document", False)
+    assert run.output["outcome"] == "rests"
 
 
 def test_a_service_that_stays_busy_is_no_try_of_the_bytes() -> None:
-    run = ingest(plan_document=BUSY)
+    run = ingest(accept_document=RESTED, plan_document=BUSY)
     assert run.output["outcome"] == "failed"
     assert run.calls[-1][1]["may_pass"]
 
 
 def test_a_document_that_failed_after_waiting_has_failed() -> None:
-    run = ingest(parse_document=failing(3, WAITS, BROKEN))
+    run = ingest(parse_document=failing(2, WAITS, BROKEN))
     assert names(run)[-1] == "close_document"
     assert not run.calls[-1][1]["may_pass"]
 

@@ -6,7 +6,6 @@ import json
 import pytest
 from azure.core.exceptions import ResourceExistsError
 
-from shared.ingestion.models import DeferredFile
 from shared.platform.errors import DependencyError
 from shared.platform.names import POISON_QUEUES
 from shared.platform.queues import PoisonQueues, TaskQueues
@@ -53,7 +52,7 @@ async def put(to_storage: Connections, queue: str, *texts: str) -> None:
 
 
 async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Connections) -> None:
-    of_blobs, of_deletions, of_turns, _, of_deferred = POISON_QUEUES
+    of_blobs, of_deletions, of_turns, _, _ = POISON_QUEUES
     await put(to_storage, of_blobs, json.dumps(OF_TRIGGER), "no JSON", "[]")
     await put(to_storage, of_deletions, base64.b64encode(json.dumps(OF_DELETION).encode()).decode())
     poison = PoisonQueues(to_storage.queues)
@@ -68,8 +67,6 @@ async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Conn
     await put(to_storage, of_turns, json.dumps({"owner_id": "anna", "thread_id": "t1", "run_id": "r1"}))
     (of_turn,) = [message for message in await poison.peek() if message.queue == of_turns]
     assert (of_turn.thread_id, of_turn.blob_name) == ("t1", None)
-    await put(to_storage, of_deferred, DeferredFile(blob_name="c.pdf").model_dump_json())
-    assert [message.blob_name for message in await poison.peek() if message.queue == of_deferred] == ["c.pdf"]
     assert "sig" not in "".join(message.model_dump_json() for message in await poison.peek())
 
 

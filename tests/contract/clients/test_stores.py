@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from shared.documents.open_work import OpenWork, Place
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
 from shared.platform.errors import ConflictError, DependencyError, NotFoundError
@@ -175,3 +176,37 @@ async def test_tables_out_of_reach_name_the_setting(azurite: Azurite, connect: C
     with pytest.raises(DependencyError) as unreachable:
         await store.get("r1")
     assert "DocumentsStorage" in unreachable.value.hints[0]
+
+
+async def test_the_backlog_and_admission_are_guarded_by_their_etags(documents: DocumentStore) -> None:
+    store, work = (
+        documents.open_work,
+        OpenWork(doc_id="d1", blob_name="a/b.txt", whose="a", urgency="upload", is_long=False, asked_at=NOW),
+    )
+    first = await store.put(work)
+    assert await store.get("d1") == first
+    newest = await store.put(work)
+    with pytest.raises(ConflictError):
+        await store.replace(first)
+    with pytest.raises(ConflictError):
+        await store.delete("d1", first.revision or "")
+    assert [*await store.backlog(is_fresh=True)] == [newest]
+    resting = await store.replace(newest.model_copy(update={"due_at": NOW, "rests": 1}))
+    await store.delete("d1", resting.revision or "")
+    assert (await store.get("d1"), [*await store.backlog(is_fresh=True)]) == (None, [])
+    with pytest.raises(ConflictError):
+        await store.replace(resting)
+
+    place = Place(doc_id="d1", blob_name="a/b.txt", whose="a", is_long=False, look_at=NOW)
+    known = await store.admission()
+    written = await store.admit(known.model_copy(update={"places": (place,), "watched_at": NOW}))
+    assert await store.admission() == written
+    with pytest.raises(ConflictError):
+        await store.admit(known)
+    assert [one async for one in documents.all()] == [], "none of these rows is a document"
+
+
+async def test_a_question_is_known_to_other_processes(documents: DocumentStore, table: Table) -> None:
+    assert not await DocumentStore(table).open_work.is_asked()
+    await documents.open_work.note_question()
+    assert await DocumentStore(table).open_work.is_asked()

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from shared.ingestion import acceptance
+from shared.documents.open_work_store import OpenWorkStore
+from shared.ingestion import task
 from shared.ingestion.parser_process import parsers
 from shared.platform.settings import Settings
 from shared.wiring import Services, build_services
@@ -19,6 +20,7 @@ from tests.contract.ingestion.models import (
     CountingVisionModel,
 )
 from tests.fakes.services import OWNER_ID_KEY
+from tests.fakes.table import InMemoryTable
 from tests.servers import Azurite, SearchServer, unique_name
 
 
@@ -32,7 +34,7 @@ def workers_end() -> Iterator[None]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Select one of the two ways for short texts, both of which must keep every promise."""
     if request.param == "many steps" and "test_small" not in request.node.nodeid:
-        monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+        monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
 
 
 @pytest.fixture
@@ -77,5 +79,6 @@ async def services(
         max_block_tokens=60,
     )
     real = build_services(settings)
+    real.documents.open_work = OpenWorkStore(InMemoryTable())  # all workers share one storage account
     yield replace(real, chat_model=chat_model, vision_model=vision_model, embedder=embedder)
     await real.close()

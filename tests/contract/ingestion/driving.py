@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,7 +35,22 @@ ACTIVITIES = (
     "apply_rights",
     "remove_document",
     "close_document",
+    "rest_document",
 )
+
+
+class IdleClient:
+    """A durable client whose instances never run. It records their ids."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+
+    async def get_status(self, instance: str) -> None:
+        return None
+
+    async def start_new(self, name: str, instance: str, payload: object) -> str:
+        self.started.append(instance)
+        return instance
 
 
 Act = Callable[[IngestTask], Awaitable[IngestReply]]
@@ -60,29 +76,47 @@ def unique(suffix: str = ".md") -> str:
     return f"{unique_name('folder')}/guide{suffix}"
 
 
-async def ingest(services: Services, blob_name: str, instance_id: str = "one") -> IngestResult:
-    """Run the orchestration to its end, repeatedly while it continues as new.
+async def ingest(
+    services: Services, blob_name: str, instance_id: str = "one", client: Any = None
+) -> IngestResult:
+    """Run the orchestration to its end, repeatedly while it continues as new or rests.
 
     Args:
         instance_id: another one is another execution, whose fence ends those before it.
+        client: starts the documents to which this one gives its place.
     """
     given: Any = {"blob_name": blob_name}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wiring, "get_services", lambda: services)
         while True:
             run = await asyncio.to_thread(
-                simulate, ingest_document, given, _script(), instance_id=instance_id
+                simulate,
+                ingest_document,
+                given,
+                _script(client or IdleClient()),
+                instance_id=instance_id,
             )
-            if run.continued_with is None:
+            if run.continued_with is not None:
+                given = run.continued_with
+            elif run.output["outcome"] == "rests":
+                instance_id += " again"
+            else:
                 return IngestResult.model_validate(run.output)
-            given = run.continued_with
 
 
-def _script() -> Script:
+async def ingest_all(services: Services, run: Callable[[str], Awaitable[object]]) -> None:
+    """Ingest every document of the backlog, whether it is admitted or not."""
+    for work in [*await services.documents.open_work.backlog(is_fresh=True)]:
+        await run(work.blob_name)
+
+
+def _script(client: Any) -> Script:
     loop = asyncio.get_running_loop()
 
     def answering(name: str) -> Callable[[Any], Any]:
         activity = getattr(ingest_activities, name)._function.get_user_function()
+        if hasattr(activity, "client_function"):
+            activity = partial(activity.client_function, client=client)
         return lambda given: asyncio.run_coroutine_threadsafe(activity(given), loop).result()
 
     return Script(activities={name: answering(name) for name in ACTIVITIES})

@@ -10,7 +10,7 @@ from shared.access.models import UserContext
 from shared.documents.listing import Wanted, get_document, list_documents
 from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
-from shared.ingestion import acceptance, indexing
+from shared.ingestion import indexing, task
 from shared.ingestion.changes import correct, delete
 from shared.ingestion.models import Fenced, IngestStep
 from shared.ingestion.rights import note_event
@@ -120,7 +120,7 @@ async def test_ingestion_stops_at_its_next_batch_when_its_document_is_deleted(
     services: Services, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexing, "EMBED_BATCH", 1)
-    monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+    monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
     state = await sent(services)
 
     async def happen() -> None:

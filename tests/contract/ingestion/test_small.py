@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 
 from shared.documents.state import DocumentState
-from shared.ingestion import steps
-from shared.ingestion.acceptance import MAX_SMALL_BYTES, is_duplicate_event, is_small
-from shared.ingestion.fair_turns import Shares
-from shared.ingestion.models import IngestStep
+from shared.ingestion.acceptance import is_duplicate_event
 from shared.ingestion.rights import read_rights
-from shared.ingestion.task import IngestTask
+from shared.ingestion.task import MAX_SMALL_BYTES, is_small
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS
@@ -118,21 +115,6 @@ async def test_for_the_first_bytes_of_a_name_no_rows_are_looked_for(services: Se
     await drop(services, name, GUIDE.replace("16 bar", "20 bar"))
     assert (await ingest(watched, name, "second")).gone_count == 1
     assert asked != []
-
-
-async def test_a_person_whose_share_is_used_up_does_not_lose_a_small_document(
-    services: Services, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shares = Shares(1)
-    monkeypatch.setattr(steps, "SHARES", shares)
-    await drop(services, name, metadata={"acl": "sales"})
-    with shares.taken("", "any"), shares.taken("", "any"):
-        task = IngestTask(IngestStep(blob_name=name, fence="one"), services)
-        accepted = await steps.accept(task)
-        state = await state_of(services, name)
-    assert (accepted.small, accepted.done) == (True, None)
-    assert (state.fence, state.wanted_rights.acl) == ("one", ("sales",))
-    assert (await ingest(services, name, "one")).outcome == "ready"
 
 
 async def is_old_news(services: Services, name: str) -> bool:

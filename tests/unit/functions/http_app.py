@@ -43,7 +43,7 @@ class IngestingClient:
         outcomes: list[str] = []
         while self.started:
             instance, blob_name = self.started.pop(0)
-            outcomes.append((await ingest(self._services, blob_name, instance)).outcome)
+            outcomes.append((await ingest(self._services, blob_name, instance, self)).outcome)
         return outcomes
 
 

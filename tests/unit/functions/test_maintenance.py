@@ -10,10 +10,12 @@ import pytest
 from functions import reconciliation as reconciliation_timer
 from shared.documents.ids import document_id, ingestion_id
 from shared.ingestion import reconciliation
+from shared.ingestion.admission import Admissions
 from shared.ingestion.audit import audit
 from shared.ingestion.models import AuditReport, IngestStep
 from shared.ingestion.task import IngestTask, now
 from shared.platform.errors import DependencyError
+from shared.platform.instances import Instances
 from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.queues import PoisonMessage
 from shared.platform.telemetry import LOGGER_NAME
@@ -125,7 +127,6 @@ CASES: list[tuple[Break, str, str, str]] = [
     (lose_block, "blocks_missing", "blocks_missing", "ready"),
     (add_block, "blocks_differ", "blocks_differ", "ready"),
     (open_block, "blocks_differ", "blocks_differ", "ready"),
-    (die_at_work, "in_work", "stuck", "current"),
     (leave_wish, "in_work", "stuck", "current"),
 ]
 
@@ -141,6 +142,17 @@ async def test_what_differs_is_found_and_made_good(
     assert await reconcile(durable) == ({started: 1}, [outcome])
     assert kinds(await audit(services)) == []
     assert await reconcile(durable) == ({}, [])
+
+
+async def test_a_document_whose_ingestion_died_is_left_to_the_watch(
+    services: Services, durable: IngestingClient
+) -> None:
+    await die_at_work(services)
+    assert kinds(await audit(services)) == ["in_work"]
+    assert await reconcile(durable) == ({}, [])
+    await Admissions(services, Instances(durable)).look()
+    assert await durable.run() == ["current"]
+    assert kinds(await audit(services)) == []
 
 
 async def test_rights_of_blob_metadata_arrive_without_an_event(

@@ -51,7 +51,8 @@ async def test_work_that_took_an_hour_begins_again_when_it_failed_just_now(
     services = await corpus_services()
     host = FailingHost(
         {
-            ("ingest_document", "long"): timedelta(seconds=20),
+            ("reply_in_channel", "long"): timedelta(seconds=20),
+            ("ingest_document", "watched"): timedelta(seconds=20),
             ("reply_in_channel", "yesterday"): timedelta(hours=20),
             ("run_sub_agent", "child"): timedelta(seconds=5),
         }

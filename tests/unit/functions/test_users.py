@@ -154,7 +154,7 @@ async def test_a_document_of_theirs_alone_goes_when_that_is_asked_for(
             "/documents", data={"acl": acl} if acl else {}, files={"file": (name, f"# Of {name}".encode())}
         )
         assert sent.status_code == 202, sent.text
-    client.started.clear()  # both wait for their ingestion
+    del client.started[1:]  # the other one isn't read here
     await olga.delete("/users/anna?documents=delete")
     outcomes = []
     while await handle_queue(services, client):

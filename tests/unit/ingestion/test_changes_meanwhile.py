@@ -9,7 +9,7 @@ import pytest
 from shared.access.models import UserContext
 from shared.documents.models import Corrections
 from shared.documents.requests import AccessChange
-from shared.ingestion import acceptance
+from shared.ingestion import task
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import change_access, correct
 from shared.ingestion.parser_process import parsers
@@ -34,7 +34,7 @@ def workers_end() -> Iterator[None]:
 @pytest.fixture(autouse=True, params=["one step", "many steps"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "many steps":
-        monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+        monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
 
 
 @dataclass

@@ -91,78 +91,14 @@ async def test_one_persons_steps_leave_a_share_for_others_and_for_who_comes_next
     shares = Shares(12)
     with ExitStack() as at_work:
         for _ in range(6):
-            at_work.enter_context(shares.taken("anna", "any"))
+            at_work.enter_context(shares.taken("anna"))
         with pytest.raises(NoPlaceFreeError):
-            at_work.enter_context(shares.taken("anna", "any"))
+            at_work.enter_context(shares.taken("anna"))
         for _ in range(4):
-            at_work.enter_context(shares.taken("ben", "any"))
+            at_work.enter_context(shares.taken("ben"))
         assert shares.is_full("ben")
         assert not shares.is_full("eva")
-        assert shares.admit("eva", is_new=True) == 0
-        assert shares.admit("anna", is_new=False) > 0
     assert not shares.is_full("anna")
-
-
-async def test_files_that_were_let_in_count_before_their_first_step() -> None:
-    now = 0.0
-    shares = Shares(12, clock=lambda: now)
-    for _ in range(6):
-        assert shares.has_room("anna")
-        assert shares.admit("anna", is_new=True) == 0
-    assert not shares.has_room("anna")
-    assert shares.has_room("ben")
-    with ExitStack() as at_work:
-        for _ in range(6):
-            at_work.enter_context(shares.taken("anna", "any"))
-        assert not shares.has_room("anna")
-    assert shares.has_room("anna")
-    assert shares.admit("anna", is_new=True) == 0
-    now = 60.0  # that file took another way
-    assert all(shares.has_room("anna") for _ in range(2))
-
-
-async def test_files_that_wait_for_a_step_keep_their_places_from_new_ones() -> None:
-    now = 0.0
-    shares = Shares(12, clock=lambda: now)
-    with ExitStack() as at_work:
-        for number in range(6):
-            at_work.enter_context(shares.taken("anna", f"first{number}"))
-        for file in ("x", "x", "y", "z", "u", "v", "w"):  # x was refused twice
-            with pytest.raises(NoPlaceFreeError):
-                at_work.enter_context(shares.taken("anna", file))
-    now = 120.0  # the longest pause of a file that was refused again and again
-    assert shares.admit("anna", is_new=False) > 0
-    assert shares.admit("ben", is_new=True) == 0
-    with shares.taken("anna", "x"):
-        assert not shares.has_room("anna")
-    assert shares.has_room("anna")  # x has had its turn; the others are five
-    now = 600.0  # the others were deleted meanwhile
-    assert all(shares.admit("anna", is_new=False) == 0 for _ in range(6))
-
-
-async def test_the_more_files_are_deferred_the_later_each_asks_again() -> None:
-    shares = Shares(12)
-    with ExitStack() as at_work:
-        for _ in range(6):
-            at_work.enter_context(shares.taken("anna", "any"))
-        delays = [shares.admit("anna", is_new=True) for _ in range(100)]
-        assert delays[0] == 1  # a queue hides messages for whole seconds
-        assert delays[99] == 50  # so two look each second
-        for _ in range(100):
-            shares.note_return("anna")
-        shares.note_return("anna")  # deferred by another process
-        assert shares.admit("anna", is_new=False) == 1
-
-
-async def test_a_new_file_gives_way_once_to_a_question() -> None:
-    shares = Shares(12)
-    with ExitStack() as at_work:
-        for _ in range(2):
-            at_work.enter_context(shares.taken("anna", "any"))
-        at_work.enter_context(shares.answering())
-        assert shares.admit("anna", is_new=True) == 1
-        assert shares.admit("anna", is_new=False) == 0
-        assert shares.admit("ben", is_new=True) == 0
 
 
 async def test_many_files_give_way_for_a_moment_to_a_question_and_to_somebody_elses_only_file(
@@ -185,15 +121,15 @@ async def test_many_files_give_way_for_a_moment_to_a_question_and_to_somebody_el
 
     with ExitStack() as at_work:
         for _ in range(2):
-            at_work.enter_context(shares.taken("anna", "any"))
+            at_work.enter_context(shares.taken("anna"))
         assert not await gives_way("anna")
         with shares.answering():
             assert await gives_way("anna")
             assert not await gives_way("ben")
-        with shares.taken("ben", "any"):
+        with shares.taken("ben"):
             assert await gives_way("anna")
             assert not await gives_way("ben")
-            with shares.taken("ben", "any"):
+            with shares.taken("ben"):
                 assert not await gives_way("anna")
         with shares.answering():
             pass

@@ -9,7 +9,7 @@ import pytest
 from shared.access.models import UserContext
 from shared.documents.ids import document_id
 from shared.documents.versions import read_manifest
-from shared.ingestion import acceptance
+from shared.ingestion import task
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import delete, try_again
 from shared.ingestion.parser_process import parsers
@@ -84,7 +84,7 @@ async def test_a_version_uploaded_while_stale_blocks_are_listed_keeps_its_blocks
 async def test_deleting_step_results_can_fail_halfway(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+    monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
     await drop(services, NAME, GUIDE)
     failures = iter(range(1))
 
@@ -124,7 +124,7 @@ async def test_a_file_uploaded_while_remains_are_removed_keeps_its_version(servi
         assert (await ingest(services, NAME)).outcome == "ready"
         await services.content_index.delete(keys)
 
-    async def start(blob_name: str) -> bool:
+    async def start() -> None:
         raise AssertionError("there is no file yet")
 
     index: Any = Replaced(services.content_index, delete=delete_rows)
@@ -141,7 +141,7 @@ async def can_read(services: Services, user_id: str) -> bool:
 async def test_metadata_of_a_file_that_fails_only_narrow_who_reads_the_version_before(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+    monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
     await drop(services, NAME, GUIDE, {"acl": "anna,ben"})
     await ingest(services, NAME, "first")
     await drop(services, NAME, b"%PDF-1.4 \x00", {"acl": "anna,carl"})

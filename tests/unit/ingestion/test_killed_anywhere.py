@@ -9,12 +9,14 @@ import pytest
 from shared.access.models import UserContext
 from shared.documents.ids import document_id
 from shared.documents.requests import AccessChange
-from shared.ingestion import acceptance
+from shared.ingestion import task
+from shared.ingestion.admission import Admissions
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import change_access, correct, delete
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.reconciliation import reconcile
 from shared.ingestion.rights import note_event
+from shared.platform.instances import Instances
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchRequest
 from shared.retrieval.secured_index import SecuredIndex
@@ -41,6 +43,7 @@ WRITES = {
     "content_index": ("upload", "merge", "delete"),
     "documents_index": ("upload", "merge", "delete"),
 }
+BACKLOG_WRITES = ("put", "replace", "delete", "admit")
 
 
 class Killed(BaseException):
@@ -60,6 +63,9 @@ class Killer:
         for part, methods in WRITES.items():
             inner = getattr(services, part)
             parts[part] = Replaced(inner, **{name: self._dangerous(inner, name) for name in methods})
+        open_work = services.documents.open_work
+        dangerous = {name: self._dangerous(open_work, name) for name in BACKLOG_WRITES}
+        parts["documents"].open_work = Replaced(open_work, **dangerous)
         return replace(services, **parts)
 
     def _dangerous(self, inner: object, name: str) -> Callable[..., Awaitable[Any]]:
@@ -128,15 +134,25 @@ async def prepare(services: Services, act: Act) -> None:
 
 
 async def recover(services: Services) -> None:
-    """The app starts again: each event comes once more, and the timer runs."""
+    """The app starts again: each event comes once more, and the watch and the timer run."""
     await note_event(NAME, services)
-    await driving.ingest(services, NAME, unique_name("again"))
+    await watch(services)
 
-    async def start(blob_name: str) -> bool:
-        await driving.ingest(services, blob_name, unique_name("timer"))
-        return True
+    async def start() -> None:
+        await watch(services)
 
     await reconcile(services, start)
+
+
+async def watch(services: Services) -> None:
+    """Run what the watch starts, until nothing is in progress."""
+    for _ in range(3):
+        client = driving.IdleClient()
+        await Admissions(services, Instances(client)).look()
+        for _ in client.started:
+            await driving.ingest(services, NAME, unique_name("again"))
+    assert not await services.documents.open_work.backlog(is_fresh=True)
+    assert (await services.documents.open_work.admission()).places == ()
 
 
 async def contents(services: Services) -> str:
@@ -154,7 +170,7 @@ def workers_end() -> Iterator[None]:
 @pytest.fixture(autouse=True, params=["one step", "many steps"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "many steps":
-        monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+        monkeypatch.setattr(task, "MAX_SMALL_BYTES", -1)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

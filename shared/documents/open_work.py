@@ -1,0 +1,65 @@
+"""A document that has work, and the documents admitted to ingestion."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from shared.platform.models import Model
+
+Urgency = Literal["change", "upload", "background"]
+"""A change by a person, a file that a person uploaded, or anything else."""
+
+
+class OpenWork(Model):
+    """A document that has work.
+
+    Attributes:
+        revision: etag of this row; each wish changes it.
+        whose: the folder of an uploader, or the top folder of other files.
+        is_long: the file isn't a short text, which takes less than a second.
+        due_at: no ingestion starts before this time.
+        rests: number of waits for a failed service so far.
+    """
+
+    doc_id: str
+    blob_name: str
+    whose: str
+    urgency: Urgency
+    is_long: bool
+    asked_at: datetime
+    due_at: datetime | None = None
+    rests: int = 0
+    revision: str | None = Field(default=None, exclude=True)
+
+
+class Place(Model):
+    """A document admitted to ingestion.
+
+    Attributes:
+        is_kept: it has the place that is kept for people without a document in progress.
+        look_at: the watch doesn't look for a dead execution before this time.
+        starts: number of executions that the watch had to start.
+    """
+
+    doc_id: str
+    blob_name: str
+    whose: str
+    is_long: bool
+    is_kept: bool = False
+    look_at: datetime
+    starts: int = 0
+
+
+class Admission(Model):
+    """The documents admitted to ingestion in the whole app.
+
+    Attributes:
+        watch: token of the message that looks after them; "" = none is needed.
+        watched_at: when it last did.
+    """
+
+    places: tuple[Place, ...] = ()
+    watch: str = ""
+    watched_at: datetime | None = None
+    revision: str | None = Field(default=None, exclude=True)

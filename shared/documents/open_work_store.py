@@ -1,0 +1,144 @@
+"""The backlog of ingestion: a row for each document that has work, and the row of those admitted to it.
+
+They are in the table of documents, in partitions of their own. A writer stores the backlog's row before the
+document's row, and the ingestion deletes it last, under the etag that it read first. So a crash leaves an
+unneeded row, never a document that nobody works on.
+"""
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.documents.open_work import Admission, OpenWork
+from shared.platform.errors import GroundworkError, NotFoundError
+from shared.platform.models import Model
+from shared.platform.tables import Entity, Table, revision_of
+
+_OPEN = "~open"
+_ADMISSION = "~admission"
+_PLACES_ROW = "places"
+_ASKED_ROW = "asked"
+_ASKED_EVERY = timedelta(seconds=5)
+_ASKED_FOR = timedelta(seconds=15)  # a person reads and asks again
+_SHORTEST_S = 1.0  # between two scans of the backlog
+_SCAN_SHARE = 0.1  # of the time
+
+
+class OpenWorkStore:
+    """The rows of the backlog and of admission. Keeps a copy of the backlog, which may lag.
+
+    Attributes:
+        changing: held by the task of this process that changes the admission.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.changing = asyncio.Lock()
+        self._table = table
+        self._copy: dict[str, OpenWork] = {}
+        self._touched: set[str] = set()  # by this process during a scan
+        self._scan_at = 0.0
+        self._asked_at = datetime.min.replace(tzinfo=UTC)
+        self._asked_read_at = self._asked_at
+
+    async def put(self, work: OpenWork) -> OpenWork:
+        """Store a document's row, and return it with its etag."""
+        revision = await self._put(_entity(_OPEN, work.doc_id, work))
+        return self._note(work.model_copy(update={"revision": revision}))
+
+    async def replace(self, work: OpenWork) -> OpenWork:
+        """Replace a row that was read. Raise ConflictError if it changed."""
+        revision = await self._table.swap(_entity(_OPEN, work.doc_id, work), work.revision)
+        return self._note(work.model_copy(update={"revision": revision}))
+
+    async def get(self, doc_id: str) -> OpenWork | None:
+        """Return a document's row; None = it has no work."""
+        entity = await self._table.get(_OPEN, doc_id)
+        if entity is None:
+            self._forget(doc_id)
+            return None
+        return self._note(_work(entity))
+
+    async def delete(self, doc_id: str, revision: str) -> None:
+        """Delete a row. Raise ConflictError if there was another wish since it was read."""
+        await self._table.delete(_OPEN, doc_id, revision)
+        self._forget(doc_id)
+
+    async def backlog(self, *, is_fresh: bool = False) -> Collection[OpenWork]:
+        """Return the documents that have work. Rows of other processes may be missing or gone.
+
+        Args:
+            is_fresh: read all rows now; otherwise at most a tenth of the time is spent on that.
+        """
+        began = time.monotonic()
+        if is_fresh or began >= self._scan_at:
+            self._touched.clear()
+            rows = {str(row["RowKey"]): _work(row) async for row in self._table.query(_IN_BACKLOG)}
+            mine = {key: self._copy[key] for key in self._touched if key in self._copy}
+            self._copy = {key: row for key, row in rows.items() if key not in self._touched} | mine
+            ended = time.monotonic()
+            self._scan_at = ended + max(_SHORTEST_S, (ended - began) / _SCAN_SHARE)
+        return self._copy.values()
+
+    async def admission(self) -> Admission:
+        """Return the documents that are admitted."""
+        entity = await self._table.get(_ADMISSION, _PLACES_ROW)
+        if entity is None:
+            return Admission()
+        found = Admission.from_stored(str(entity["content"]))
+        return found.model_copy(update={"revision": revision_of(entity)})
+
+    async def admit(self, admission: Admission) -> Admission:
+        """Replace the admission that was read. Raise ConflictError if it changed."""
+        revision = await self._table.swap(_entity(_ADMISSION, _PLACES_ROW, admission), admission.revision)
+        return admission.model_copy(update={"revision": revision})
+
+    async def note_question(self) -> None:
+        """Note that somebody is waiting for an answer, every few seconds. A failure is no reason not to
+        answer.
+        """
+        now = datetime.now(UTC)
+        if now - self._asked_at >= _ASKED_EVERY:
+            self._asked_at = now
+            with suppress(GroundworkError):
+                await self._put({"PartitionKey": _ADMISSION, "RowKey": _ASKED_ROW, "at": now})
+
+    async def is_asked(self) -> bool:
+        """Return whether anybody was waiting for an answer within the last seconds."""
+        now = datetime.now(UTC)
+        if now - max(self._asked_at, self._asked_read_at) >= _ASKED_EVERY:
+            self._asked_read_at = now
+            entity = await self._table.get(_ADMISSION, _ASKED_ROW)
+            if entity is not None:
+                self._asked_at = max(self._asked_at, entity["at"])
+        return now - self._asked_at < _ASKED_FOR
+
+    async def _put(self, entity: Entity) -> str:
+        try:
+            return await self._table.put(entity)
+        except NotFoundError:
+            await self._table.ensure()
+            return await self._table.put(entity)
+
+    def _note(self, work: OpenWork) -> OpenWork:
+        self._copy[work.doc_id] = work
+        self._touched.add(work.doc_id)
+        return work
+
+    def _forget(self, doc_id: str) -> None:
+        self._copy.pop(doc_id, None)
+        self._touched.add(doc_id)
+
+
+_IN_BACKLOG = f"PartitionKey eq '{_OPEN}'"
+
+
+def _entity(partition: str, key: str, content: Model) -> dict[str, Any]:
+    return {"PartitionKey": partition, "RowKey": key, "content": content.model_dump_json()}
+
+
+def _work(entity: Mapping[str, Any]) -> OpenWork:
+    work = OpenWork.from_stored(str(entity["content"]))
+    return work.model_copy(update={"revision": revision_of(entity)})

@@ -1,0 +1,172 @@
+"""Admits documents of the backlog to ingestion, and starts their instances.
+
+Every writer of a wish calls `admit`, and an ingestion that ends gives its place to the next document. The
+watch, a message that is sent every five seconds while there is work, looks after the rest: executions that
+died, places that nobody gave back, and documents whose wait is over.
+"""
+
+import secrets
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+
+from shared.documents.ids import ingestion_id
+from shared.documents.open_work import Admission, OpenWork, Place
+from shared.ingestion.admission_rules import admitted
+from shared.ingestion.models import IngestRequest, WatchMessage
+from shared.ingestion.services import IngestionServices
+from shared.platform.errors import ConflictError, DependencyError
+from shared.platform.instances import Instances, is_at_work
+from shared.platform.names import INGESTIONS_QUEUE
+from shared.platform.telemetry import get_logger
+from shared.platform.tracing import link_to
+
+WATCH_S = 5.0
+_LOST = timedelta(seconds=15)  # a watch that didn't come for so long doesn't come any more
+_MAX_STARTS = 3  # of an execution that dies again and again
+_REST = timedelta(minutes=5)  # of its document then
+_SOON_S = 1.0  # an execution that ends is gone by then
+_MAX_ATTEMPTS = 16  # other processes may change the row at the same time
+
+
+class Admissions:
+    """Gives the places of the app to documents of the backlog."""
+
+    def __init__(self, services: IngestionServices, instances: Instances) -> None:
+        self._open = services.documents.open_work
+        self._queues = services.queues
+        self._instances = instances
+
+    async def admit(self, leaving: str = "") -> None:
+        """Give free places to documents of the backlog, and start their ingestion.
+
+        Args:
+            leaving: id of a document that gives up its place.
+
+        Raises:
+            GroundworkError: a service failed. The watch does the rest.
+        """
+        for place in await self._fill({leaving}):
+            await self._start(place)
+
+    async def look(self, token: str = "") -> None:
+        """Look after everything in progress, and admit what is due.
+
+        Args:
+            token: of the watch; it does nothing if the token was replaced. "" = a single look.
+
+        Raises:
+            GroundworkError: a service failed.
+        """
+        admission = await self._open.admission()
+        if token and admission.watch != token:
+            return
+        ended, died = await self._looked_at(admission.places)
+        given = await self._fill(ended, died)
+        await self._watch(token)
+        for place in [*died, *given]:
+            await self._start(place)
+
+    async def _looked_at(self, places: Sequence[Place]) -> tuple[set[str], list[Place]]:
+        """Return ids of documents that need no place, and places whose execution died."""
+        now = datetime.now(UTC)
+        ended: set[str] = set()
+        died: list[Place] = []
+        for place in places:
+            work = await self._open.get(place.doc_id)
+            if work is None:
+                ended.add(place.doc_id)
+            elif place.look_at > now or is_at_work(
+                await self._instances.state(ingestion_id(place.blob_name))
+            ):
+                continue
+            elif place.starts >= _MAX_STARTS:
+                await self._rest(work, now)
+                ended.add(place.doc_id)
+            else:
+                pause = timedelta(seconds=WATCH_S * 2**place.starts)
+                died.append(place.model_copy(update={"starts": place.starts + 1, "look_at": now + pause}))
+        return ended, died
+
+    async def _rest(self, work: OpenWork, now: datetime) -> None:
+        get_logger().warning("ingestion.died_again", run_id=ingestion_id(work.blob_name))
+        try:
+            await self._open.replace(work.model_copy(update={"due_at": now + _REST}))
+        except ConflictError:
+            return  # there is a new wish
+
+    async def _fill(self, leaving: Collection[str], died: Sequence[Place] = ()) -> list[Place]:
+        """Free places and give them to others. Return those given."""
+        renewed = {place.doc_id: place for place in died}
+        is_fresh = False
+        for _ in range(_MAX_ATTEMPTS):
+            async with self._open.changing:
+                admission = await self._open.admission()
+                kept = [
+                    renewed.get(place.doc_id, place)
+                    for place in admission.places
+                    if place.doc_id not in leaving
+                ]
+                given = await self._given(kept, is_fresh=is_fresh)
+                places = (*kept, *given)
+                if places != admission.places:
+                    changed = admission.model_copy(update={"places": places})
+                    try:
+                        await self._open.admit(await self._watched(changed) if given else changed)
+                    except ConflictError:
+                        continue
+            # A place that stays empty: another process may have stored work that this one hasn't read, and
+            # have seen no free place.
+            if given or is_fresh or places == admission.places:
+                return given
+            leaving, renewed, is_fresh = (), {}, True
+        raise _contended()
+
+    async def _given(self, kept: Sequence[Place], *, is_fresh: bool) -> list[Place]:
+        backlog = await self._open.backlog(is_fresh=is_fresh)
+        is_asked = await self._open.is_asked()
+        while True:
+            given = admitted(backlog, kept, is_asked=is_asked, now=datetime.now(UTC))
+            found = [await self._open.get(place.doc_id) for place in given]
+            if None not in found:
+                return given
+            backlog = await self._open.backlog()  # without those that another process has ended
+
+    async def _watched(self, admission: Admission) -> Admission:
+        """Return the admission with a watch, whose message is sent if there is none."""
+        now = datetime.now(UTC)
+        if admission.watch and admission.watched_at is not None and now - admission.watched_at < _LOST:
+            return admission
+        # Sent first: if the row isn't written, the message finds another token.
+        token = secrets.token_hex(8)
+        await self._queues.send(INGESTIONS_QUEUE, WatchMessage(token=token).model_dump_json(), WATCH_S)
+        return admission.model_copy(update={"watch": token, "watched_at": now})
+
+    async def _watch(self, token: str) -> None:
+        """Continue the watch as long as there is work. Each message has a token of its own, so that one that
+        is delivered twice counts once.
+        """
+        for _ in range(_MAX_ATTEMPTS):
+            async with self._open.changing:
+                admission = await self._open.admission()
+                if token and admission.watch != token:
+                    return
+                ended = admission.model_copy(update={"watch": ""}) if token else admission
+                has_work = bool(admission.places) or bool(await self._open.backlog())
+                changed = await self._watched(ended) if has_work else ended
+                try:
+                    if changed != admission:
+                        await self._open.admit(changed)
+                except ConflictError:
+                    continue
+                return
+        raise _contended()
+
+    async def _start(self, place: Place) -> None:
+        instance = ingestion_id(place.blob_name)
+        payload = {**IngestRequest(blob_name=place.blob_name).model_dump(mode="json"), **link_to(instance)}
+        if not await self._instances.start_again("ingest_document", instance, payload):
+            await self._queues.send(INGESTIONS_QUEUE, WatchMessage().model_dump_json(), _SOON_S)
+
+
+def _contended() -> DependencyError:
+    return DependencyError("Too many changes of admission at once.", "Try again.")
