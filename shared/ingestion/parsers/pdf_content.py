@@ -48,13 +48,18 @@ class TextLine(NamedTuple):
     quarters: int = 0
 
 
-class Edge(NamedTuple):
-    """A straight horizontal or vertical segment of a path."""
+class Rule(NamedTuple):
+    """A horizontal or vertical line.
 
-    left: float
-    bottom: float
-    right: float
-    top: float
+    Attributes:
+        at: y of a horizontal line, x of a vertical one.
+        start, end: its extent along the other axis.
+    """
+
+    at: float
+    start: float
+    end: float
+    is_vertical: bool = False
 
 
 class Drawn(NamedTuple):
@@ -63,14 +68,14 @@ class Drawn(NamedTuple):
     Attributes:
         region: visible bounds; None if nothing is visible on white paper.
         segment_count: number of lines and curves in a path; 1 for other objects.
-        edges: segments of a path that may be table rules, including white ones, which some tables use.
+        rules: straight segments that may border table cells, including white ones, which some tables use.
         is_pale: filled with a light colour, like a text background.
     """
 
     kind: Literal["path", "picture", "shading"]
     region: Region | None
     segment_count: int = 1
-    edges: tuple[Edge, ...] = ()
+    rules: tuple[Rule, ...] = ()
     is_pale: bool = False
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from operator import neg
 
-from shared.ingestion.parsers.pdf_content import PageContent, Word
+from shared.ingestion.parsers.pdf_content import PageContent, Rule, Word
 from shared.ingestion.parsers.pdf_geometry import Region
 from shared.ingestion.parsers.pdf_lines import Line, is_row, with_words
 
-_MAX_EDGES = 12_000  # more indicate a drawing, which would take too long to analyse
+_MOST_RULES = 12_000  # more indicate a drawing, which would take too long to analyse
 _SAME_LINE = 0.5  # relative to a word's height
 _SAME = 3.0  # points; nearer lines are merged, and lines with a smaller gap count as crossing
 _SAME_SIDE = 12.0  # points; tolerance between the sides of a table and its continuation
@@ -38,31 +38,12 @@ _YEAR = re.compile(r"(?:19|20)\d\d\Z")
 _CUT_SENTENCE = re.compile(r"[,.;](?:\s|\Z)")
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A horizontal or vertical line. Lengths are in points; y grows upwards.
-
-    Attributes:
-        at: y of a horizontal line, x of a vertical one.
-        start, end: its extent along the other axis.
-    """
-
-    at: float
-    start: float
-    end: float
-
-
 def page_rules(page: PageContent) -> tuple[list[Rule], list[Rule]]:
     """Return the horizontal and vertical rules of a page; empty if there are as many as in a drawing."""
-    edges = [edge for drawn in page.drawn for edge in drawn.edges]
-    if len(edges) > _MAX_EDGES:
+    rules = [rule for drawn in page.drawn for rule in drawn.rules]
+    if len(rules) > _MOST_RULES:
         return [], []
-    horizontal = [edge for edge in edges if edge.top - edge.bottom <= edge.right - edge.left]
-    vertical = [edge for edge in edges if edge.top - edge.bottom > edge.right - edge.left]
-    return (
-        [Rule((edge.bottom + edge.top) / 2, edge.left, edge.right) for edge in horizontal],
-        [Rule((edge.left + edge.right) / 2, edge.bottom, edge.top) for edge in vertical],
-    )
+    return [rule for rule in rules if not rule.is_vertical], [rule for rule in rules if rule.is_vertical]
 
 
 @dataclass(frozen=True)
@@ -212,18 +193,6 @@ class Groups:
         return node
 
 
-def could_be_table(grid: Grid, header: Sequence[str]) -> bool:
-    """Return whether the grid's shape and first row suggest a table, before the other rows are read."""
-    places = len(grid.cells) * len(grid.cells[0])
-    boxes = {box for row in grid.cells for box in row}
-    return (
-        len(boxes) <= _MAX_BOXES
-        and len(boxes) >= _MIN_BOXES * places
-        and sum(map(bool, header)) >= _MIN_HEADED * len(header)
-        and all(len(text) <= _MAX_HEADER_CHARS and not is_figure(text) for text in header)
-    )
-
-
 def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple[str, ...], ...] | None:
     """Return the rows from the top, header first; None if the grid isn't a table of words.
 
@@ -234,9 +203,9 @@ def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple
     of currency and percent signs are joined to their numbers.
     """
     texts = {box: " ".join(found) for box, found in lines.items()}
-    if not _is_table(grid, texts):
-        return None
     header = [texts[box] for box in grid.cells[0]]
+    if not _could_be_header(header) or not _is_table(grid, texts):
+        return None
     body = [row for boxes in grid.cells[1:] for row in _body_rows(boxes, lines)]
     rows = [header, *(row for row in body if any(row))]
     _join_signs(rows)
@@ -251,6 +220,13 @@ def is_figure(text: str) -> bool:
     return _FIGURE.match(text) is not None and _YEAR.match(text) is None
 
 
+def _could_be_header(texts: Sequence[str]) -> bool:
+    named = sum(map(bool, texts))
+    return named >= _MIN_HEADED * len(texts) and all(
+        len(text) <= _MAX_HEADER_CHARS and not is_figure(text) for text in texts
+    )
+
+
 def _is_table(grid: Grid, texts: Mapping[Region, str]) -> bool:
     # Space between the table and a surrounding frame has no text.
     places = [box for row in grid.cells for box in row if box.common(grid.box) != grid.box]
@@ -258,6 +234,7 @@ def _is_table(grid: Grid, texts: Mapping[Region, str]) -> bool:
     longest = max(filled, key=len, default="")
     return (
         len(filled) >= _MIN_TEXTS
+        and len({box for row in grid.cells for box in row}) >= _MIN_BOXES * len(grid.cells) * len(grid.xs[1:])
         and sum(bool(texts[box]) for box in places) >= _MIN_FILLED * len(places)
         and not (len(longest) > _MAX_CELL_CHARS and 2 * len(longest) > sum(map(len, filled)))
         and not any(_CUT_SENTENCE.match(text) for text in filled)
@@ -341,17 +318,9 @@ def ruled_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
     Args:
         lines: the page's lines with their words.
     """
-    grids = find_grids(*page_rules(page))
     tables = []
-    for grid in grids:
-        box = grid.box
-        inside = [
-            word
-            for line in lines
-            for word in line.words
-            if box.bottom <= (word.top + word.bottom) / 2 <= box.top
-            and box.left <= (word.left + word.right) / 2 <= box.right
-        ]
+    for grid in find_grids(*page_rules(page)):
+        inside = [word for line in lines for word in line.words if grid.box.holds(*_centre(word))]
         if (table := _table(grid, inside)) is not None:
             tables.append(table)
     return tables
@@ -408,8 +377,6 @@ def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
         grid = Grid(replace(grid.box, top=grid.ys[1]), grid.cells[1:], grid.xs, grid.ys[1:])
         cells.setdefault(first[0], [])
     lines = {box: _cell_lines(cell_words) for box, cell_words in cells.items()}
-    if not could_be_table(grid, [" ".join(lines[box]) for box in grid.cells[0]]):
-        return None
     rows = table_rows(grid, lines)
     if rows is None or any(_holds_rows(cell_words) for cell_words in lines.values()):
         return None

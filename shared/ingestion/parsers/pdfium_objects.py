@@ -12,14 +12,14 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-from shared.ingestion.parsers.pdf_content import Drawn, Edge, TaggedHeading
+from shared.ingestion.parsers.pdf_content import Drawn, Rule, TaggedHeading
 from shared.ingestion.parsers.pdf_geometry import IDENTITY, Matrix, Region, product
 
 _MAX_OBJECTS = 20_000  # per page, without text; a map may have a million, but is one drawing with far fewer
 _MAX_FORM_DEPTH = 5
 _MAX_SEGMENTS = 2000  # per path; longer paths are maps or plots without table rules
 _MAX_CLIP_POINTS = 12  # per clip path; a rectangle has 4 or 5, complex ones are ignored
-_MIN_EDGE = 3.0  # points; shorter edges are the ends of thin rectangles
+_MIN_RULE = 3.0  # points; shorter edges are the ends of thin rectangles
 _THIN = 2.0  # points; thinner bars are lines
 _STRAIGHT = 1.0  # points; tolerance for slanted edges
 _WHITE, _PALE = 250, 200  # of 255
@@ -93,21 +93,21 @@ class _Objects:
             return
         bounds = self._bounds(path, outer)
         count = self._pdfium.FPDFPath_CountSegments(path)
-        edges: tuple[Edge, ...] = ()
+        rules: tuple[Rule, ...] = ()
         is_thin = bounds is not None and min(bounds.width, bounds.height) <= _THIN
         if bounds is not None and is_thin:
-            edges = _middle_line(bounds)
+            rules = _middle_line(bounds)
         elif count <= _MAX_SEGMENTS:
-            edges = tuple(self._edges(path, count, product(self._matrix(path), outer)))
+            rules = tuple(self._rules(path, count, product(self._matrix(path), outer)))
         shade = None if is_stroked else self._shade(path)
         region = None
         if shade is None or shade < _WHITE:
             # Reading the clip path of each table rule would cost more than everything else.
             region = self._visible_region(path, bounds, None if is_thin else outer)
-        if region is not None or edges:
-            yield Drawn("path", region, max(count, 1), edges, shade is not None and shade >= _PALE)
+        if region is not None or rules:
+            yield Drawn("path", region, max(count, 1), rules, shade is not None and shade >= _PALE)
 
-    def _edges(self, path: Any, count: int, matrix: Matrix) -> Iterator[Edge]:
+    def _rules(self, path: Any, count: int, matrix: Matrix) -> Iterator[Rule]:
         """Yield the long horizontal and vertical segments of a path, including closing segments."""
         pdfium, x, y = self._pdfium, self._x, self._y
         a, b, c, d, e, f = matrix
@@ -119,12 +119,11 @@ class _Objects:
             kind = pdfium.FPDFPathSegment_GetType(segment)
             if kind == pdfium.FPDF_SEGMENT_MOVETO:
                 begin = point
-            elif kind == pdfium.FPDF_SEGMENT_LINETO and _is_edge(before, point):
-                yield _edge(before, point)
+            elif kind == pdfium.FPDF_SEGMENT_LINETO:
+                yield from _rule(before, point)
             before = point
             if pdfium.FPDFPathSegment_GetClose(segment):
-                if _is_edge(before, begin):
-                    yield _edge(before, begin)
+                yield from _rule(before, begin)
                 before = begin
 
     def _matrix(self, drawn: Any) -> Matrix:
@@ -182,21 +181,24 @@ class _Objects:
 Point = tuple[float, float]
 
 
-def _middle_line(bounds: Region) -> tuple[Edge, ...]:
+def _middle_line(bounds: Region) -> tuple[Rule, ...]:
     """Return the centre line of a thin bar, which stands for a line."""
-    x, y = (bounds.left + bounds.right) / 2, (bounds.bottom + bounds.top) / 2
-    if bounds.width >= max(bounds.height, _MIN_EDGE):
-        return (Edge(bounds.left, y, bounds.right, y),)
-    return (Edge(x, bounds.bottom, x, bounds.top),) if bounds.height >= _MIN_EDGE else ()
+    if bounds.width >= max(bounds.height, _MIN_RULE):
+        return (Rule((bounds.bottom + bounds.top) / 2, bounds.left, bounds.right),)
+    if bounds.height >= _MIN_RULE:
+        return (Rule((bounds.left + bounds.right) / 2, bounds.bottom, bounds.top, is_vertical=True),)
+    return ()
 
 
-def _is_edge(start: Point, end: Point) -> bool:
-    width, height = abs(end[0] - start[0]), abs(end[1] - start[1])
-    return (height <= _STRAIGHT and width >= _MIN_EDGE) or (width <= _STRAIGHT and height >= _MIN_EDGE)
-
-
-def _edge(start: Point, end: Point) -> Edge:
-    return Edge(min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1]))
+def _rule(start: Point, end: Point) -> tuple[Rule, ...]:
+    """Return the line between two points if it is straight and long enough."""
+    (x, y), (other_x, other_y) = start, end
+    width, height = abs(other_x - x), abs(other_y - y)
+    if height <= _STRAIGHT and width >= _MIN_RULE:
+        return (Rule((y + other_y) / 2, min(x, other_x), max(x, other_x)),)
+    if width <= _STRAIGHT and height >= _MIN_RULE:
+        return (Rule((x + other_x) / 2, min(y, other_y), max(y, other_y), is_vertical=True),)
+    return ()
 
 
 def has_hidden_text(page: Any) -> bool:
