@@ -27,6 +27,7 @@ from shared.erasure.requests import resume_user_erasures
 from shared.erasure.threads import erase, erase_run
 from shared.ingestion.admission import Admissions
 from shared.ingestion.changes import delete
+from shared.ingestion.second_look import look_again
 from shared.platform.errors import DependencyError
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
@@ -158,6 +159,7 @@ async def revive_instances(client: df.DurableOrchestrationClient) -> None:
             get_logger().warning(
                 "instance.restart_failed", run_id=failed.instance_id, error_type=type(error).__name__
             )
+    await look_again(services)
     await Admissions(services, instances).look()
 
 

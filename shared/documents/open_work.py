@@ -33,6 +33,14 @@ class OpenWork(Model):
     revision: str | None = Field(default=None, exclude=True)
 
 
+class SecondLook(Model):
+    """A document whose blocks must be compared, because an execution that works on it was fenced off."""
+
+    doc_id: str
+    fenced_at: datetime
+    revision: str | None = Field(default=None, exclude=True)
+
+
 class Place(Model):
     """A document admitted to ingestion.
 

@@ -12,13 +12,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.documents.open_work import Admission, OpenWork
-from shared.platform.errors import GroundworkError, NotFoundError
+from shared.documents.open_work import Admission, OpenWork, SecondLook
+from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.models import Model
 from shared.platform.tables import Entity, Table, revision_of
 
 _OPEN = "~open"
 _ADMISSION = "~admission"
+_SECOND_LOOKS = "~second-look"
 _PLACES_ROW = "places"
 _ASKED_ROW = "asked"
 _ASKED_EVERY = timedelta(seconds=5)
@@ -94,6 +95,26 @@ class OpenWorkStore:
         """Replace the admission that was read. Raise ConflictError if it changed."""
         revision = await self._table.swap(_entity(_ADMISSION, _PLACES_ROW, admission), admission.revision)
         return admission.model_copy(update={"revision": revision})
+
+    async def note_fenced(self, doc_id: str) -> None:
+        """Note that an execution is about to lose its fence."""
+        look = SecondLook(doc_id=doc_id, fenced_at=datetime.now(UTC))
+        await self._table.put(_entity(_SECOND_LOOKS, doc_id, look))
+
+    async def second_looks(self, before: datetime) -> list[SecondLook]:
+        """Return the documents of which an execution lost its fence before a time."""
+        found = [
+            SecondLook.from_stored(str(row["content"])).model_copy(update={"revision": revision_of(row)})
+            async for row in self._table.query(f"PartitionKey eq '{_SECOND_LOOKS}'")
+        ]
+        return [look for look in found if look.fenced_at <= before]
+
+    async def forget_second_look(self, look: SecondLook) -> None:
+        """Delete a row, unless another execution lost its fence since it was read."""
+        try:
+            await self._table.delete(_SECOND_LOOKS, look.doc_id, look.revision)
+        except ConflictError:
+            return
 
     async def note_question(self) -> None:
         """Note that somebody is waiting for an answer, every few seconds. A failure is no reason not to

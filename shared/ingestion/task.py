@@ -90,6 +90,8 @@ class IngestTask:
         for _ in range(MAX_WRITE_ATTEMPTS):
             work = await self.documents.open_work.get(self.doc_id)
             state = await self.documents.get(self.doc_id)
+            if state is not None and state.is_open and state.fence not in ("", self.step.fence):
+                await self.documents.open_work.note_fenced(self.doc_id)
             try:
                 if work is None or state is None or not state.is_open:
                     # Open while it is worked on, also if nothing was noted.
@@ -304,6 +306,8 @@ async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
         state = await documents.get(doc_id)
         if state is None or state.is_deleted:
             return state is not None
+        if state.is_open and state.fence:
+            await documents.open_work.note_fenced(doc_id)
         hidden = state.model_copy(update={"is_deleted": True, "fence": ""})
         try:
             await asked(hidden, documents, "change")
