@@ -23,19 +23,23 @@ from shared.tools.tool_calls import PlannedCall, plan_calls
 
 
 def planned_calls(
-    rules: CallRules, requested: Sequence[ToolCall], tools: Sequence[str], made: Collection[str], left: int
+    rules: CallRules, requested: Sequence[ToolCall], tools: Sequence[str], made: Collection[str]
 ) -> tuple[PlannedCall, ...]:
     """Plan the calls that a model requested, within the limits of its profile.
 
     Args:
         made: signatures of earlier calls.
-        left: number of calls that the agent may still make.
     """
-    left = min(rules.per_turn, left)
+    left = min(rules.per_turn, calls_left(rules, made))
     if rules.max_argument_chars is not None:
         kept = [call for call in requested if len(call.arguments) <= rules.max_argument_chars]
         requested = kept[: max(left, 0)]
     return plan_calls(requested, tools, made, left)
+
+
+def calls_left(rules: CallRules, made: Collection[str]) -> int:
+    """Return the number of calls that an agent may still make."""
+    return rules.per_turn if rules.in_all is None else rules.in_all - len(made)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import assert_never
 
-from shared.answering import prepare, subagent_turn, summary_merge, turn_step
+from shared.answering import prepare, subagent_step, summary_merge, turn_step
 from shared.answering.attempts import perform_once
 from shared.answering.run_end import commit_step, project_run, report_step
 from shared.answering.services import AnsweringServices
@@ -44,9 +44,9 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
     """
     match step_input.action:
         case ReadTask():
-            return StepResult(observation=await subagent_turn.read_task(step_input.place, services))
+            return StepResult(observation=await subagent_step.read_task(step_input.place, services))
         case TakeSubagentTurn() as turn:
-            taken = await subagent_turn.take_turn(step_input.place, turn, services)
+            taken = await subagent_step.take_subagent_turn(step_input.place, turn, services)
             return StepResult(observation=taken)
         case OpenDocument() | ReadWindows() | ReduceDocument() as action:
             return await perform_document_step(step_input.place, action, services)

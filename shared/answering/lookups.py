@@ -9,7 +9,7 @@ from functools import partial
 
 from shared.answering.calls import CallMaker, GapSearch, Results
 from shared.answering.models import Gap, HeldResult, Turn, TurnResults
-from shared.answering.profiles import MAIN_CALLS
+from shared.answering.profiles import main_profile
 from shared.answering.services import AnsweringServices
 from shared.answering.turn_question import TurnQuestion
 from shared.evidence.document_prompt import documents_with_blocks
@@ -70,7 +70,7 @@ async def look_up(
 
     held_records = [record for one in held.values() for record in one.records]
     maker = CallMaker(
-        MAIN_CALLS,
+        main_profile(request.agent).calls,
         bind=partial(_bound, services, request, outside),
         tell=tell,
         limit_s=lambda name: drafting_s if name == QueryStructuredData.name else limit_s,

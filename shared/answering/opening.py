@@ -18,7 +18,7 @@ from shared.answering.passages import (
     spread,
     thinned,
 )
-from shared.answering.subagent_context import TurnContext
+from shared.answering.subagent_context import SubagentContext
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.retrieval.blocks import BlockLookup, DocumentBlocks
@@ -34,7 +34,7 @@ _FEWEST_OF_EACH = 6  # minimum per document, if there are many documents
 _SIZE_MARGIN = 1.25  # sizes are estimated at 3.6 characters per token, prompts at 3
 
 
-async def open_task(context: TurnContext) -> None:
+async def open_task(context: SubagentContext) -> None:
     """Gather the initial passages and store them in the state.
 
     Raises:
@@ -66,7 +66,7 @@ async def open_task(context: TurnContext) -> None:
         await context.tell([ended])
 
 
-async def _find(context: TurnContext) -> int:
+async def _find(context: SubagentContext) -> int:
     """Gather and store the initial passages; return their number."""
     binding = Binding(context.services, context.request.user, context.filters())
     documents = DocumentSearch(binding.documents)
@@ -82,7 +82,7 @@ async def _find(context: TurnContext) -> int:
     return len(hits)
 
 
-async def _whole(context: TurnContext, binding: Binding, targets: Sequence[str]) -> list[Hit]:
+async def _whole(context: SubagentContext, binding: Binding, targets: Sequence[str]) -> list[Hit]:
     """Return all blocks of the documents if the report has room for them; otherwise an empty list."""
     blocks = await _sizes(binding, targets)
     if sum(size for _, size in blocks) * _SIZE_MARGIN > _room(context, closing=True):
@@ -90,7 +90,7 @@ async def _whole(context: TurnContext, binding: Binding, targets: Sequence[str])
     return await BlockLookup(binding.blocks).get_many([block_id for block_id, _ in blocks])
 
 
-async def _nearest(context: TurnContext, binding: Binding, targets: Sequence[str]) -> list[Hit]:
+async def _nearest(context: SubagentContext, binding: Binding, targets: Sequence[str]) -> list[Hit]:
     """Return the passages that best match the question, including passages found earlier."""
     room = _room(context, closing=context.turn.closing)
     queries = list(dict.fromkeys((context.task.question, *context.task.phrasings)))
@@ -132,7 +132,7 @@ async def _sizes(binding: Binding, targets: Sequence[str]) -> list[tuple[str, in
     ]
 
 
-def _room(context: TurnContext, *, closing: bool) -> int:
+def _room(context: SubagentContext, *, closing: bool) -> int:
     """Return the tokens available for passages."""
     bare = tokens_of([context.system, context.message()])
     return opening_tokens(context.task.budget, bare, closing=closing)

@@ -1,12 +1,13 @@
-"""The four sub-agent profiles (docs/internals/delegation.md) and the schemas of their reports. Pure."""
+"""Profiles of all agents, and the schemas of sub-agents' reports (docs/internals/delegation.md). Pure."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
 
 from shared.answering.policy_models import ArtifactName
 from shared.platform.models import Model
+from shared.runs.agents import AgentDefinition
 from shared.runs.models import ProfileName, SubagentTool
 
 
@@ -101,10 +102,11 @@ class WebReport(Model):
 
 @dataclass(frozen=True)
 class CallRules:
-    """Limits on the tool calls of an agent's turns.
+    """Limits on the tool calls of an agent.
 
     Attributes:
-        per_turn: maximum number of calls.
+        in_all: maximum number of calls; None = set by the settings.
+        per_turn: maximum number of calls in one turn.
         max_argument_chars: calls with longer arguments are dropped, as are those beyond `per_turn`;
             None = no length limit, and calls beyond `per_turn` are refused.
         tells_refused_with_results: whether readers see a refusal with the results of the turn's other calls,
@@ -112,14 +114,30 @@ class CallRules:
         shows_web_text: whether the model sees the text of web pages instead of a tool's JSON.
     """
 
+    in_all: int | None
     per_turn: int
     max_argument_chars: int | None = None
     tells_refused_with_results: bool = True
     shows_web_text: bool = False
 
 
-MAIN_CALLS = CallRules(per_turn=6)  # unmeasured
-SUBAGENT_CALLS = CallRules(
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """One kind of agent.
+
+    Attributes:
+        calls: limits on its tool calls.
+        report: schema of its output, made of the item types that `findings` reads; None = its output is an
+            answer, streamed and proved.
+    """
+
+    name: str
+    calls: CallRules
+    report: type[BaseModel] | None = None
+
+
+_SUBAGENT_CALLS = CallRules(
+    in_all=None,
     per_turn=3,  # as stated in the prompt
     # Longer arguments aren't search queries, and every later turn would read them again.
     max_argument_chars=2_000,
@@ -128,8 +146,8 @@ SUBAGENT_CALLS = CallRules(
 )
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, kw_only=True)
+class SubagentProfile(Profile):
     """One kind of sub-agent.
 
     Attributes:
@@ -137,7 +155,6 @@ class Profile:
         required_tools: tools without which it is not started.
         artifacts: parts of its result.
         smaller: the profile that replaces it if it is unavailable or fails; None = none.
-        report: schema of its report, made of the item types that `findings` reads.
         reads_through: whether it starts with passages from all parts of its documents, not only the nearest.
     """
 
@@ -147,7 +164,19 @@ class Profile:
     artifacts: tuple[ArtifactName, ...]
     smaller: ProfileName | None
     report: type[BaseModel]
+    calls: CallRules = _SUBAGENT_CALLS
     reads_through: bool = False
+
+
+MAIN_AGENT = Profile(name="main", calls=CallRules(in_all=16, per_turn=6))  # unmeasured
+
+
+def main_profile(agent: AgentDefinition | None) -> Profile:
+    """Return the profile of the main agent, or of an agent from a file."""
+    if agent is None:
+        return MAIN_AGENT
+    in_all = MAIN_AGENT.calls.in_all if agent.limits.calls is None else agent.limits.calls
+    return replace(MAIN_AGENT, name=agent.name, calls=replace(MAIN_AGENT.calls, in_all=in_all))
 
 
 SCOPES: Mapping[SubagentTool, tuple[str, ...]] = {
@@ -159,8 +188,8 @@ SCOPES: Mapping[SubagentTool, tuple[str, ...]] = {
 
 _CORPUS: tuple[SubagentTool, ...] = ("retrieve_documents", "query_metadata")
 
-PROFILES: dict[ProfileName, Profile] = {
-    "doc_reader": Profile(
+PROFILES: dict[ProfileName, SubagentProfile] = {
+    "doc_reader": SubagentProfile(
         name="doc_reader",
         tools=_CORPUS,
         required_tools=("retrieve_documents",),
@@ -169,7 +198,7 @@ PROFILES: dict[ProfileName, Profile] = {
         report=DocReaderReport,
         reads_through=True,
     ),
-    "comparator": Profile(
+    "comparator": SubagentProfile(
         name="comparator",
         tools=_CORPUS,
         required_tools=("retrieve_documents",),
@@ -177,7 +206,7 @@ PROFILES: dict[ProfileName, Profile] = {
         smaller="doc_reader",
         report=ComparatorReport,
     ),
-    "evidence_builder": Profile(
+    "evidence_builder": SubagentProfile(
         name="evidence_builder",
         tools=_CORPUS,
         required_tools=("retrieve_documents",),
@@ -185,7 +214,7 @@ PROFILES: dict[ProfileName, Profile] = {
         smaller="doc_reader",
         report=EvidenceReport,
     ),
-    "web_verifier": Profile(
+    "web_verifier": SubagentProfile(
         name="web_verifier",
         tools=("web_search", "retrieve_documents"),
         required_tools=("web_search", "retrieve_documents"),
@@ -213,7 +242,7 @@ def profiles_for(
     )
 
 
-def with_smaller(name: ProfileName | None) -> Iterator[Profile]:
+def with_smaller(name: ProfileName | None) -> Iterator[SubagentProfile]:
     """Yield a profile, then its successive replacements."""
     while name is not None:
         yield PROFILES[name]

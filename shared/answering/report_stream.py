@@ -19,7 +19,7 @@ from shared.answering.budget import (
 )
 from shared.answering.findings import Material, is_whole, proved_report, read_partial, without_repeats
 from shared.answering.passages import by_document, fitting, fitting_pages, in_turns
-from shared.answering.subagent_context import TurnContext
+from shared.answering.subagent_context import SubagentContext
 from shared.answering.subagent_models import WarningCode
 from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
@@ -35,7 +35,7 @@ _PAGES_SHARE = 0.6  # share of the room, if there are web pages, which are the p
 Ending = Literal["done", "partial"]
 
 
-async def write_report(context: TurnContext) -> Ending:
+async def write_report(context: SubagentContext) -> Ending:
     """Have the model write the report from the evidence; return `partial` if a limit ended it.
 
     Raises:
@@ -80,7 +80,7 @@ class _Report:
         said: the JSON object parsed from them; None = no object was found.
     """
 
-    def __init__(self, context: TurnContext) -> None:
+    def __init__(self, context: SubagentContext) -> None:
         self._context = context
         report, budget = context.profile.report, context.task.budget
         schema = str(report.model_json_schema())
@@ -170,7 +170,7 @@ class _Report:
         )
 
 
-def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:
+def _shown(context: SubagentContext, room: int) -> tuple[list[Hit], list[WebHit]]:
     """Return the material for the report. The first passages of each document precede further ones."""
     pages = list(context.state.pages)
     shown_pages = fitting_pages(pages, int(room * _PAGES_SHARE)) if pages else []
@@ -181,13 +181,13 @@ def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:
     return [chosen_by_id[hit.block_id] for hit in hits if hit.block_id in chosen_by_id], shown_pages
 
 
-def _listed(context: TurnContext) -> list[DocumentRecord]:
+def _listed(context: SubagentContext) -> list[DocumentRecord]:
     """Return the first documents whose metadata was returned by tools."""
     records = context.records
     return [records[doc_id] for doc_id in context.state.listed if doc_id in records][:_MOST_LISTED]
 
 
-def _broken_off(context: TurnContext, failed: GroundworkError) -> Ending:
+def _broken_off(context: SubagentContext, failed: GroundworkError) -> Ending:
     if isinstance(failed, OutputCutError):
         context.warn("TOKENS_SPENT")
         return "partial"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shared.answering.policy_models import DelegationPolicyInput
-from shared.answering.profiles import PROFILES, Profile, with_smaller
+from shared.answering.profiles import PROFILES, SubagentProfile, with_smaller
 from shared.platform.settings import Settings
 from shared.runs.models import ProfileName, SubagentTool
 from shared.runs.plan import QueryIntent
@@ -149,18 +149,18 @@ class Situation:
         return "evidence_builder"
 
     @cached_property
-    def installed(self) -> tuple[Profile, ...]:
+    def installed(self) -> tuple[SubagentProfile, ...]:
         """The ideal profile and smaller ones, best first, as far as they are installed."""
         suited = with_smaller(self.ideal_profile)
         return tuple(profile for profile in suited if profile.name in self.installed_profiles)
 
     @cached_property
-    def permitted(self) -> tuple[Profile, ...]:
+    def permitted(self) -> tuple[SubagentProfile, ...]:
         """Installed profiles whose required tools are allowed, best first."""
         return tuple(one for one in self.installed if self.allowed_tools.issuperset(one.required_tools))
 
     @cached_property
-    def working(self) -> tuple[Profile, ...]:
+    def working(self) -> tuple[SubagentProfile, ...]:
         """Permitted profiles whose required tools work, best first. The first one is started."""
         healthy = set(self.healthy_tools)
         return tuple(one for one in self.permitted if healthy.issuperset(one.required_tools))

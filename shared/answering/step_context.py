@@ -1,4 +1,4 @@
-"""One attempt at one step of a run: its services, the run's journal and its time.
+"""An attempt at a step: its services, the run's journal and its time.
 
 Values that a step stores are appended together with its next events. The first stored value counts, so an
 attempt continues with the values of an earlier one.
@@ -6,9 +6,9 @@ attempt continues with the values of an earlier one.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from shared.answering.services import AnsweringServices
+from shared.answering.services import AnsweringServices, SubagentServices
 from shared.answering.shown_answer import correction
 from shared.answering.shown_documents import ShownDocuments
 from shared.answering.steps import (
@@ -23,7 +23,7 @@ from shared.answering.summary_models import DocumentAction
 from shared.platform.errors import GroundworkError
 from shared.platform.meters import counter
 from shared.platform.models import Stored
-from shared.runs.event_log import EventLog, staged_event_log
+from shared.runs.event_log import EventLog, KnownLines, staged_event_log
 from shared.runs.events import (
     DiscardedStatus,
     DoneLine,
@@ -40,10 +40,33 @@ from shared.runs.step_time import StepTime
 from shared.tools.searches import StepSearches
 
 Observed = TypeVar("Observed", bound=Observation)
+ServicesT = TypeVar("ServicesT", bound=SubagentServices)
 
 
-class StepContext:
-    """Shared context of all steps.
+class AttemptContext(Generic[ServicesT]):
+    """Shared context of all attempts, of the run itself and of sub-agents: the journal and its writer."""
+
+    def __init__(self, services: ServicesT, journal: Journal) -> None:
+        self.services = services
+        self.journal = journal
+        self.run_id = journal.run_id
+        self._event_log: EventLog | None = None
+
+    @property
+    def event_log(self) -> EventLog:
+        """Writer of the attempt, once it has begun."""
+        if self._event_log is None:
+            raise AssertionError("the attempt has not begun in the journal")
+        return self._event_log
+
+    @property
+    def known_lines(self) -> KnownLines:
+        """The journal as read."""
+        return self.journal.events, self.journal.offset
+
+
+class StepContext(AttemptContext[AnsweringServices]):
+    """Context of the run's own steps.
 
     Attributes:
         tokens: used by the run before this step.
@@ -54,17 +77,14 @@ class StepContext:
     def __init__(
         self, services: AnsweringServices, step_input: StepInput, meter: TokenMeter | None = None
     ) -> None:
-        self.services = services
-        self.journal = Journal(services.run_log, services.blobs, step_input.run_id)
+        super().__init__(services, Journal(services.run_log, services.blobs, step_input.run_id))
         self.searches = StepSearches(services)
-        self.run_id = step_input.run_id
-        # Those of children are performed by `subagent_turn` and `summary_document`.
+        # Actions of children are performed by `subagent_step` and `summary_document`.
         assert not isinstance(step_input.action, SubagentAction | DocumentAction)  # noqa: S101
         self.action: StepAction = step_input.action
         self.tokens = step_input.tokens
         self.meter = meter or TokenMeter()
         self.shown = ShownDocuments(services, self.journal.files)
-        self._event_log: EventLog | None = None
         self._time: StepTime | None = None
 
     @property
@@ -127,7 +147,7 @@ class StepContext:
             self.run_id,
             self.action.step,
             (*first, *self.journal.take_staged()),
-            (self.journal.events, self.journal.offset),
+            self.known_lines,
         )
         return self._event_log
 
@@ -153,10 +173,7 @@ class StepContext:
 
     async def reserve(self, tokens: int) -> None:
         """Record the tokens that this attempt's model calls may have used."""
-        line = ReservedLine(tokens=tokens)
-        if self._event_log is None:
-            raise AssertionError("a model was called before the attempt was opened")
-        await self._event_log.write(line)
+        await self.event_log.write(ReservedLine(tokens=tokens))
 
     async def complete(self, observed: Observed, *events: RunEvent) -> Observed:
         """Append the step's last events, staged values and completion atomically; return its result.

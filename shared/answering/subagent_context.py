@@ -6,7 +6,7 @@ dropped without failing the turn. A run that has ended or continued ends the sub
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -14,11 +14,11 @@ from shared.answering.budget import CRASH_GRACE, Prices, Spent
 from shared.answering.calls import Results, pages_read
 from shared.answering.children import FINDINGS, STATE
 from shared.answering.passages import task_message
-from shared.answering.profiles import PROFILES, SCOPES, Profile
+from shared.answering.profiles import PROFILES, SCOPES, CallRules, SubagentProfile
 from shared.answering.services import SubagentServices
+from shared.answering.step_context import AttemptContext
 from shared.answering.subagent_models import (
     ReportedFindings,
-    SubagentPlace,
     SubagentState,
     SubagentTask,
     TakeSubagentTurn,
@@ -32,7 +32,7 @@ from shared.platform.prompts import load, render
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentRecord, Hit
-from shared.runs.event_log import EventLog, RunClosedError, StaleAttemptError, open_child_log
+from shared.runs.event_log import RunClosedError, StaleAttemptError, open_child_log
 from shared.runs.events import DoneLine, RunEvent, SubagentStatus, ToolResultEvent, ToolStartedEvent
 from shared.runs.journal import Journal
 from shared.runs.models import RunRequest
@@ -68,24 +68,31 @@ def _shown(value: Any) -> Any:
     return value if isinstance(value, int | float | bool) else None
 
 
-@dataclass
-class TurnContext:
-    """One turn in progress.
+class SubagentContext(AttemptContext[SubagentServices]):
+    """Context of a sub-agent's turn.
 
     Attributes:
         state: the previous turn's state, updated as the turn proceeds, and stored by `keep`.
         lost_s: seconds by which the deadline is postponed, because a worker died.
     """
 
-    services: SubagentServices
-    place: SubagentPlace
-    turn: TakeSubagentTurn
-    task: SubagentTask
-    request: RunRequest
-    journal: Journal
-    state: SubagentState
-    lost_s: float = 0.0
-    _event_log: EventLog | None = None
+    def __init__(
+        self,
+        services: SubagentServices,
+        journal: Journal,
+        turn: TakeSubagentTurn,
+        task: SubagentTask,
+        *,
+        request: RunRequest,
+        state: SubagentState,
+    ) -> None:
+        super().__init__(services, journal)
+        self.turn = turn
+        self.task = task
+        self.place = task.place
+        self.request = request
+        self.state = state
+        self.lost_s = self._lost().total_seconds()
 
     @property
     def prices(self) -> Prices:
@@ -98,9 +105,14 @@ class TurnContext:
         )
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> SubagentProfile:
         """The current profile: the task's, or a smaller one that took over."""
         return PROFILES[self.turn.profile]
+
+    @property
+    def call_rules(self) -> CallRules:
+        """Limits on its tool calls."""
+        return replace(self.profile.calls, in_all=self.services.settings.subagents.child_max_tool_calls)
 
     @property
     def system(self) -> str:
@@ -239,21 +251,19 @@ class TurnContext:
             StaleAttemptError: another attempt has begun.
         """
         place = (self.place.step, self.place.index, self.turn.profile)
-        journal_lines = (self.journal.events, self.journal.offset)
         first = [self._phase(phase) for phase in phases]
         with _unless_erased():
             self._event_log = await open_child_log(
-                self.services.run_log, self.place.run_id, place, first, journal_lines
+                self.services.run_log, self.run_id, place, first, self.known_lines
             )
 
-    def note_losses(self) -> None:
-        """Postpone the deadline by the time lost with a worker."""
+    def _lost(self) -> timedelta:
         step, index = self.place.step, self.place.index
         begins = self._phase("turn").model_copy(
             update={"step": step, "child": index, "at": datetime.now(UTC)}
         )
         lost = child_losses((*self.journal.events, begins)).get((step, index), timedelta())
-        self.lost_s = min(lost, CRASH_GRACE).total_seconds()
+        return min(lost, CRASH_GRACE)
 
     async def keep(self) -> None:
         """Store the current state.
@@ -287,11 +297,9 @@ class TurnContext:
         await self._write(self.state, STATE, *events, done)
 
     async def _write(self, value: Model, part: str, *events: RunEvent) -> None:
-        if self._event_log is None:
-            raise AssertionError("a turn stored a value before it was opened")
         line = await self.journal.value_line(self.place.step, value, part)
         with _unless_erased():
-            await self._event_log.write(line, *events)
+            await self.event_log.write(line, *events)
 
     def end(self, phase: Phase, *, error_type: str | None = None, status: str | None = None) -> RunEvent:
         """Return the status event that ends a turn."""
@@ -316,9 +324,8 @@ class TurnContext:
             RunClosedError: the run has ended or continued, or was erased.
             StaleAttemptError: another attempt has begun.
         """
-        if self._event_log is not None:
-            with self._telling(), _unless_erased():
-                await self._event_log.write(*map(_without_contents, events))
+        with self._telling(), _unless_erased():
+            await self.event_log.write(*map(_without_contents, events))
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -327,7 +334,7 @@ class TurnContext:
         except (RunClosedError, StaleAttemptError):
             raise
         except GroundworkError as failed:
-            get_logger().warning("sub_agent.event_lost", run_id=self.place.run_id, error_type=failed.code)
+            get_logger().warning("sub_agent.event_lost", run_id=self.run_id, error_type=failed.code)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ with a question to the user or a delegation. Both are stored before the script c
 from datetime import datetime
 
 from shared.answering import agent_turn
+from shared.answering.answer_turn import AnswerTurn
 from shared.answering.children import DELEGATION
 from shared.answering.clarification_steps import (
     ask_user,
@@ -28,7 +29,6 @@ from shared.answering.steps import (
     SubagentsChosen,
     TakeTurn,
 )
-from shared.answering.turn import AnswerTurn
 from shared.answering.turn_question import (
     Before,
     TurnQuestion,

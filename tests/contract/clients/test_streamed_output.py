@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.answering.profiles import PROFILES, EvidenceReport, Profile
+from shared.answering.profiles import PROFILES, EvidenceReport, SubagentProfile
 from shared.platform.calls import model_endpoint
 from shared.platform.errors import (
     CallTimeoutError,
@@ -140,7 +140,7 @@ REFUSED = {"minimum", "maximum", "minLength", "maxLength", "pattern", "format", 
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
-def test_no_report_has_what_strict_endpoints_refuse(profile: Profile) -> None:
+def test_no_report_has_what_strict_endpoints_refuse(profile: SubagentProfile) -> None:
     schema = json.dumps(output_format(profile.report))
     assert not [name for name in REFUSED if f'"{name}":' in schema]
 

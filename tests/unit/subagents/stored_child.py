@@ -19,7 +19,7 @@ from shared.answering.subagent_models import (
     TakeSubagentTurn,
     TurnResult,
 )
-from shared.answering.subagent_turn import take_turn
+from shared.answering.subagent_step import take_subagent_turn
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.events import RunEvent
 from shared.runs.models import ProfileName, RunRequest, SubagentTool
@@ -71,7 +71,7 @@ class StoredChild:
         return TakeSubagentTurn(**{**values, **changes})
 
     async def take(self, *args: Any, **kwargs: Any) -> TurnResult:
-        return await take_turn(self.task.place, self.turn(*args, **kwargs), self.services)
+        return await take_subagent_turn(self.task.place, self.turn(*args, **kwargs), self.services)
 
     async def run(self) -> SubagentEnd:
         return await run_child(self.start, self.services)

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from shared.answering.budget import tokens_of
-from shared.answering.profiles import PROFILES, Profile
+from shared.answering.profiles import PROFILES, SubagentProfile
 from shared.platform.prompts import load
 from shared.runs.models import ProfileName
 from tests.unit.subagents.child_models import CountedModel
@@ -24,7 +24,7 @@ def test_every_profile_has_its_prompt() -> None:
 
 
 @ALL
-def test_a_prompt_names_every_part_of_its_report_and_no_other(profile: Profile) -> None:
+def test_a_prompt_names_every_part_of_its_report_and_no_other(profile: SubagentProfile) -> None:
     report = load("answering", profile.name).partition("The report")[2]
     named = set(re.findall(r"^- `(\w+)`|`(\w+)`, one entry", report, re.MULTILINE))
     parts = {one or other for one, other in named}
@@ -33,12 +33,12 @@ def test_a_prompt_names_every_part_of_its_report_and_no_other(profile: Profile) 
 
 
 @ALL
-def test_a_prompt_says_when_it_is_done(profile: Profile) -> None:
+def test_a_prompt_says_when_it_is_done(profile: SubagentProfile) -> None:
     assert "You are done when" in load("answering", profile.name)
 
 
 @ALL
-async def test_the_system_message_is_the_prompt_with_the_rules_and_small(profile: Profile) -> None:
+async def test_the_system_message_is_the_prompt_with_the_rules_and_small(profile: SubagentProfile) -> None:
     report = GOOD if profile.report is type(GOOD) else READ
     model = CountedModel(READY, report)
     world = await stored_child(model, profile.name)

@@ -17,7 +17,7 @@ from shared.answering.lookups import look_up, recomputed
 from shared.answering.models import HeldResult, Turn
 from shared.answering.next_questions import worth_asking
 from shared.answering.number_check import NumberCheck
-from shared.answering.profiles import MAIN_CALLS
+from shared.answering.profiles import main_profile
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
 from shared.answering.quote_repair import QuoteRepairer
 from shared.answering.results import call_result
@@ -64,7 +64,6 @@ from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, signature
 from shared.tools.workspace_tools import reads_files
 
-_MAX_TOOL_CALLS = 16  # per answer, as for a sub-agent (docs/internals/delegation.md)
 _MAX_THOUGHT_CHARS = 500
 _SHARED_NAMES_S = 1.0  # one search by names, for documents missing from the first search: 10 ms
 
@@ -399,10 +398,8 @@ class AnswerTurn:
             for item in earlier.calls
             if item.arguments is not None
         ]
-        agent = self._question.request.agent
-        limit = agent.limits.calls if agent else None
-        left = (_MAX_TOOL_CALLS if limit is None else limit) - len(made)
-        planned = planned_calls(MAIN_CALLS, turn.tool_calls, self._question.tools, made, left)
+        rules = main_profile(self._question.request.agent).calls
+        planned = planned_calls(rules, turn.tool_calls, self._question.tools, made)
         return with_one_held(planned, may_ask=not self._before.asking_step)
 
     def _repair_limits(self) -> CallLimits | None:

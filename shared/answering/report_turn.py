@@ -1,0 +1,201 @@
+"""A sub-agent during a turn: its output is a report of findings, written when no more calls are needed."""
+
+from collections.abc import Sequence
+
+from shared.answering.agent_turn import Asked
+from shared.answering.budget import (
+    CHARS_PER_TOKEN,
+    allowed_work,
+    result_tokens,
+    tokens_of,
+    tool_limit_s,
+    work_limit_s,
+)
+from shared.answering.calls import CallMaker, calls_left, planned_calls
+from shared.answering.opening import open_task
+from shared.answering.report_stream import write_report
+from shared.answering.subagent_context import SubagentContext
+from shared.answering.subagent_models import (
+    TurnStatus,
+)
+from shared.platform.errors import (
+    CallTimeoutError,
+    DependencyError,
+    GroundworkError,
+    ModelFixableError,
+)
+from shared.platform.language_models.models import CallLimits, ChatModel, Message, ModelTurn, ModelUsage
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.models import ToolUse
+from shared.tools.base import Found
+from shared.tools.execution import Called
+from shared.tools.registry import TOOLS
+from shared.tools.tool_calls import PlannedCall
+
+_LEAST_CHARS = 400  # minimum length of a rendered result
+_PASSING = frozenset({"NetworkError", "RateLimitError"})  # errors for which a retry may succeed
+_MAX_SAID_CHARS = 600  # of the text that accompanies a model's calls
+
+
+class SearchFailedError(DependencyError):
+    """A sub-agent's search failed, and a retry may succeed."""
+
+    def __init__(self, failed: GroundworkError | None = None) -> None:
+        super().__init__(failed.detail if failed else "A search of a sub-agent failed.")
+        if failed is not None:
+            self.retryable = failed.retryable and not isinstance(failed, CallTimeoutError)
+            self.code = failed.code
+
+
+class ReportTurn:
+    """A sub-agent during one attempt at one turn."""
+
+    def __init__(self, context: SubagentContext) -> None:
+        self._context = context
+        self._prompt_tokens = 0
+
+    @property
+    def chat_model(self) -> ChatModel:
+        """The model, whose calls are charged to the run's user."""
+        return self._context.services.chat_model
+
+    async def begin(self) -> None:
+        """Gather the first passages, and make the last turn's calls.
+
+        Raises:
+            SearchFailedError: a search or a call failed. After a first attempt, all calls are made again.
+        """
+        context = self._context
+        if not context.state.is_opened:
+            try:
+                await open_task(context)
+            except GroundworkError as failed:
+                raise SearchFailedError(failed) from None
+            context.change(is_opened=True)
+            await context.keep()
+        if context.state.planned:
+            await self._make_calls()
+
+    async def ask(self) -> Asked | None:
+        """Return the prompt; None if the report is due, because no call is left or affordable."""
+        context = self._context
+        tools = [context.bind(name, Found()).definition for name in context.tools]
+        is_due = context.turn.closing or context.state.is_covered
+        if is_due or not tools or calls_left(context.call_rules, context.state.made) <= 0:
+            return None
+        messages = _messages(context)
+        texts = [*map(_text_of, messages), *(tool.model_dump_json() for tool in tools)]
+        self._prompt_tokens = tokens_of(texts)
+        limit_s = work_limit_s(context.remaining_s)
+        allowed = allowed_work(context.task.budget, context.spent, self._prompt_tokens, context.prices)
+        if not limit_s or allowed.limit is not None:
+            return None
+        limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=allowed.output_tokens)
+        return Asked(messages, tools, limits)
+
+    async def hear(self, text: str) -> None:
+        """Ignore the text: only the report and the calls count."""
+
+    async def go_on(self, said: ModelTurn) -> TurnStatus | None:
+        """Plan the model's calls; return None if the report is due instead."""
+        context, state = self._context, self._context.state
+        output_tokens = tokens_of([said.text, *(call.arguments for call in said.tool_calls)])
+        read = self._prompt_tokens if said.tokens is None else max(said.tokens - output_tokens, 0)
+        context.book(said.usage or ModelUsage(input_tokens=read, output_tokens=output_tokens))
+        planned = planned_calls(context.call_rules, said.tool_calls, context.tools, state.made)
+        for refused in planned:
+            await _tell_refused(context, refused)
+        if not any(item.refused is None for item in planned) or not _result_room(context):
+            return None
+        calls = tuple(item.call for item in planned)
+        message = Message(role="assistant", text=said.text[:_MAX_SAID_CHARS], tool_calls=calls)
+        context.change(messages=(*state.messages, message), planned=planned)
+        return "go_on"
+
+    async def finish(self, said: ModelTurn | None) -> TurnStatus:
+        """Have the model write the report."""
+        return await write_report(self._context)
+
+    async def recover(self, failed: GroundworkError) -> TurnStatus:
+        """Have the model write the report, unless it can't be reached."""
+        if not isinstance(failed, CallTimeoutError | ModelFixableError):
+            raise failed
+        # Assume that the call was billed. The report is still possible.
+        self._context.book(ModelUsage(input_tokens=self._prompt_tokens, output_tokens=0))
+        self._context.warn("MODEL_FAILED")
+        return await self.finish(None)
+
+    async def _make_calls(self) -> None:
+        context = self._context
+        maker = _maker(context)
+        called, _ = await maker.make(context.state.planned)
+        uses = [_use(context, one) for one in called if one.planned.refused is None]
+        context.change(tool_uses=(*context.state.tool_uses, *uses))
+        has_failed = any(one.result.get("type") in _PASSING for one in called)
+        if has_failed and not context.turn.attempt:
+            raise SearchFailedError
+        if any(one.result.get("type") == CallTimeoutError.code for one in called):
+            context.warn("TOOL_FAILED")
+        context.learn(await maker.render(called))
+        await context.keep()
+        if has_failed:
+            raise SearchFailedError
+
+
+def _maker(context: SubagentContext) -> CallMaker:
+    state, services = context.state, context.services
+    limit_s = tool_limit_s(context.remaining_s, services.settings.answering.retrieval_timeout_s)
+    room = _result_room(context) // max(len(state.planned), 1)
+    return CallMaker(
+        context.call_rules,
+        bind=context.bind,
+        tell=context.tell,
+        limit_s=lambda _: limit_s,
+        documents=DocumentSearch(
+            SecuredIndex(services.documents_index, context.request.user, services.documents)
+        ),
+        describe_s=limit_s,
+        max_chars=max(room * CHARS_PER_TOKEN, _LEAST_CHARS),
+        shown={hit.block_id for hit in state.hits},
+        records=context.records,
+    )
+
+
+def _use(context: SubagentContext, called: Called) -> ToolUse:
+    result = called.result
+    return ToolUse(
+        turn=context.turn.turn,
+        tool=called.planned.call.name,
+        success=result["success"],
+        result_count=called.count or 0,
+        duration_ms=called.duration_ms,
+        error_type=None if result["success"] else result["type"],
+    )
+
+
+async def _tell_refused(context: SubagentContext, item: PlannedCall) -> None:
+    """Show a refused call to readers, unless the model invented the tool's name."""
+    if item.refused is None or item.call.name not in TOOLS:
+        return
+    called = Called(item, item.refused.result)
+    context.change(tool_uses=(*context.state.tool_uses, _use(context, called)))
+    await context.tell([called.event])
+
+
+def _messages(context: SubagentContext) -> Sequence[Message]:
+    opening = context.state.hits[: context.state.opening_count]
+    return (
+        Message(role="system", text=context.system),
+        Message(role="user", text=context.message(opening)),
+        *context.state.messages,
+    )
+
+
+def _text_of(message: Message) -> str:
+    return message.text + "".join(call.name + call.arguments for call in message.tool_calls)
+
+
+def _result_room(context: SubagentContext) -> int:
+    report_tokens = tokens_of(map(_text_of, _messages(context)))
+    return result_tokens(context.task.budget, context.spent, report_tokens)
