@@ -1,10 +1,12 @@
 """Agents: the default agent, agents from files, and sub-agents.
 
 `runs` starts a run. `script` defines the order of a run's steps, sub-agents included; `effects` performs one
-step, by the rule of `attempts`: `prepare` plans and searches, `turn_step` lets the model search again or
-answer (`turn`, `turn_question`), and `run_end` commits the answer. `statements` splits a turn's answer into
+step, by the rule of `attempts`: `prepare` plans and searches, `turn_step` takes a turn of the main agent,
+`subagent_step` one of a sub-agent, and `run_end` commits the answer. All turns are taken by `agent_turn`, and
+their calls made by `calls`; `answer_turn` writes an answer (`turn_question` is its input), `report_turn` a
+report of findings. `profiles` describes every agent as data. `statements` splits a turn's answer into
 statements, `proofs` proves them, `draft` renders them, and `answer_writer` streams them. `policy` decides by
-rules over a `situation` whether sub-agents work on a question, and `profiles` lists their profiles. `inline`
+rules over a `situation` whether sub-agents work on a question. `inline`
 runs the same script in one process, and `agent` exposes it as a Python API.
 
 A summary of documents is a run as well: `summary_runs` starts and shows it, `summary_script` defines the

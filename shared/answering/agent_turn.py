@@ -15,13 +15,13 @@ from shared.platform.language_models.models import CallLimits, ChatModel, Messag
 from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.metering import MOST_CHARS_PER_TOKEN
 
-Taken = TypeVar("Taken")
-TakenT_co = TypeVar("TakenT_co", covariant=True)
+Outcome = TypeVar("Outcome")
+OutcomeT_co = TypeVar("OutcomeT_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a model is asked in a turn.
+class ModelCall:
+    """The call of a model in a turn.
 
     Attributes:
         may_call: whether it may call tools. False = it must answer.
@@ -33,7 +33,7 @@ class Asked:
     may_call: bool = True
 
 
-class Agent(Protocol[TakenT_co]):
+class Agent(Protocol[OutcomeT_co]):
     """An agent during one turn."""
 
     @property
@@ -41,10 +41,10 @@ class Agent(Protocol[TakenT_co]):
         """Its model."""
 
     async def begin(self) -> None:
-        """Gather the evidence that the agent starts with, and make the calls of the turn before."""
+        """Gather the agent's first evidence, and make the calls of the turn before."""
 
-    async def ask(self) -> Asked | None:
-        """Return what the model is asked; None if the output needs no further turn of the model.
+    async def model_call(self) -> ModelCall | None:
+        """Return the call of the model; None if the output needs no further call.
 
         Raises:
             ModelFailedError: too little time is left.
@@ -53,40 +53,40 @@ class Agent(Protocol[TakenT_co]):
     async def hear(self, text: str) -> None:
         """Receive the next piece of the model's text."""
 
-    async def go_on(self, said: ModelTurn) -> TakenT_co | None:
+    async def go_on(self, turn: ModelTurn) -> OutcomeT_co | None:
         """Plan the calls of the model; return None if it made none, so that the output follows."""
 
-    async def finish(self, said: ModelTurn | None) -> TakenT_co:
+    async def finish(self, turn: ModelTurn | None) -> OutcomeT_co:
         """Complete the output.
 
         Args:
-            said: the model's last turn; None if it was not asked.
+            turn: the model's last turn; None if it was not called.
 
         Raises:
             ModelFailedError: the model wrote nothing.
         """
 
-    async def recover(self, failed: GroundworkError) -> TakenT_co:
+    async def recover(self, failed: GroundworkError) -> OutcomeT_co:
         """Return the output despite the failure of the model, or raise the failure."""
 
 
-async def take_turn(agent: Agent[Taken]) -> Taken:
+async def take_turn(agent: Agent[Outcome]) -> Outcome:
     """Take a turn of an agent. Failures of the storage are raised."""
     await agent.begin()
-    said: ModelTurn | None = None
+    turn: ModelTurn | None = None
     try:
-        if (asked := await agent.ask()) is not None:
-            said = await _said(agent, asked)
-            if (taken := await agent.go_on(said)) is not None:
-                return taken
-        return await agent.finish(said)
+        if (call := await agent.model_call()) is not None:
+            turn = await _model_turn(agent, call)
+            if (outcome := await agent.go_on(turn)) is not None:
+                return outcome
+        return await agent.finish(turn)
     except ModelFailedError as broken:
         return await agent.recover(broken.failed)
 
 
-async def _said(agent: Agent[Taken], asked: Asked) -> ModelTurn:
+async def _model_turn(agent: Agent[Outcome], call: ModelCall) -> ModelTurn:
     turn = ModelTurn()
-    async with aclosing(_turn_pieces(agent.chat_model, asked)) as pieces:
+    async with aclosing(_turn_pieces(agent.chat_model, call)) as pieces:
         async for piece in pieces:
             if isinstance(piece, ModelTurn):
                 turn = piece
@@ -103,17 +103,17 @@ class ModelFailedError(Exception):
         self.failed = failed
 
 
-async def _turn_pieces(chat_model: ChatModel, asked: Asked) -> AsyncGenerator[str | ModelTurn]:
+async def _turn_pieces(chat_model: ChatModel, call: ModelCall) -> AsyncGenerator[str | ModelTurn]:
     """Yield pieces of text, then the whole turn. A turn that is too long is cut.
 
     Raises:
         ModelFailedError: the model failed, or was late.
     """
-    limits = asked.limits
+    limits = call.limits
     until = asyncio.get_running_loop().time() + limits.timeout_s
     chars_left = limits.max_output_tokens * MOST_CHARS_PER_TOKEN
     texts: list[str] = []
-    stream = chat_model.stream_turn(asked.messages, asked.tools, limits, may_call=asked.may_call)
+    stream = chat_model.stream_turn(call.messages, call.tools, limits, may_call=call.may_call)
     async with aclosing(stream) as pieces:
         while (piece := await _next(pieces, until)) is not None:
             yield piece

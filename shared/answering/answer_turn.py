@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Collection, Sequence
 
-from shared.answering.agent_turn import Asked, ModelFailedError
+from shared.answering.agent_turn import ModelCall, ModelFailedError
 from shared.answering.answer_stream import AnswerStream
 from shared.answering.answer_writer import AnswerWriter
 from shared.answering.calls import planned_calls
@@ -84,7 +84,7 @@ class AnswerTurn:
         """Prepare the turn.
 
         Args:
-            first: events that precede those of the turn.
+            first: events that precede the turn's events.
             advice: advice of the delegation policy before the first turn.
         """
         self._context = context
@@ -98,7 +98,7 @@ class AnswerTurn:
         self._advice = turns[0].advice if turns else advice
         self._may_call = action.may_call and bool(question.tools) and not time.left.is_short
         self._may_look = action.may_look and self._may_call and SemanticSearch.name in question.tools
-        self._said, self._is_heard = "", True
+        self._text, self._is_read = "", True
 
     @property
     def chat_model(self) -> ChatModel:
@@ -182,7 +182,7 @@ class AnswerTurn:
         )
 
     async def _held_results(self, step: int, turn: Turn, event_log: EventLog) -> dict[str, HeldResult]:
-        """Return the result of a turn's held call (one that asks the user), by call id; empty without one."""
+        """Return the result of a turn's held call by call id; empty if the turn has none."""
         if turn.asks_consent:
             return self._results_of_consent(turn)
         if (held := held_call(turn)) is None:
@@ -267,8 +267,8 @@ class AnswerTurn:
             today=question.request.today,
         )
 
-    async def ask(self) -> Asked | None:
-        """Return the prompt. The model is not asked if there is nothing to answer from.
+    async def model_call(self) -> ModelCall | None:
+        """Return the call of the model, which is not needed if there is nothing to answer from.
 
         Raises:
             ModelFailedError: too little time is left.
@@ -297,22 +297,22 @@ class AnswerTurn:
         tools = [
             own[name].definition if name in own else tool_definition(name) for name in self._question.tools
         ]
-        self._is_heard = False
-        return Asked(messages, tools, limits, self._may_call)
+        self._is_read = False
+        return ModelCall(messages, tools, limits, self._may_call)
 
     async def hear(self, text: str) -> None:
         """Write the next piece of the answer."""
-        self._said += text
+        self._text += text
         if self._writer.stream.is_due:
-            _, answer = split_turn(self._said, is_answer=not self._may_call)
+            _, answer = split_turn(self._text, is_answer=not self._may_call)
             await self._writer.write(answer or "", to_gap=self._may_look)
 
-    async def go_on(self, said: ModelTurn) -> Turn | None:
+    async def go_on(self, turn: ModelTurn) -> Turn | None:
         """Return the turn if its calls are to be made, or its gaps to be searched for."""
-        self._is_heard = True
-        writer, text = self._writer, self._said
+        self._is_read = True
+        writer, text = self._writer, self._text
         thought, answer = split_turn(text, is_answer=not self._may_call, at_end=True)
-        planned = self._calls(said) if answer is None else ()
+        planned = self._calls(turn) if answer is None else ()
         calls, asks_consent = awaiting_consent(planned, self._question.web_consent)
         if answer is None and not calls:
             thought, answer = split_turn(text, is_answer=True, at_end=True)
@@ -331,13 +331,13 @@ class AnswerTurn:
             asks_consent=asks_consent,
         )
 
-    async def finish(self, said: ModelTurn | None) -> Turn:
+    async def finish(self, turn: ModelTurn | None) -> Turn:
         """Complete the answer.
 
         Raises:
             ModelFailedError: the model wrote nothing.
         """
-        words, writer, is_cut = self._question.words, self._writer, said is not None and said.cut
+        words, writer, is_cut = self._question.words, self._writer, turn is not None and turn.cut
         cut = words.note.format(words.cut) if is_cut else ""
         await writer.finish(cut, self._question.collected.web)
         if not writer.draft.text.strip():
@@ -345,7 +345,7 @@ class AnswerTurn:
         answer = self._answer(writer, truncated=is_cut, warnings=(words.cut,) if is_cut else ())
         if writer.is_answer and not is_cut:
             answer = answer.model_copy(update={"next_questions": self._next_questions(writer)})
-        return Turn(said=self._said, answer=answer, is_last=True)
+        return Turn(said=self._text, answer=answer, is_last=True)
 
     async def recover(self, failed: GroundworkError) -> Turn:
         """Return an answer despite the model's failure: its proved sentences, otherwise quotations.
@@ -353,9 +353,9 @@ class AnswerTurn:
         Raises:
             GroundworkError: the step should be retried instead.
         """
-        if not self._is_heard:  # show the complete sentences that came before the failure
-            _, answer = split_turn(self._said, is_answer=not self._may_call, at_end=True)
-            text = answer if answer is not None else split_turn(self._said, is_answer=True, at_end=True)[1]
+        if not self._is_read:  # show the complete sentences that came before the failure
+            _, answer = split_turn(self._text, is_answer=not self._may_call, at_end=True)
+            text = answer if answer is not None else split_turn(self._text, is_answer=True, at_end=True)[1]
             await self._writer.write(text or "", to_gap=self._may_look)
         return self._without_model(self._writer, failed)
 

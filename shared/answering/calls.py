@@ -61,7 +61,7 @@ class Results:
     Attributes:
         messages: one per call, in order.
         hits: blocks that are new to the model.
-        records: known documents, including those of `hits`.
+        records: known documents, including the documents of `hits`.
     """
 
     called: tuple[Called, ...]
@@ -173,7 +173,7 @@ class CallMaker:
 
 
 def web_pages(called: Called) -> list[WebHit]:
-    """Return the web pages that a call read, then those that it found."""
+    """Return the web pages that a call read, then the pages that it found."""
     return [*pages_read(called), *called.found.pages]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shared.answering.agent_turn import Asked
+from shared.answering.agent_turn import ModelCall
 from shared.answering.budget import (
     CHARS_PER_TOKEN,
     allowed_work,
@@ -77,8 +77,8 @@ class ReportTurn:
         if context.state.planned:
             await self._make_calls()
 
-    async def ask(self) -> Asked | None:
-        """Return the prompt; None if the report is due, because no call is left or affordable."""
+    async def model_call(self) -> ModelCall | None:
+        """Return the call of the model; None if the report is due, because no call is left or affordable."""
         context = self._context
         tools = [context.bind(name, Found()).definition for name in context.tools]
         is_due = context.turn.closing or context.state.is_covered
@@ -92,28 +92,28 @@ class ReportTurn:
         if not limit_s or allowed.limit is not None:
             return None
         limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=allowed.output_tokens)
-        return Asked(messages, tools, limits)
+        return ModelCall(messages, tools, limits)
 
     async def hear(self, text: str) -> None:
         """Ignore the text: only the report and the calls count."""
 
-    async def go_on(self, said: ModelTurn) -> TurnStatus | None:
+    async def go_on(self, turn: ModelTurn) -> TurnStatus | None:
         """Plan the model's calls; return None if the report is due instead."""
         context, state = self._context, self._context.state
-        output_tokens = tokens_of([said.text, *(call.arguments for call in said.tool_calls)])
-        read = self._prompt_tokens if said.tokens is None else max(said.tokens - output_tokens, 0)
-        context.book(said.usage or ModelUsage(input_tokens=read, output_tokens=output_tokens))
-        planned = planned_calls(context.call_rules, said.tool_calls, context.tools, state.made)
+        output_tokens = tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
+        read = self._prompt_tokens if turn.tokens is None else max(turn.tokens - output_tokens, 0)
+        context.book(turn.usage or ModelUsage(input_tokens=read, output_tokens=output_tokens))
+        planned = planned_calls(context.call_rules, turn.tool_calls, context.tools, state.made)
         for refused in planned:
             await _tell_refused(context, refused)
         if not any(item.refused is None for item in planned) or not _result_room(context):
             return None
         calls = tuple(item.call for item in planned)
-        message = Message(role="assistant", text=said.text[:_MAX_SAID_CHARS], tool_calls=calls)
+        message = Message(role="assistant", text=turn.text[:_MAX_SAID_CHARS], tool_calls=calls)
         context.change(messages=(*state.messages, message), planned=planned)
         return "go_on"
 
-    async def finish(self, said: ModelTurn | None) -> TurnStatus:
+    async def finish(self, turn: ModelTurn | None) -> TurnStatus:
         """Have the model write the report."""
         return await write_report(self._context)
 

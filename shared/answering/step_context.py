@@ -54,9 +54,9 @@ class AttemptContext(Generic[ServicesT]):
 
     @property
     def event_log(self) -> EventLog:
-        """Writer of the attempt, once it has begun."""
+        """Writer of the attempt; available after `open`."""
         if self._event_log is None:
-            raise AssertionError("the attempt has not begun in the journal")
+            raise AssertionError("the attempt was not opened")
         return self._event_log
 
     @property
@@ -159,7 +159,7 @@ class StepContext(AttemptContext[AnsweringServices]):
         """Stage a value for the step's next append unless one is stored; return the value that counts.
 
         Args:
-            of: the step whose result it is part of; None = this one.
+            of: the step whose result contains the value; None = the current step.
         """
         step = of or self.action.step
         stored = await self.journal.find(step, type(value), part)

@@ -106,7 +106,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     @property
     def profile(self) -> SubagentProfile:
-        """The current profile: the task's, or a smaller one that took over."""
+        """The current profile: the task's, or its replacement."""
         return PROFILES[self.turn.profile]
 
     @property
@@ -248,7 +248,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
         Raises:
             RunClosedError: the run has ended or continued, or was erased.
-            StaleAttemptError: another attempt has begun.
+            StaleAttemptError: another attempt took over.
         """
         place = (self.place.step, self.place.index, self.turn.profile)
         first = [self._phase(phase) for phase in phases]
@@ -270,7 +270,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
         Raises:
             RunClosedError: the run has ended or continued, or was erased.
-            StaleAttemptError: another attempt has begun.
+            StaleAttemptError: another attempt took over.
         """
         await self._write(self.state, STATE)
 
@@ -291,7 +291,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
         Raises:
             RunClosedError: the run has ended or continued, or was erased.
-            StaleAttemptError: another attempt has begun.
+            StaleAttemptError: another attempt took over.
         """
         done = DoneLine(result=result.model_dump(mode="json"), turn=self.turn.turn, tries=self.turn.attempt)
         await self._write(self.state, STATE, *events, done)
@@ -322,7 +322,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
         Raises:
             RunClosedError: the run has ended or continued, or was erased.
-            StaleAttemptError: another attempt has begun.
+            StaleAttemptError: another attempt took over.
         """
         with self._telling(), _unless_erased():
             await self.event_log.write(*map(_without_contents, events))

@@ -1,7 +1,7 @@
 """A sub-agent's turn as a step of its script: its task, its time limit and its result.
 
 It ends before the deadline, whatever the model does. A turn whose completion is in the journal is not taken
-again. Of two concurrent attempts the later one counts, and the other one returns its result. A run that has
+again. Of two concurrent attempts the later counts, and the earlier returns its result. A run that has
 ended or continued ends its sub-agents at their next turn or event. Expected failures are results; only
 defects are raised.
 """
@@ -112,7 +112,7 @@ class _TurnAttempt:
         return _STOPPED
 
     async def failed(self, error: GroundworkError) -> TurnResult:
-        """Return that the turn has not begun; an erased run or an overtaken turn needs no result."""
+        """Return the failure; an erased run or an overtaken turn needs no result."""
         if isinstance(error, NotFoundError | StaleAttemptError):
             return _STOPPED
         get_logger().warning("sub_agent.start_failed", run_id=self._place.run_id, error_type=error.code)
@@ -215,7 +215,7 @@ async def _stored(context: SubagentContext, result: TurnResult, error: Groundwor
     except (TimeoutError, GroundworkError) as failed:
         if isinstance(failed, RunClosedError | StaleAttemptError):
             raise
-        # The stored findings count, but the next turn needs the state of this one.
+        # The stored findings count, but the next turn needs this turn's state.
         if not is_over:
             return result.model_copy(update={"status": "failed", "retryable": True})
     return result
