@@ -1,8 +1,10 @@
 """The script of a question, step by step: for tests that perform the steps themselves."""
 
+from shared.answering.effects import perform_metered
 from shared.answering.script import Children, Readers, Reply, Results, RunEnd, Step, Steps, next_command
-from shared.answering.steps import Observation, StepAction, StepResult, SubagentAction
+from shared.answering.steps import Observation, StepAction, StepInput, StepResult, SubagentAction
 from shared.answering.summary_models import DocumentAction
+from shared.wiring import Services
 
 
 def start() -> Results:
@@ -35,3 +37,8 @@ def delay_s(results: Results) -> float:
 def tokens_of(results: Results) -> int:
     """Return the tokens used by the steps, without those of sub-agents."""
     return sum(result.tokens for result in results)
+
+
+async def perform(step_input: StepInput, services: Services) -> Observation:
+    """Perform a step and return its observation."""
+    return (await perform_metered(step_input, services)).observation

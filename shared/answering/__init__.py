@@ -5,9 +5,9 @@ step, by the rule of `attempts`: `prepare` plans and searches, `turn_step` takes
 `subagent_step` one of a sub-agent, and `run_end` commits the answer. All turns are taken by `agent_turn`, and
 their calls made by `calls`; `answer_turn` writes an answer (`turn_question` is its input), `report_turn` a
 report of findings. `profiles` describes every agent as data. `statements` splits a turn's answer into
-statements, `proofs` proves them, `draft` renders them, and `answer_writer` streams them. `policy` decides by
-rules over a `situation` whether sub-agents work on a question. `inline`
-runs the same script in one process, and `agent` exposes it as a Python API.
+statements, `answer_writer` proves and streams them, and `draft` renders them. `policy` decides by rules over
+a `situation` whether sub-agents work on a question. `inline` runs the same script in one process, and `agent`
+exposes it as a Python API.
 
 A summary of documents is a run as well: `summary_runs` starts and shows it, `summary_script` defines the
 order of its steps, `summary_document` reads one document and `summary_merge` merges all, with the calls of

@@ -75,11 +75,6 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
     return services.using(settings=agent.limited(services.settings), chat_model=model)
 
 
-async def perform(step_input: StepInput, services: AnsweringServices) -> Observation:
-    """Perform a step without a budget and return its observation."""
-    return (await perform_once(_RunStep(StepContext(services, step_input)))).observation
-
-
 class _RunStep:
     """An attempt at a step of the run itself."""
 

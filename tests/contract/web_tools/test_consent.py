@@ -6,7 +6,6 @@ import pytest
 
 from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
 from shared.answering.script import Results
@@ -17,7 +16,7 @@ from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from tests.contract.web_tools.conftest import MakeWeb, Web, calls
 from tests.fakes.run_log import InMemoryRunLog
-from tests.scripts import next_action, observe, start
+from tests.scripts import next_action, observe, perform, start
 from tests.world import ANNA, plan
 
 pytestmark = pytest.mark.attack("exfiltration")

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from shared.answering.agent import AGENT_EVENTS, Agent
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run, close_dead_run, view_run
 from shared.answering.steps import (
@@ -36,6 +35,7 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services, fake_settings
+from tests.scripts import perform
 from tests.unit.answering.late_passages import LateReports
 from tests.world import ANNA, BEN, Model, add_record, ask, corpus_services, plan
 

@@ -7,7 +7,6 @@ import pytest
 
 from shared.access.models import UserContext
 from shared.answering.clarification_steps import answer_clarification
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
 from shared.answering.script import Results
@@ -28,7 +27,7 @@ from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
-from tests.scripts import observe
+from tests.scripts import observe, perform
 from tests.unit.answering.pictures import add_pictures
 from tests.world import ANNA, TEXTS, corpus_services, plan
 

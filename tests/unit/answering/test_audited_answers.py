@@ -7,7 +7,6 @@ import pytest
 
 from shared.access.audit_trail import AuditFilter, AuditTrail
 from shared.access.models import AuditEntry
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run, close_dead_run
 from shared.answering.script import RunEnd
@@ -20,7 +19,7 @@ from shared.runs.run_files import RunFiles
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.table import InMemoryTable
-from tests.scripts import next_action, observe, start
+from tests.scripts import next_action, observe, perform, start
 from tests.world import ANNA, Model, corpus_services, plan
 
 pytestmark = pytest.mark.attack("audit trail")

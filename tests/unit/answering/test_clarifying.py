@@ -7,7 +7,6 @@ import pytest
 
 from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
 from shared.answering.script import Results
@@ -21,7 +20,7 @@ from shared.wiring import Services
 from tests.fakes.models import scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
-from tests.scripts import next_action, observe
+from tests.scripts import next_action, observe, perform
 from tests.world import ANNA, Model, corpus_services, plan
 
 QUESTION = "What was the revenue in the report?"

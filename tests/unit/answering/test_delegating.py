@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from shared.answering.effects import perform
 from shared.answering.inline import RunChildren
 from shared.answering.runs import begin_run
 from shared.answering.script import Results
@@ -36,7 +35,7 @@ from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.fakes.stores_quality import InMemoryQualityStore
-from tests.scripts import delay_s, next_action, observe, start
+from tests.scripts import delay_s, next_action, observe, perform, start
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS
 from tests.unit.subagents.lines import keep_state, stored_delegation
 from tests.world import ANNA, Model, add_document, corpus_services, plan

@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import Prepare, StepFailed, StepInput
@@ -12,6 +11,7 @@ from shared.runs.events import RunEvent, StatusEvent, parse_event
 from shared.runs.models import ChatRequest, RunRequest
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
+from tests.scripts import perform
 from tests.world import ANNA, corpus_services
 
 

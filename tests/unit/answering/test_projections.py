@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from shared.access.limits import hold, slot_of_run
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.projections import project
 from shared.answering.run_end import cancel_run, project_run
@@ -28,6 +27,7 @@ from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_settings
 from tests.fakes.stores import InMemoryTaskQueues
 from tests.fakes.stores_quality import InMemoryQualityStore
+from tests.scripts import perform
 from tests.world import ANNA, Model, corpus_services, plan
 
 Loss = Callable[[Services, RunRequest, dict[str, Any]], Awaitable[None]]

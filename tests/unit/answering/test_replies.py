@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
 from shared.answering.script import Reply, next_command
 from shared.answering.steps import AnswerArrived, AnswerTimedOut, StepInput, TakeAnswer
@@ -13,7 +12,7 @@ from shared.platform.errors import ConflictError
 from shared.runs.events import ReplyLine, RunEvent
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
-from tests.scripts import next_action, observe
+from tests.scripts import next_action, observe, perform
 from tests.unit.answering.test_clarifying import answer, asking, events, last_prompt, view_of
 
 

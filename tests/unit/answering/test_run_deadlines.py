@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import Prepare, StepFailed, StepInput
@@ -21,6 +20,7 @@ from shared.wiring import Services
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
+from tests.scripts import perform
 from tests.unit.answering.faulty_writers import (
     BUDGET_S,
     CITED,

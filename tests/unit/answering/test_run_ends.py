@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.models import Turn
 from shared.answering.run_end import cancel_run
@@ -25,7 +24,7 @@ from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
-from tests.scripts import next_action, observe, start
+from tests.scripts import next_action, observe, perform, start
 from tests.world import ANNA, Model, corpus_services, plan
 
 WRITE = TakeTurn(step=2, prepared_step=1)

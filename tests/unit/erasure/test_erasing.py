@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.answering.effects import perform
 from shared.answering.retention import purge_old_runs, resume_erasures
 from shared.answering.runs import view_run
 from shared.answering.script import RunEnd
@@ -23,7 +22,7 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.stores import InMemoryRunStore, InMemoryTaskQueues, InMemoryThreadStore
-from tests.scripts import next_action, observe, start
+from tests.scripts import next_action, observe, perform, start
 from tests.unit.conversations.test_threads import ask, begin
 from tests.world import ANNA, BEN, corpus_services
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.run_end import cancel_run
 from shared.answering.run_facts import note_end
@@ -25,7 +24,7 @@ from shared.wiring import Services
 from tests.fakes.background import background_done
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_quality import InMemoryQualityStore
-from tests.scripts import next_action, observe, start
+from tests.scripts import next_action, observe, perform, start
 from tests.unit.answering.pictures import picture
 from tests.world import ANNA, Model, corpus_services, plan
 

@@ -23,6 +23,7 @@ from shared.platform.language_models.models import (
 )
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_log
 from shared.runs.events import DoneLine
+from shared.runs.journal import read_journal
 from shared.runs.models import ChatRequest
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
@@ -94,7 +95,10 @@ async def revive(services: Services, run_id: str) -> None:
 
 
 async def close(services: Services, run_id: str) -> None:
-    """Begin the step after the sub-agent, as its parent does at the deadline."""
+    """Begin the step after the sub-agent, unless it has begun, as its parent does at the deadline."""
+    journal = await read_journal(services.run_log, services.blobs, run_id)
+    if any(line.step == DELEGATING_STEP + 2 for line in journal.events):
+        return
     with suppress(RunClosedError, StaleAttemptError):  # the run has already ended
         await open_event_log(services.run_log, run_id, DELEGATING_STEP + 2)
 
@@ -102,6 +106,8 @@ async def close(services: Services, run_id: str) -> None:
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.answering.attempts.POLL_S", 0.01)
+    # A rival that only marks a step never completes it.
+    monkeypatch.setattr("shared.answering.effects._RunStep.patience_s", 0.2)
 
 
 async def raced(at: int, rival: Rival) -> tuple[RacingLog, str, str]:
