@@ -48,8 +48,8 @@ class AnswerStream:
         """Append the queued events to the journal."""
         if events := await self._events():
             await self.event_log.write(*events)
-        # Measured from the end of the append, so that slow appends carry more text each.
-        self._flushed_at = time.monotonic()
+            # Measured from the end of the append, so that slow appends carry more text each.
+            self._flushed_at = time.monotonic()
 
     async def stage(self) -> None:
         """Stage the events for the append that completes the step."""

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from shared.answering import answer_stream
 from shared.answering.answer_writer import AnswerWriter
 from shared.answering.models import Gap
 from shared.answering.quote_repair import QuoteRepairer
@@ -85,6 +86,20 @@ async def test_a_proved_quotation_becomes_a_numbered_source() -> None:
     assert writer.draft.text == "It runs at 15 bar. (Source: m.pdf, S. 3)[1] Good."
     assert streamed(events) == writer.draft.text
     assert [name for name, _ in events].count("CITATION") == 1
+
+
+async def test_the_first_words_do_not_wait_for_an_append_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    stream = stream_to(await open_event_log(log, "r", 3), (HIT,))
+    monkeypatch.setattr(answer_stream, "FLUSH_SECONDS", 0)
+    writer = AnswerWriter(stream, CitationBook((HIT,)), QuoteRepairer(RepairingModel(None), lambda: None))
+    began = stream._flushed_at
+    await writer.write("")
+    assert stream._flushed_at == began
+    await writer.write("It")
+    assert stream._flushed_at > began
+    assert stream.event_log.written[-1].name == "TOKEN"
 
 
 async def test_a_citation_comes_before_its_marker() -> None:
