@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 import pytest_asyncio
 
-from shared.access.security_filter import may_read, security_filter
+from shared.access.security_filter import in_thread, may_read, security_filter
 from shared.answering.prompt import documents_xml
 from shared.evidence.alignment import Block, align
 from shared.platform.calls import model_endpoint
@@ -141,7 +141,11 @@ def check_harmless(outcome: Outcome) -> None:
     """Check that no part of the answer can act, link elsewhere, or pass as proof."""
     answer, text = outcome.answer, outcome.answer.text
     check_no_secret("".join(event.model_dump_json() for event in outcome.events), "")
-    assert all(security_filter(READER) in (condition or "") for condition in outcome.filters)
+    conditions = [condition or "" for condition in outcome.filters]
+    threads = set(re.findall(r"thread_id eq '([^']*)'", " ".join(conditions)))
+    assert len(threads) <= 1
+    filters = [security_filter(in_thread(READER, thread_id)) for thread_id in (*threads, "")]
+    assert all(any(one in condition for one in filters) for condition in conditions)
     assert [link for link in shown.links(text) if not _OWN_LINK.fullmatch(link)] == []
     assert shown.pictures(text) == [figure.path for figure in answer.figures]
     assert (shown.markup(text), shown.addresses(text)) == ([], [])
