@@ -294,7 +294,7 @@ class BlockSearch:
         names = {name for doc_id in documents_to_narrow_to(scores) for name in named[doc_id].names}
         queries = [question_query(text, names) for text in phrasings]
         pages = await run_together(*(self._index.candidates(by_words(query, condition)) for query in queries))
-        return scores, queries, pages
+        return scores, queries, list(pages)
 
     async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
         """Embed each phrasing; None for each if embedding fails and the policy allows that."""
