@@ -27,7 +27,7 @@ from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
-RULES_VERSION = "8"  # of parsing, chunking and naming; raising it reingests every document
+RULES_VERSION = "9"  # of parsing, chunking and naming; raising it reingests every document
 
 
 async def accept(task: IngestTask) -> Accepted:
