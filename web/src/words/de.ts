@@ -393,7 +393,7 @@ export const words: Words = {
   "upload.noSuffix": "Ihr Name hat keine Endung, deshalb ist das Format unbekannt. Benennen Sie sie mit einer dieser Endungen um: {kinds}.",
   "upload.onlyYou": "Nur Sie werden Zugriff haben.",
   "upload.progress": "{done} von {count} bereit",
-  "upload.readers": "Wer Zugriff haben soll",
+  "upload.readers": "Zugriff auf neue Dateien",
   "upload.saveAs": "Dateien vom Typ {suffix} werden nicht unterstützt. Speichern Sie sie als {better} und fügen Sie diese hinzu.",
   "upload.tidy": "Liste leeren",
   "upload.tooLarge": "Größer als {limit}. Teilen Sie die Datei auf.",

@@ -390,7 +390,7 @@ export const words = {
   "upload.noSuffix": "Its name has no ending, so its format is unknown. Rename it to end in one of: {kinds}.",
   "upload.onlyYou": "Only you will have access.",
   "upload.progress": "{done} of {count} ready",
-  "upload.readers": "Who should have access",
+  "upload.readers": "Access to new files",
   "upload.saveAs": "Files of type {suffix} are not supported. Save it as {better} and add that.",
   "upload.tidy": "Clear the list",
   "upload.tooLarge": "Larger than {limit}. Split it into several files.",

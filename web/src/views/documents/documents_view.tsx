@@ -93,6 +93,7 @@ function Facets() {
             {t("filters")} <span aria-hidden="true">{isOpen ? "▴" : "▾"}</span>
           </button>
         )}
+        <span class="quiet small">{t("status")}</span>
         {(["working", "failed"] as const).map((status) => (
           <button
             key={status}
