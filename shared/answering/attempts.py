@@ -1,7 +1,7 @@
-"""Attempts at a step: the first completion counts, whoever wrote it.
+"""Attempts at a step: the first completion counts.
 
-A host may perform a step twice, even at once. An attempt that finds the completion returns its result. One
-that was overtaken writes nothing more, and waits for the result of the attempt that took over.
+A host may perform a step twice, even at once. An attempt that finds the completion returns its result. An
+overtaken attempt writes nothing more, and waits for the result of the attempt that took over.
 """
 
 import asyncio

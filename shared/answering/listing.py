@@ -61,8 +61,8 @@ async def every_document(
 ) -> tuple[DocumentRecord, ...]:
     """Return the readable documents of the kind that a question asks about in full, newest first.
 
-    At most 50. These have the kind's words in their names or types, and pass the plan's filters. If none has
-    the words, which may be in another language, those that pass the filters are returned.
+    At most 50. These have the kind's words in their names or types, and pass the plan's filters. If no
+    document has the words, which may be in another language, all that pass the filters are returned.
     """
     kind = plan.every.strip()
     if not kind or plan.query_type not in _READING:

@@ -181,7 +181,7 @@ async def _search(
     """Return the best blocks for a gap, without unrelated ones, or None if the search failed."""
     request, limits = question.request, _limits(question)
     if any(document.reference.casefold() in gap.missing.casefold() for document in question.stored.missing):
-        return []  # no document can tell what a missing one says
+        return []  # other documents don't contain the text of a missing document
     blocks = StepSearches(services).blocks(request, time)
     try:
         async with asyncio.timeout(limit_s):

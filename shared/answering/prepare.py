@@ -214,7 +214,7 @@ async def _cited_before(context: StepContext, request: RunRequest) -> list[Hit]:
 
 
 async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan) -> tuple[TableCard, ...]:
-    """Return tables for calculations: first those of the named documents, then search results."""
+    """Return tables for calculations: first tables of the named documents, then search results."""
     if not stored.plan.needs_tables:
         return ()
     services = context.services

@@ -28,7 +28,7 @@ async def project(journal: Journal, services: AnsweringServices) -> RunRecord | 
     """Write everything that is derived from a closed journal. Idempotent.
 
     Args:
-        journal: as last read; of an open one, nothing is written.
+        journal: as last read. An open journal is not projected.
 
     Returns:
         The run's record; None if the run was erased.

@@ -1,7 +1,7 @@
 """Merges sub-agents' results into the evidence of the main agent. Succeeds even if sub-agents failed.
 
-A sub-agent is judged by the state stored in the journal, not by how it ended. The state of one that was
-stopped at the deadline counts, and one without any state results in a warning.
+A sub-agent is judged by the state stored in the journal, not by how it ended. If it was stopped at the
+deadline, its last state counts. A sub-agent without any state results in a warning.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

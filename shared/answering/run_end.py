@@ -17,7 +17,7 @@ from shared.runs.journal import Journal
 from shared.runs.models import RunRecord
 
 _CANCELLING_STEP = 9998  # higher than any run's steps
-_CLOSING_STEP = 9999  # likewise
+_CLOSING_STEP = 9999  # also higher
 _MESSAGE = "The run was cancelled by its owner."
 _HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")
 

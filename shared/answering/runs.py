@@ -51,7 +51,7 @@ async def begin_run(
 
     Args:
         arrived_at: when the question arrived, with zone; the run's time starts then. None = now.
-        run_id: id of a run that may have been begun already; only missing parts are then created. None = a
+        run_id: id of a run that may exist in part; only missing parts are then created. None = a
             new run.
         origin: the client's IP address, or the channel, for the audit trail.
         channel: the channel through which an agent is asked.

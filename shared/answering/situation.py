@@ -76,7 +76,7 @@ class Situation:
 
     @property
     def children_left(self) -> int:
-        """How many sub-agents the question may still start now."""
+        """Number of sub-agents that the question may still start."""
         return min(self.settings.subagents.max_per_request - self.started, self.free_slots)
 
     @property

@@ -87,7 +87,7 @@ class SubAgent:
                 place += 1
             elif not result.retryable or closing:
                 return self._end(self._status_of_findings())
-            # From now on, attempts no longer search, but report from the existing evidence.
+            # Later attempts no longer search, but report from the existing evidence.
             attempt, closing = max(attempt, task.retry_count) + 1, True
 
     def _status_of_findings(self) -> ChildStatus:

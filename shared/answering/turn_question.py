@@ -43,8 +43,8 @@ async def collected_once(context: StepContext, step: int, evidence: Evidence) ->
 
 
 @dataclass
-class Before:
-    """The turns before this one.
+class EarlierTurns:
+    """Turns before the current turn.
 
     Attributes:
         results: results of their calls; may be missing for the last turn.
@@ -64,7 +64,7 @@ class Before:
     collected: dict[int, Collected] = field(default_factory=dict)
 
     @classmethod
-    async def read(cls, context: StepContext, action: TakeTurn) -> "Before":
+    async def read(cls, context: StepContext, action: TakeTurn) -> "EarlierTurns":
         """Load the turns before a step, with their results, from the journal."""
         journal = context.journal
         turns = [await journal.get(step, Turn, "turn") for step in action.earlier]
@@ -118,7 +118,7 @@ class TurnQuestion:
     stored: StoredPlan
     collected: Collected
     tools: tuple[str, ...]
-    before: Before
+    before: EarlierTurns
     web_consent: bool | None = None
 
     def join(self, more: Collected) -> None:

@@ -30,7 +30,7 @@ from shared.answering.steps import (
     TakeTurn,
 )
 from shared.answering.turn_question import (
-    Before,
+    EarlierTurns,
     TurnQuestion,
     collected_once,
     delegation_of,
@@ -99,7 +99,7 @@ async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent
         first: receives the events of a reply that arrived since the last turn.
     """
     preparation = await context.journal.get(action.prepared_step, Preparation, "preparation")
-    before = await Before.read(context, action)
+    before = await EarlierTurns.read(context, action)
     stored = await _resumed(context, action, before, preparation.stored, first)
     request = (await context.request()).with_rights_of(stored.asker)
     evidence = preparation.evidence or Evidence()
@@ -115,7 +115,7 @@ async def _question(context: StepContext, action: TakeTurn, first: list[RunEvent
 
 
 async def _resumed(
-    context: StepContext, action: TakeTurn, before: Before, stored: StoredPlan, first: list[RunEvent]
+    context: StepContext, action: TakeTurn, before: EarlierTurns, stored: StoredPlan, first: list[RunEvent]
 ) -> StoredPlan:
     """Return the plan with the permissions of the user who replied.
 
@@ -137,13 +137,13 @@ async def _resumed(
     return stored
 
 
-def web_consent_of(context: StepContext, request: RunRequest, before: Before) -> bool | None:
+def web_consent_of(context: StepContext, request: RunRequest, before: EarlierTurns) -> bool | None:
     """Return whether the web may be used; None if the user has to be asked first."""
     preset = context.services.settings.answering.web_consent
     return consent_of(preset, request.conversation.web_allowed, before.web_allowed)
 
 
-async def _allowed_delegation(context: StepContext, action: TakeTurn, before: Before) -> Turn | None:
+async def _allowed_delegation(context: StepContext, action: TakeTurn, before: EarlierTurns) -> Turn | None:
     """Repeat the previous turn's delegation if it waited for consent to use the web, which is now granted.
 
     The repeated call becomes this step's turn, without a model call.
