@@ -12,8 +12,9 @@ from shared.runs.event_log import (
     StaleAttemptError,
     open_child_log,
     open_event_log,
+    staged_child_log,
 )
-from shared.runs.events import RunEvent, SubagentStatus, TokenEvent, events_of
+from shared.runs.events import DoneLine, ReservedLine, RunEvent, SubagentStatus, TokenEvent, events_of
 from shared.runs.memory_run_log import MemoryRunLog
 from tests.fakes.run_log import run_event
 
@@ -162,3 +163,37 @@ async def test_nothing_of_a_sub_agent_follows_the_end_of_the_run() -> None:
 
 async def written_names(log: MemoryRunLog) -> list[str]:
     return [json.loads(line)["name"] for line in (await log.read("r")).lines]
+
+
+async def turn_log(log: MemoryRunLog, turn: int) -> EventLog:
+    """Begin an attempt at a turn of a child that takes several at once."""
+    read = await log.read("r")
+    known = (events_of(read), read.next_offset)
+    event_log = staged_child_log(log, "r", (1, 0, None), known, turn)
+    await event_log.write(ReservedLine(tokens=turn))
+    return event_log
+
+
+async def test_attempts_at_several_turns_of_a_child_write_in_between() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    first, second = await turn_log(log, 1), await turn_log(log, 2)
+    await first.write(DoneLine(result={}))
+    await second.write(DoneLine(result={}))
+    lines = events_of(await log.read("r"))
+    assert [(line.name, getattr(line, "turn", None)) for line in lines] == [
+        *(("attempt", 1), ("reserved", 1)),
+        *(("attempt", 2), ("reserved", 2)),
+        *(("done", 1), ("done", 2)),
+    ]
+
+
+async def test_a_later_attempt_at_a_turn_stops_the_one_before() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    slow, other = await turn_log(log, 1), await turn_log(log, 2)
+    again = await turn_log(log, 1)
+    with pytest.raises(StaleAttemptError):
+        await slow.write(DoneLine(result={}))
+    await other.write(DoneLine(result={}))
+    await again.write(DoneLine(result={}))
