@@ -98,18 +98,24 @@ export async function loadDocuments(): Promise<void> {
   const reading = (asked += 1);
   const wanted = listQuery();
   const words = wordsQuery();
-  const [list, counts, all] = await Promise.all([
-    read<DocumentList>(`/api/documents?${wanted}`),
+  const isOutdated = () => wanted !== listQuery() || reading < shown; // a later request finished first
+  const listing = read<DocumentList>(`/api/documents?${wanted}`).then((list) => {
+    if (isOutdated()) return;
+    shown = reading;
+    documents.value = list.documents;
+    cursor.value = list.cursor;
+    isListed.value = true;
+  });
+  // Counting takes longer, and the list does not wait for it.
+  const counting = Promise.all([
     read<DocumentFacets>(`/api/documents/facets?${query(words)}`),
     filters.value.project_id ? read<DocumentFacets>(`/api/documents/facets?${query(words, "project_id")}`) : null,
-  ]);
-  if (wanted !== listQuery() || reading < shown) return; // a later request finished first
-  shown = reading;
-  documents.value = list.documents;
-  cursor.value = list.cursor;
-  facets.value = counts;
-  projects.value = (all ?? counts).project_id;
-  isListed.value = true;
+  ]).then(([counts, all]) => {
+    if (isOutdated()) return;
+    facets.value = counts;
+    projects.value = (all ?? counts).project_id;
+  });
+  await Promise.all([listing, counting]);
 }
 
 export async function loadMoreDocuments(): Promise<void> {
