@@ -5,10 +5,12 @@ Clarifications are asked on the terminal. Ctrl-C cancels the run, not only the d
 
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cli import sending
 from cli.answers import print_answer
 from cli.api import Api, Event, segment
 from cli.commands import Call, QuietOption, app, option, program_name
@@ -64,6 +66,10 @@ def ask(
     agent: Annotated[str | None, option("--agent", "NAME", "ask an agent; `agents` lists them")] = None,
     project: Annotated[str | None, option("--project", "ID", "only documents of a project")] = None,
     doc: Annotated[list[str] | None, option("--doc", "DOC", "only this document; may be repeated")] = None,
+    file: Annotated[
+        list[Path] | None,
+        option("--file", "PATH", "a file that only this conversation uses; may be repeated"),
+    ] = None,
     quiet: QuietOption = False,
 ) -> int:
     """Ask a question and stream the answer."""
@@ -76,10 +82,30 @@ def ask(
         body["agent"] = agent
     if doc:
         body["doc_ids"] = [resolve(call.api, name) for name in doc]
+    if file:
+        body["thread_id"] = body.get("thread_id") or call.api.call("POST", "/threads", json={})["thread_id"]
+        for path in file:
+            _attach(call, path, body["thread_id"])
     display = ProgressDisplay(call.terminal, is_quiet=quiet)
     # One key for all attempts, so that a repeated start doesn't create a second run.
     stream = RunStream(call.api, body, key=uuid.uuid4().hex, on_trouble=display.trouble)
     return follow(Asking(call.api, call.terminal, display), stream)
+
+
+def _attach(call: Call, path: Path, thread_id: str) -> None:
+    """Add a file to a conversation; the question waits until it has been read."""
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}.")
+    address, size_bytes = f"/threads/{segment(thread_id)}/files", path.stat().st_size
+    if size_bytes <= sending.LARGE_BYTES:
+        sending.send_through(call.api, path, {}, _ignore, address)
+        return
+    ticket = sending.Ticket(call.api, {"filename": path.name, "size_bytes": size_bytes}, address)
+    sending.send_in_blocks(call.api, path, ticket, _ignore, call.terminal.note)
+
+
+def _ignore(_: int) -> None:
+    """Show no progress."""
 
 
 def follow(asking: Asking, stream: RunStream) -> int:

@@ -21,6 +21,7 @@ import httpx
 from cli.api import Api
 from cli.errors import CommandError
 
+DOCUMENTS = "/documents"  # where documents are added
 LARGE_BYTES = 4_000_000  # the app's MAX_UPLOAD_BYTES; larger files go directly to storage
 BLOCK_BYTES = 8_000_000  # 4 s at 16 Mbit/s; a broken connection loses at most this much
 _TRIES = 6
@@ -81,8 +82,10 @@ class Transfer:
 class Ticket:
     """A signed upload URL, renewed when it expires."""
 
-    def __init__(self, api: Api, request: dict[str, Any]) -> None:
+    def __init__(self, api: Api, request: dict[str, Any], address: str = DOCUMENTS) -> None:
+        """Request URLs from `{address}/uploads`."""
         self._api = api
+        self._address = address
         self._request = request
         self._given: dict[str, Any] = {}
 
@@ -117,12 +120,17 @@ class Ticket:
 
     def _taken(self) -> dict[str, Any]:
         if not self._given:
-            self._given = self._api.call("POST", "/documents/uploads", json=self._request)
+            self._given = self._api.call("POST", f"{self._address}/uploads", json=self._request)
         return self._given
 
 
-def send_through(api: Api, path: Path, fields: dict[str, Any], on_bytes: Callable[[int], None]) -> str:
+def send_through(
+    api: Api, path: Path, fields: dict[str, Any], on_bytes: Callable[[int], None], address: str = DOCUMENTS
+) -> str:
     """Send a file through the app and return the document's id. Rereads the file if the app asks to wait.
+
+    Args:
+        address: where files are added.
 
     Raises:
         CommandError: the app refused the file.
@@ -139,7 +147,7 @@ def send_through(api: Api, path: Path, fields: dict[str, Any], on_bytes: Callabl
         try:
             with path.open("rb") as opened:
                 files = {"file": (path.name, CountedFile(opened, count))}
-                return str(api.call("POST", "/documents", data=fields, files=files)["doc_id"])
+                return str(api.call("POST", address, data=fields, files=files)["doc_id"])
         except CommandError as refused:
             on_bytes(-sent_bytes)
             if not refused.may_repeat:

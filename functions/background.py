@@ -18,6 +18,7 @@ from shared.access.idempotency import purge_old_requests
 from shared.answering.retention import purge_old_runs, resume_erasures
 from shared.answering.revival import revive_instance, revive_run
 from shared.answering.shares import purge_shares
+from shared.conversations.files import expire_files
 from shared.conversations.memory import remember
 from shared.conversations.models import EraseTask, RememberTask
 from shared.documents.state import DocumentState
@@ -134,8 +135,16 @@ def _purges(
         "idempotency_keys": partial(purge_old_requests, now, services.idempotency, services.user_limits),
         "revivals": partial(services.runs.purge_revivals, before_revivals, _MAX_PURGED),
         "document_changes": partial(services.documents.purge_changes, now, _MAX_CHANGES),
+        "conversation_files": partial(_expire_files, now, services, client),
         "histories": partial(_purge_histories, client, before_runs),
     }
+
+
+async def _expire_files(now: datetime, services: Services, client: df.DurableOrchestrationClient) -> int:
+    count = await expire_files(now, services)
+    if count:
+        await start_ingestions(client, services)
+    return count
 
 
 async def revive_instances(client: df.DurableOrchestrationClient) -> None:

@@ -13,10 +13,12 @@ from functions.http.idempotency import Key, idempotent, new_id
 from functions.http.models import CachedHeaders, IfMatchHeaders, KeyHeaders, ListQuery, Page
 from functions.http.requests import (
     Caller,
+    Durable,
     Ready,
     admitted,
 )
 from functions.http.responses import json_response, tagged_response
+from functions.ingest import start_ingestions
 from shared.access.idempotency import Claimed, finish
 from shared.conversations import models as conversations
 from shared.conversations import threads
@@ -145,23 +147,28 @@ async def patch_thread(
         headers=IfMatchHeaders,
     ),
 )
-async def delete_thread(req: Request, thread_id: ThreadId, user: Caller, services: Ready) -> Response:
+async def delete_thread(
+    req: Request, thread_id: ThreadId, user: Caller, services: Ready, client: Durable
+) -> Response:
     """Delete a thread and all data derived from it."""
     await threads.delete_thread(thread_id, user, services, _match(req))
+    await start_ingestions(client, services)  # which remove all data derived from its files
     return Response(status_code=204)
 
 
 @router.post(
     "/api/threads/{thread_id}/clear",
     **contract(
-        "Delete the turns of a thread, but not the thread",
+        "Delete the turns and files of a thread, but not the thread",
         json_reply(200, "The empty thread.", conversations.ThreadView),
         errors=(ConflictError,),
     ),
 )
-async def clear_thread(thread_id: ThreadId, user: Caller, services: Ready) -> Response:
-    """Delete a thread's turns, but keep the thread."""
-    return json_response(await threads.clear_thread(thread_id, user, services))
+async def clear_thread(thread_id: ThreadId, user: Caller, services: Ready, client: Durable) -> Response:
+    """Delete a thread's turns and files, but keep the thread."""
+    view = await threads.clear_thread(thread_id, user, services)
+    await start_ingestions(client, services)
+    return json_response(view)
 
 
 @router.get(

@@ -63,7 +63,7 @@ async def upload_document(req: Request, user: Caller, services: Ready, client: D
     """Store a file and start its ingestion. The form has `folder`, `project_id`, `acl` (repeated), then
     `file`.
     """
-    _refuse_large(req.headers.get("content-length"), _max_form_bytes(services))
+    refuse_large(req.headers.get("content-length"), max_form_bytes(services))
     await fair_turns.SHARES.give_way(sender_of(uploads_of(user.user_id)))
     form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
     await form.open()
@@ -92,7 +92,7 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
         return await make_ticket(request, user, services) if claimed.claim.is_done else None
 
     async def make(claimed: Claimed | None, _: UploadTicket | None) -> UploadTicket:
-        await _admit_document(req, user, services)
+        await admit_document(req, user, services)
         made = await make_ticket(request, user, services)
         await finish(claimed, services.idempotency)
         return made
@@ -126,7 +126,7 @@ async def import_page(
         return await changeable(claimed.resource_id, user, services.documents)
 
     async def make(claimed: Claimed | None, _: DocumentState | None) -> DocumentState:
-        await _admit_document(req, user, services)
+        await admit_document(req, user, services)
         page = await fetch_for_import(asked, pages)
         request = await _with_ids(upload_of(asked, page), user, services)
         state = await receive(request, content_of(page), user, services)
@@ -138,7 +138,7 @@ async def import_page(
     return await _accepted(req, state, user, services)
 
 
-async def _admit_document(req: Request, user: UserContext, services: Services) -> None:
+async def admit_document(req: Request, user: UserContext, services: Services) -> None:
     """Count a call and a document against the user's limits. Raises the same errors as `admitted`."""
     await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
 
@@ -157,7 +157,7 @@ async def _receive(
     """Store the file and start its ingestion, unless an earlier request under this key did both."""
     request = await _with_ids(_upload_request(form.filename, form.fields), user, services)
     doc_id = document_id(blob_name_of(request, user))
-    content = _Counted(form.parts(), _max_form_bytes(services))
+    content = CountedContent(form.parts(), max_form_bytes(services))
 
     async def find(claimed: Claimed) -> DocumentState | None:
         if not claimed.claim.is_done:
@@ -167,7 +167,7 @@ async def _receive(
         return await changeable(doc_id, user, services.documents)
 
     async def make(claimed: Claimed | None, _: DocumentState | None) -> DocumentState:
-        await _admit_document(req, user, services)
+        await admit_document(req, user, services)
         state = await receive(request, aiter(content), user, services)
         await start_ingestions(client, services)
         await finish(claimed, services.idempotency, await content.digest_of_rest())
@@ -191,7 +191,7 @@ async def _with_ids(request: UploadRequest, user: UserContext, services: Service
     return request.model_copy(update={"acl": acl})
 
 
-class _Counted:
+class CountedContent:
     """Counts and hashes the content of a file. Raises `PayloadTooLargeError` beyond `max_bytes`."""
 
     def __init__(self, parts: AsyncIterator[bytes], max_bytes: int) -> None:
@@ -237,13 +237,13 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> Uploa
     return validated(UploadRequest, lambda: UploadRequest(filename=filename or "", **given))
 
 
-def _refuse_large(content_length: str | None, max_bytes: int) -> None:
+def refuse_large(content_length: str | None, max_bytes: int) -> None:
     """Raise `PayloadTooLargeError` before the body is read, if its Content-Length exceeds the limit."""
     if content_length and content_length.isdigit() and int(content_length) > max_bytes + MAX_FIELDS_BYTES:
         raise _too_large_for_a_form(max_bytes)
 
 
-def _max_form_bytes(services: Services) -> int:
+def max_form_bytes(services: Services) -> int:
     limits = services.settings.ingestion
     return min(limits.max_upload_bytes, limits.max_document_bytes)
 

@@ -99,6 +99,12 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "access lists of abandoned uploads are always deleted",
         ),
         Store(
+            "documents",
+            "below `conversation-files/`: files for one conversation, below the thread's id",
+            "yes",
+            "with their thread; a person's also by owner",
+        ),
+        Store(
             "run-log",
             "journals and answers of runs, ids of the documents behind them, shares with their addressees",
             "yes",

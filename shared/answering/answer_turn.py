@@ -375,6 +375,7 @@ class AnswerTurn:
             settings.organisation,
             question.collected.findings,
             advice=self._advice,
+            files=[file.filename for file in question.stored.files],
         )
         seen = await self._pictures(evidence.best_figures(settings.prompt_figures))
         messages: list[Message] = [rules, asked.model_copy(update={"pictures": seen})]

@@ -1,6 +1,7 @@
 """The plan of a question, made by a model, or by rules with a warning if the model fails."""
 
 import re
+from collections.abc import Sequence
 from datetime import date
 
 from shared.answering.script import retry_delay_s
@@ -27,12 +28,19 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # ISO 639 codes in
 
 
 async def plan_or_default(
-    chat_model: ChatModel, request: RunRequest, time: StepTime, limit_s: float, tries: int = 0
+    chat_model: ChatModel,
+    request: RunRequest,
+    time: StepTime,
+    limit_s: float,
+    tries: int = 0,
+    *,
+    files: Sequence[str] = (),
 ) -> StoredPlan:
     """Return the model's plan, or a rule-based one with a warning if the model fails or is late.
 
     Args:
         tries: number of failed attempts.
+        files: names of the thread's own files.
 
     Raises:
         GroundworkError: the model failed, and a retry may succeed.
@@ -40,7 +48,7 @@ async def plan_or_default(
     limits = time.limits("plan", limit_s)
     try:
         plan = await plan_question(
-            chat_model, request.question, limits, request.conversation, today=request.today
+            chat_model, request.question, limits, request.conversation, today=request.today, files=files
         )
     except (DefectError, RunClosedError, StaleAttemptError):  # the last two come from the token reservation
         raise
@@ -64,6 +72,7 @@ async def plan_question(
     conversation: Conversation = NOTHING_SAID,
     *,
     today: date | None = None,
+    files: Sequence[str] = (),
 ) -> QuestionPlan:
     """Plan a question. References and ellipses are resolved from the conversation.
 
@@ -75,6 +84,7 @@ async def plan_question(
         conversation_element(conversation),
         element("question", question),
         element("today", f"{today:%Y-%m-%d, %A}") if today else "",
+        attached_files(files),
     )
     prompt = Prompt(
         name="plan", system=load("answering", "plan"), user="\n".join(part for part in parts if part)
@@ -90,12 +100,23 @@ async def plan_question(
     )
 
 
-def names_documents(request: RunRequest, plan: QuestionPlan) -> bool:
-    """Return whether documents must be looked up, because the question names or refers back to some."""
+def attached_files(names: Sequence[str]) -> str:
+    """Return the element that tells a model which files the user brought into the conversation."""
+    listed = ", ".join(readable_line(name) for name in names)
+    note = "The user attached these files; “the file” or “this document” means them: "
+    return element("attached_files", f"{note}{listed}.") if names else ""
+
+
+def names_documents(request: RunRequest, plan: QuestionPlan, *, has_files: bool = False) -> bool:
+    """Return whether documents must be looked up, because the question names or refers back to some.
+
+    Args:
+        has_files: whether the thread has files of its own, which a question may mean by "this document".
+    """
     if plan.query_type in ("LISTING", "CONVERSATION"):
         return False
     is_named = any(reference.strip() for reference in (*plan.document_references, plan.every))
-    return is_named or documents_before(request, plan) != ()
+    return is_named or documents_before(request, plan) != () or (has_files and points_back(request.question))
 
 
 def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]:

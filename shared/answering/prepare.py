@@ -6,7 +6,7 @@ The plan itself answers small talk. If the question names an ambiguous document,
 
 import asyncio
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 
 from shared.answering.clarification import question_back
 from shared.answering.clarification_steps import ask_user, expires_at, with_choice
@@ -14,9 +14,18 @@ from shared.answering.listing import gather_documents
 from shared.answering.models import Preparation, Turn
 from shared.answering.planning import default_plan, names_documents, plan_or_default, todo_items
 from shared.answering.prompt import DOCUMENT_QUESTIONS
+from shared.answering.question_files import NO_FILES, files_in_question
 from shared.answering.retrieval import QuestionSearch, resolve_documents, with_every
 from shared.answering.step_context import StepContext
-from shared.answering.steps import AnswerWritten, Observation, Prepare, Prepared, TakeAnswer, UserAsked
+from shared.answering.steps import (
+    AnswerWritten,
+    FilesUnread,
+    Observation,
+    Prepare,
+    Prepared,
+    TakeAnswer,
+    UserAsked,
+)
 from shared.conversations.window import cited_before
 from shared.evidence.messages import messages_in
 from shared.evidence.reader_text import readable, readable_line
@@ -55,16 +64,23 @@ _RESOLVE_S = 15.0  # a few searches by name, which take 20 ms
 async def prepare(context: StepContext, action: Prepare) -> Observation:
     """Plan the question and gather its evidence, answer small talk, or ask for clarification."""
     request = await context.request()
-    time = context.time_of(request)
+    files = await files_in_question(request, context.services) if request.has_files else NO_FILES
+    if (delay_s := files.delay_s(request, datetime.now(UTC))) is not None:
+        return await _wait_for_files(context, action, delay_s)
+    waited = files.plan_after_wait(request, datetime.now(UTC)) if action.step > 1 else None
+    time = context.time_of(request, waited)
     thought = ThoughtEvent(text="Reading the question and deciding how to answer it.", code="planning")
     if SemanticSearch.name not in tools_of(request.agent, context.services.settings):
         await context.open(thought)
-        return await _unsearched(context, StoredPlan(plan=default_plan(request.question)))
+        return await _unsearched(context, waited or StoredPlan(plan=default_plan(request.question)))
     search = _search(context, request, time)
     try:
         event_log = await context.open(thought)
         limit_s = context.services.settings.answering.plan_timeout_s
-        stored = await plan_or_default(context.services.chat_model, request, time, limit_s, action.tries)
+        stored = await plan_or_default(
+            context.services.chat_model, request, time, limit_s, action.tries, files=files.names
+        )
+        stored = files.added_to(stored, waited.resumed_at if waited else None)
         plan = stored.plan
         event_log.stage(
             ActionEvent(kind="make_plan", query_type=plan.query_type, intent=plan.intent),
@@ -75,7 +91,7 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
             return await _unsearched(context, stored)  # the agent's instructions determine its reply
         if plan.query_type == "CONVERSATION" and plan.reply.strip():
             return await _reply(context, plan)
-        if names_documents(request, plan):
+        if names_documents(request, plan, has_files=bool(stored.files)):
             await event_log.write()
             stored = await _resolved(context, request, stored, time, event_log)
         if stored.options:
@@ -108,6 +124,12 @@ async def take_answer(context: StepContext, action: TakeAnswer) -> Observation:
         return await _found(context, request, stored, search, event_log)
     finally:
         search.stop()
+
+
+async def _wait_for_files(context: StepContext, action: Prepare, delay_s: float) -> Observation:
+    """End this attempt; the next one follows after a pause that holds no worker."""
+    thought = ThoughtEvent(text="Waiting until the conversation's files have been read.", code="files")
+    return await context.complete(FilesUnread(delay_s=delay_s), *([thought] if action.step == 1 else []))
 
 
 def _search(context: StepContext, request: RunRequest, time: StepTime) -> QuestionSearch:

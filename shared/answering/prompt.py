@@ -4,9 +4,11 @@ The system message is the same for all questions of a deployment, and later mess
 endpoint can cache the prefix.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import get_args
 
+from shared.answering.planning import attached_files
 from shared.conversations.window import conversation_element
 from shared.evidence.document_prompt import (
     documents_with_blocks,
@@ -34,6 +36,7 @@ def first_messages(
     findings: str = "",
     *,
     advice: str = "",
+    files: Sequence[str] = (),
 ) -> tuple[Message, Message]:
     """Return the system message with the rules, and the user message with the question and its evidence.
 
@@ -41,6 +44,7 @@ def first_messages(
         organisation: name of the documents' owner. It comes from a setting, so it is not escaped.
         findings: `<findings>` of sub-agents; empty = none.
         advice: advice of the delegation policy; empty = none.
+        files: names of the thread's own files.
     """
     agent = request.agent
     has_documents = agent is None or SemanticSearch.name in agent.tools
@@ -59,6 +63,7 @@ def first_messages(
             element("missing_subject", plan.missing_subject) if plan.missing_subject.strip() else "",
             element("today", request.today.isoformat()),
             *asker,
+            attached_files(files) if has_documents else "",
             documents_xml(evidence) if has_documents else "",
             every_document(plan.every, evidence.every, evidence.doc_ids_shown) if evidence.every else "",
             *(element("table", card.text) for card in evidence.tables),

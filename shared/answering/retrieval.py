@@ -13,7 +13,7 @@ from shared.answering.clarification import (
 )
 from shared.answering.listing import every_document
 from shared.answering.planning import documents_before
-from shared.conversations.window import cited_before
+from shared.conversations.window import cited_before, points_back
 from shared.evidence.messages import ENGLISH, Messages, messages_in
 from shared.evidence.reader_text import readable_line
 from shared.platform.concurrency import run_together
@@ -35,6 +35,7 @@ _MAX_REFERENCES = 6
 _FEWEST_OF_EACH = 3  # blocks per document in a comparison
 WEAK_SCORE = 0.5  # below this, a search within the named documents found nothing relevant; unmeasured
 CLEARLY_BETTER = 0.15  # high_score_spread_clarity, see docs/internals/delegation.md
+_BLOCKS_OF_FILES = 8  # of the thread's files together, but at least _FEWEST_OF_EACH of each; unmeasured
 _LEAST_PAGE_TOKENS = 100  # per page; documents whose page count is too high are not read
 _SHARE_FOR_A_FACT = 0.25
 _HEADINGS = 6  # extra blocks that replace headings; at most three headings were observed
@@ -65,6 +66,9 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
             doc_id for doc_id in before if doc_id in records and _is_within(request, records[doc_id])
         )
         return stored.model_copy(update={"doc_ids": within})
+    own = _own_files(request, stored)
+    if own and points_back(request.question) and not any(map(str.strip, plan.document_references)):
+        return stored.model_copy(update={"doc_ids": own[:MAX_READ]})
     matches = await _named(request, plan, documents)
     before_that = cited_before(request.conversation)
     resolution = resolve_references(
@@ -91,6 +95,14 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
             "named": Provenance.of(*resolution.candidates, *similar).documents,
         }
     )
+
+
+def _own_files(request: RunRequest, stored: StoredPlan) -> tuple[str, ...]:
+    """Return the thread's files that the question may use, newest first, within the caller's limits."""
+    if request.project_id:
+        return ()
+    doc_ids = [file.document.doc_id for file in reversed(stored.files)]
+    return tuple(doc_id for doc_id in doc_ids if not request.doc_ids or doc_id in request.doc_ids)
 
 
 def with_every(
@@ -138,9 +150,15 @@ class QuestionSearch:
         Documents that the plan names or the caller chose are included whole if they are short enough. The
         same applies to versions of one document, since the beginning of one states which version is in force.
         """
-        found = await self._best(stored, settings.answer_blocks)
+        own = tuple(one for one in _own_files(self._request, stored) if one not in stored.doc_ids)
+        found, from_files = await run_together(
+            self._best(stored, settings.answer_blocks), self._of_files(stored, own[:MAX_READ])
+        )
+        if from_files is not None:
+            # The user brought them for this conversation, so they are read whatever else is found.
+            found = _merged(from_files, found).model_copy(update={"narrowed": found.narrowed})
         is_about_named = found.narrowed or stored.plan.query_type == "COMPARISON"
-        named = (stored.doc_ids if is_about_named else ()) or self._request.doc_ids
+        named = (stored.doc_ids if is_about_named else ()) or self._request.doc_ids or own[:MAX_READ]
         about = named or _versions(found)
         max_tokens = settings.whole_documents_tokens
         if stored.plan.intent == "fact_lookup" or not named:
@@ -151,6 +169,17 @@ class QuestionSearch:
         if rest is None:
             return found
         return found.model_copy(update={"hits": (*found.hits, *rest), "whole": tuple(dict.fromkeys(about))})
+
+    async def _of_files(self, stored: StoredPlan, doc_ids: tuple[str, ...]) -> Evidence | None:
+        """Return the best blocks of each of the thread's files; None if there are none."""
+        if not doc_ids:
+            return None
+        within, _ = await run_together(
+            self._within(stored.model_copy(update={"doc_ids": doc_ids})),
+            self._describe(dict.fromkeys(doc_ids, "")),
+        )
+        hits = await self._best_of_each(within, _BLOCKS_OF_FILES)
+        return self._described(hits, [ranking for rankings in within for ranking in rankings])
 
     async def _rest_of(self, doc_ids: Sequence[str], found: Evidence, max_tokens: int) -> list[Hit] | None:
         """Return the documents' missing blocks in reading order; None if the documents don't fit whole."""

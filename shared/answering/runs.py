@@ -91,7 +91,8 @@ async def begin_run(
     note_fields(run_id=request.run_id, thread_id=request.thread_id)
     turn = await _open(request, services, admit, is_new=chat.thread_id is None)
     if chat.thread_id is not None:
-        request = request.model_copy(update={"conversation": turn.conversation})
+        opened = {"conversation": turn.conversation, "has_files": turn.with_files}
+        request = request.model_copy(update=opened)
         keeping = RunFiles(services.blobs, request.run_id).keep_request(request)
         request, _ = await run_together(keeping, _create(request, turn.number, services.runs))
         return request

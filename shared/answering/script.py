@@ -15,6 +15,7 @@ from shared.answering.steps import (
     AnswerWritten,
     CommitAnswer,
     DelegationDeferred,
+    FilesUnread,
     LooksFurther,
     Observation,
     Prepare,
@@ -312,8 +313,8 @@ class MainAgent:
             if retry_s is not None:
                 tries, delay_s = tries + 1, retry_s
                 self._set_todo(tried_again(self.todo))
-            elif isinstance(seen, DelegationDeferred):
-                # Not a failure: attempts aren't reset, and the policy stops deferring when time runs out.
+            elif isinstance(seen, DelegationDeferred | FilesUnread):
+                # Not a failure: attempts aren't reset, and the step stops deferring when time runs out.
                 delay_s = seen.delay_s
                 self._set_todo(self.todo)
             else:

@@ -217,6 +217,13 @@ class DelegationDeferred(StepObservation):
     delay_s: float
 
 
+class FilesUnread(StepObservation):
+    """Files of the thread are still being read, so the preparation is repeated after `delay_s` seconds."""
+
+    kind: Literal["files_unread"] = "files_unread"
+    delay_s: float
+
+
 class SubagentsEnded(StepObservation):
     """All sub-agents have ended; `ends` are in the order of the children."""
 
@@ -268,6 +275,7 @@ Observation = Annotated[
     | LooksFurther
     | SubagentsChosen
     | DelegationDeferred
+    | FilesUnread
     | SubagentsEnded
     | AnswerWritten
     | RunClosed

@@ -32,7 +32,7 @@ async def branch_thread(
 
     Raises:
         NotFoundError: the user has no such thread, or the run isn't one of its turns.
-        ConflictError: one of the answers is still being written.
+        ConflictError: one of the answers is still being written, or may quote a file of the thread.
     """
     threads = services.threads
     through = await _turn_of(branch, user, services)
@@ -46,6 +46,11 @@ async def branch_thread(
     shared = [turn for turn in turns if is_shown(turn, parent)]
     if through.run_id not in [turn.run_id for turn in shared]:
         raise _no_such_turn()  # cleared meanwhile
+    if any(turn.with_files for turn in shared):
+        raise ConflictError(
+            "Answers of this conversation may quote its files, which stay in it.",
+            "Ask again in a new conversation, or branch at an earlier answer.",
+        )
     if any([await _is_at_work(turn, services.runs) for turn in shared]):
         raise ConflictError("An answer of this thread is still being written.", "Wait for it, or stop it.")
     thread = _branch_of(parent, shared, title or "", thread_id)

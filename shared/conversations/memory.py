@@ -33,7 +33,6 @@ from shared.conversations.window import (
     summary_material,
     turns_to_fold,
 )
-from shared.documents.ids import is_conversation_id
 from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     AccessDeniedError,
@@ -262,8 +261,8 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Conversation
 
 
 async def _is_wanted(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> bool:
-    if any(map(is_conversation_id, turn.doc_ids)) or not await threads.is_memory_on(owner_id):
-        return False  # only its own thread may quote a file
+    if turn.with_files or not await threads.is_memory_on(owner_id):
+        return False
     thread, current, forgotten = await run_together(
         threads.get(owner_id, turn.thread_id),
         threads.turn(owner_id, turn.thread_id, turn.number),

@@ -31,6 +31,7 @@ class Thread(Model):
         family: id shared by threads with common turns; empty = no branches.
         web_allowed: the owner's consent to web search; None = never asked.
         active_run: the newest run while it is working or waiting for a reply.
+        has_files: whether the thread got files of its own since it was cleared; also after they expired.
         is_deleted: hidden, until everything in it is erased.
         revision: changes with every write; None before the first.
     """
@@ -48,6 +49,7 @@ class Thread(Model):
     family: str = ""
     web_allowed: bool | None = None
     active_run: ActiveRun | None = None
+    has_files: bool = False
     is_deleted: bool = False
     revision: str | None = None
 
@@ -60,6 +62,8 @@ class ThreadTurn(Model):
         status: "erased" after the thread was cleared or deleted, when no answer is accepted any more.
         is_remembered: whether episodic memory has stored the turn, or skipped it because it is an abstention.
         replaces: the run whose question this turn repeats.
+        with_files: whether the thread had files of its own. The answer, or a later one, may quote them, so it
+            is neither remembered nor copied into a branch.
     """
 
     thread_id: str
@@ -74,6 +78,7 @@ class ThreadTurn(Model):
     block_ids: tuple[str, ...] = ()
     is_remembered: bool = False
     replaces: str | None = None
+    with_files: bool = False
     revision: str | None = None
 
 

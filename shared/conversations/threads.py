@@ -32,6 +32,7 @@ from shared.conversations.window import (
     excerpt,
     title_of,
 )
+from shared.ingestion.thread_files import remove_files
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE
@@ -149,6 +150,15 @@ async def thread_with(questions: Sequence[str], user: UserContext, threads: Thre
     for turn in await threads.all_turns(user.user_id, _MOST_TURNS):
         if turn.status != "erased":
             turns_by_thread[turn.thread_id].append(turn)
+    # Such clients never see a thread's files, nor answers that may quote them.
+    turns_by_thread = defaultdict(
+        list,
+        {
+            thread_id: turns
+            for thread_id, turns in turns_by_thread.items()
+            if not any(turn.with_files for turn in turns)
+        },
+    )
     turns_by_thread = defaultdict(
         list, {thread_id: current_turns(turns) for thread_id, turns in turns_by_thread.items()}
     )
@@ -190,8 +200,22 @@ async def rename_thread(
 
 
 async def clear_thread(thread_id: str, user: UserContext, services: ConversationServices) -> ThreadView:
-    """Clear the thread's turns and summary but keep the thread. Raise NotFoundError as
+    """Clear the thread's turns, summary and files but keep the thread. Raise NotFoundError as
     `owned_thread` does.
+    """
+    await owned_thread(thread_id, user, services.threads)
+    await remove_files(thread_id, services)
+    return view_of(await clear_turns(thread_id, user, services, has_files=False))
+
+
+async def clear_turns(
+    thread_id: str, user: UserContext, services: ConversationServices, *, has_files: bool
+) -> Thread:
+    """Clear the thread's turns and summary, and start their erasure. Raise NotFoundError as `owned_thread`
+    does.
+
+    Args:
+        has_files: whether files stay.
     """
 
     def cleared(thread: Thread) -> Thread:
@@ -203,12 +227,13 @@ async def clear_thread(thread_id: str, user: UserContext, services: Conversation
                 "summarised_count": count,
                 "web_allowed": None,
                 "active_run": None,
+                "has_files": has_files,
             }
         )
 
     thread = await change_thread(thread_id, user, services.threads, cleared)
     await ask_to_erase(thread, services.queues)
-    return view_of(thread)
+    return thread
 
 
 async def delete_thread(
@@ -233,6 +258,7 @@ async def delete_thread(
             raise
         thread = before
     await ask_to_erase(thread, services.queues)
+    await remove_files(thread_id, services)
 
 
 async def ask_to_erase(thread: Thread, queues: TaskQueues) -> None:
@@ -311,10 +337,15 @@ _REMEMBER_AFTER_S = 1.0  # the run has ended by then
 
 @dataclass(frozen=True)
 class OpenedTurn:
-    """A turn waiting for its answer, and the conversation before it."""
+    """A turn waiting for its answer, and the conversation before it.
+
+    Attributes:
+        with_files: whether the thread has files of its own.
+    """
 
     number: int
     conversation: Conversation
+    with_files: bool = False
 
 
 async def open_turn(
@@ -324,7 +355,8 @@ async def open_turn(
 
     Raises:
         NotFoundError: the user has no such thread.
-        ConflictError: too many concurrent questions, or the run that `replaces` names can't be replaced.
+        ConflictError: too many concurrent questions, the run that `replaces` names can't be replaced, or the
+            question comes by a channel that doesn't see the thread's files.
     """
     if is_new:
         return await _begin_thread(request, threads)
@@ -335,9 +367,8 @@ async def open_turn(
         turns_with_answer = await _with_newest_answer(thread, earlier, run_log)
         conversation = conversation_from(thread, turns_with_answer, request.replaces)
         if own is not None:
-            return OpenedTurn(own.number, conversation)
-        if request.replaces and not _is_replaceable(request.replaces, thread, turns):
-            raise ConflictError("The question is too old to be replaced.", "Branch the thread.")
+            return OpenedTurn(own.number, conversation, own.with_files)
+        _require_open_to(request, thread, turns)
         number = thread.turn_count + 1
         changed = thread.model_copy(
             update={
@@ -348,14 +379,22 @@ async def open_turn(
             }
         )
         try:
-            await threads.replace(thread, changed, _new_turn(request, number))
+            await threads.replace(thread, changed, _new_turn(request, number, with_files=thread.has_files))
         except NotFoundError:
             raise not_there(request.thread_id) from None
         except ConflictError:
             await asyncio.sleep(0.01 * attempt)
         else:
-            return OpenedTurn(number, conversation)
+            return OpenedTurn(number, conversation, thread.has_files)
     raise ConflictError("Too many questions at once in this thread.", "Ask again in a moment.")
+
+
+def _require_open_to(request: RunRequest, thread: Thread, turns: Sequence[ThreadTurn]) -> None:
+    """Raise ConflictError if the question can't be added to its thread."""
+    if thread.has_files and request.user.thread_id != thread.thread_id:
+        raise ConflictError("The conversation has files of its own.", "Ask in the web page, or anew.")
+    if request.replaces and not _is_replaceable(request.replaces, thread, turns):
+        raise ConflictError("The question is too old to be replaced.", "Branch the thread.")
 
 
 def _is_replaceable(run_id: str, thread: Thread, turns: Sequence[ThreadTurn]) -> bool:
@@ -459,7 +498,7 @@ async def _begin_thread(request: RunRequest, threads: ThreadStore) -> OpenedTurn
         active_run=ActiveRun(run_id=request.run_id, status="running"),
     )
     try:
-        await threads.create(thread, [_new_turn(request, 1)])
+        await threads.create(thread, [_new_turn(request, 1, with_files=False)])
     except ConflictError:
         first = await threads.turn(request.user.user_id, request.thread_id, 1)
         if first is None or first.run_id != request.run_id:
@@ -467,7 +506,7 @@ async def _begin_thread(request: RunRequest, threads: ThreadStore) -> OpenedTurn
     return OpenedTurn(1, Conversation())
 
 
-def _new_turn(request: RunRequest, number: int) -> ThreadTurn:
+def _new_turn(request: RunRequest, number: int, *, with_files: bool) -> ThreadTurn:
     return ThreadTurn(
         thread_id=request.thread_id,
         number=number,
@@ -475,6 +514,7 @@ def _new_turn(request: RunRequest, number: int) -> ThreadTurn:
         question=excerpt(request.question, QUESTION_CHARS),
         asked_at=request.created_at,
         replaces=request.replaces,
+        with_files=with_files,
     )
 
 

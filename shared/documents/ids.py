@@ -132,7 +132,11 @@ def sender_of(blob_name: str) -> str:
 
 
 def folder_of(blob_name: str) -> str:
-    """Return the uploader's folder, or the top folder of a file from elsewhere; "" if it has none."""
+    """Return the uploader's folder, the owner's part of a thread's folder, or the top folder of a file from
+    elsewhere; "" if it has none.
+    """
+    if is_conversation_file(blob_name):
+        return f"{CONVERSATION_FILES}/{thread_of(blob_name)[:_OWNER_DIGITS]}"
     folders = blob_name.split("/")[:-1]
     return "/".join(folders[: 2 if is_upload(blob_name) else 1])
 

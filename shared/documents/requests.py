@@ -54,6 +54,23 @@ class UploadRequest(Model):
     size_bytes: int | None = Field(default=None, ge=0)
 
 
+class FileRequest(Model):
+    """Body of POST /api/threads/{thread_id}/files/uploads.
+
+    Attributes:
+        size_bytes: the file's size, if known.
+    """
+
+    filename: str = Field(min_length=1, max_length=1000, description="File name.")
+    size_bytes: int | None = Field(default=None, ge=0)
+
+
+class ThreadFileForm(Model):
+    """The form of POST /api/threads/{thread_id}/files."""
+
+    file: bytes = Field(description="The file. Its suffix selects the parser.")
+
+
 class ImportRequest(Model):
     """Body of POST /api/documents/import.
 

@@ -20,7 +20,7 @@ from shared.access.owner_ids import owner_prefix
 from shared.answering.agent import WaitingRun
 from shared.conversations.memory import Memories, forget_all
 from shared.conversations.models import Thread
-from shared.documents.ids import document_of_blob, is_sidecar
+from shared.documents.ids import CONVERSATION_FILES, document_of_blob, is_sidecar
 from shared.documents.state import DocumentState
 from shared.erasure.findings import ErasureFindings
 from shared.erasure.folders import folders_of, read_all
@@ -279,6 +279,8 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
     # Only documents related to the person are kept in memory: there may be a million others.
     states = [one async for one in services.documents.all() if relation_to(one, user_id)]
     alone = tuple(one for one in states if relation_to(one, user_id) == "alone")
+    of_threads = tuple(one for one in alone if one.thread_id)
+    uploads = (uploads_of(user_id), f"{CONVERSATION_FILES}/{prefix}")
     return ErasureFindings(
         threads=tuple(threads),
         runs=tuple(RunPlace(run_id=run_id, at=at) for run_id, at in runs.items()),
@@ -287,9 +289,9 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
         memory_count=memories.count or 0,
         messages=tuple(name for name, _ in messages),
         sessions=tuple(name for name, _ in sessions),
-        documents=alone if record.documents == "delete" else (),
-        sidecars=tuple([name async for name in _unused_sidecars(user_id, blobs)]),
-        kept=own_documents(states, user_id),
+        documents=alone if record.documents == "delete" else of_threads,
+        sidecars=tuple([name for start in uploads async for name in _unused_sidecars(start, blobs)]),
+        kept=own_documents((one for one in states if not one.thread_id), user_id),
     )
 
 
@@ -313,8 +315,8 @@ async def _theirs(
     return [(name, one) for name, one in await read_all(blobs, names, kind) if is_theirs(one)]
 
 
-async def _unused_sidecars(user_id: str, blobs: BlobStore) -> AsyncIterator[str]:
-    names = {one.name async for one in blobs.list_blobs(DOCUMENTS, uploads_of(user_id))}
+async def _unused_sidecars(prefix: str, blobs: BlobStore) -> AsyncIterator[str]:
+    names = {one.name async for one in blobs.list_blobs(DOCUMENTS, prefix)}
     for name in sorted(names):
         if is_sidecar(name) and document_of_blob(name) not in names:
             yield name

@@ -16,6 +16,7 @@ from shared.conversations.models import EraseTask, Thread, ThreadTurn
 from shared.conversations.thread_store import ThreadStore
 from shared.erasure.models import EraseRunTask
 from shared.erasure.services import ErasureServices
+from shared.ingestion.thread_files import remove_files
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
@@ -37,6 +38,8 @@ async def erase(task: EraseTask, services: ErasureServices, stop: StopRun) -> No
     thread = await services.threads.get(task.owner_id, task.thread_id)
     if thread is None:
         return
+    if thread.is_deleted:
+        await remove_files(thread.thread_id, services)  # also those that came while it was being deleted
     await erase_turns(thread, task.through, services, stop, is_last=task.is_last)
     if not task.is_last:
         last = task.model_copy(update={"is_last": True}).model_dump_json()

@@ -32,6 +32,8 @@ class Messages:
     words_alone: str
     searches_late: str
     left_out: str
+    file_unread: str
+    file_failed: str
     groups_unknown: str
     search_unfinished: str
     not_searched: str
@@ -81,6 +83,8 @@ ENGLISH = Messages(
     words_alone="Only a keyword search was possible, so some passages may be missing.",
     searches_late="Some searches took too long, so something may be missing.",
     left_out="{} of {} matching documents were not read: {}.",
+    file_unread="“{}” was not used, because it is still being read.",
+    file_failed="“{}” was not used, because it couldn't be read.",
     groups_unknown="You didn't reply in time, so only documents shared with you or everyone were searched.",
     search_unfinished="The search took too long.",
     not_searched="The search took too long to tell whether the documents answer this",
@@ -118,6 +122,8 @@ GERMAN = Messages(
     words_alone="Nur eine Stichwortsuche war möglich; manche Stellen können fehlen.",
     searches_late="Einige Suchen haben zu lange gedauert; es kann etwas fehlen.",
     left_out="{} von {} passenden Dokumenten wurden nicht gelesen: {}.",
+    file_unread="„{}“ wurde nicht verwendet, weil die Datei noch gelesen wird.",
+    file_failed="„{}“ wurde nicht verwendet, weil die Datei nicht gelesen werden konnte.",
     groups_unknown="Ohne rechtzeitige Antwort wurden nur für Sie oder alle freigegebene Dokumente gelesen.",
     search_unfinished="Die Suche hat zu lange gedauert.",
     not_searched="Die Suche hat zu lange gedauert; ob die Dokumente das beantworten, ist nicht bekannt",

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from shared.access.daily_use import Usage
-from shared.documents.ids import document_id, folder_of, is_upload, version_folder
+from shared.documents.ids import document_id, folder_of, has_own_sidecar, version_folder
 from shared.documents.open_work import OpenWork, Urgency
 from shared.documents.state import DocumentState, PhaseTime
 from shared.documents.state_store import DocumentStore
@@ -283,7 +283,7 @@ async def asked(
             doc_id=state.doc_id,
             blob_name=name,
             whose=folder_of(name),
-            urgency=urgency or ("upload" if is_upload(name) else "background"),
+            urgency=urgency or ("upload" if has_own_sidecar(name) else "background"),
             is_long=not is_small(name, size_bytes),
             asked_at=moment,
         )

@@ -117,7 +117,17 @@ async def receive(
         PayloadTooLargeError: it exceeds MAX_DOCUMENT_BYTES; nothing was changed.
         ConflictError: another user's document has this name there.
     """
-    path = blob_name_of(request, user)
+    return await store(blob_name_of(request, user), request, parts, user, services)
+
+
+async def store(
+    path: str,
+    request: UploadRequest,
+    parts: AsyncIterator[bytes],
+    user: UserContext,
+    services: IngestionServices,
+) -> DocumentState:
+    """Store a streamed file under a blob name; see `receive`."""
     await _prepare(path, request, user, services)
     parts = _limited(parts, services.settings.ingestion.max_document_bytes)
     # If this breaks off, the new rights stay: with them a file that comes after all is open to nobody else.
@@ -131,18 +141,28 @@ async def make_ticket(request: UploadRequest, user: UserContext, services: Inges
     Raises:
         CallerError, BadDocumentError, PayloadTooLargeError, ConflictError: as `receive`.
     """
-    _check_size(request.size_bytes or 0, services.settings.ingestion.max_document_bytes)
     path = blob_name_of(request, user)
+    return await ticket_of(path, request, user, services, location=f"/api/documents/{document_id(path)}")
+
+
+async def ticket_of(
+    path: str, request: UploadRequest, user: UserContext, services: IngestionServices, *, location: str
+) -> UploadTicket:
+    """Return a URL to which the sender can upload a file under a blob name; see `make_ticket`.
+
+    Args:
+        location: where the sender can follow the file.
+    """
+    _check_size(request.size_bytes or 0, services.settings.ingestion.max_document_bytes)
     await _prepare(path, request, user, services)
     signed = await services.blobs.upload_url(DOCUMENTS, path, TICKET_LIFETIME_S)
-    doc_id = document_id(path)
     return UploadTicket(
-        doc_id=doc_id,
+        doc_id=document_id(path),
         filename=path.rpartition("/")[2],
         url=signed.url,
         headers={"x-ms-blob-type": "BlockBlob"},
         expires_at=signed.expires_at,
-        location=f"/api/documents/{doc_id}",
+        location=location,
     )
 
 

@@ -556,6 +556,11 @@ class ConversationSettings(SettingsGroup):
             "as long as their thread."
         ),
     )
+    conversation_file_days: int = Field(
+        default=30,
+        ge=1,
+        description="Days after the last question of a thread until its own files are deleted; answers stay.",
+    )
 
 
 class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):

@@ -46,6 +46,7 @@ class RunEvent(Model):
 
 
 ThoughtCode = Literal[
+    "files",
     "planning",
     "writing",
     "writing_from_descriptions",

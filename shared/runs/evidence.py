@@ -41,7 +41,9 @@ class StoredPlan(Model):
         missing: document references in the question that match no document.
         reference, options: an ambiguous reference, and the documents that match it.
         named: documents whose names `options` and `missing` show.
-        resumed_at: when the run resumed after a clarification; None = it did not wait.
+        files: the thread's own files that can be searched.
+        resumed_at: when the run resumed after a clarification, or began after its files had been read; None
+            = it did not wait.
         asker: user whose permissions apply since then; None = the request's user.
         warnings: problems, in words.
     """
@@ -54,6 +56,7 @@ class StoredPlan(Model):
     reference: str = ""
     options: tuple[ClarificationOption, ...] = ()
     named: tuple[UsedDocument, ...] = ()
+    files: tuple["ReadFile", ...] = ()
     resumed_at: datetime | None = None
     asker: UserContext | None = None
     warnings: tuple[str, ...] = ()
@@ -66,7 +69,7 @@ class StoredPlan(Model):
         is_complete = listed <= {document.doc_id for document in self.named}
         if has_names and not (self.named and is_complete):
             return UNKNOWN
-        return Provenance.of(*self.named)
+        return Provenance.of(*self.named, *(file.document for file in self.files))
 
     @property
     def names_only_missing(self) -> bool:
@@ -74,6 +77,13 @@ class StoredPlan(Model):
         is_about_documents = self.plan.query_type in ("DOCUMENT_SUMMARY", "COMPARISON", "METADATA_SEARCH")
         is_missing = bool(self.missing) and all(document.is_certain for document in self.missing)
         return is_about_documents and is_missing and not self.doc_ids
+
+
+class ReadFile(Model):
+    """A file of the thread that can be searched, by the name that prompts show."""
+
+    document: UsedDocument
+    filename: str
 
 
 class TableCard(Model):

@@ -303,6 +303,7 @@ class RunRequest(Model):
             documents.
         replaces: the run whose question is asked again; later questions see neither its turn nor successors.
         summary: the order, if the run is a summary; its focus is also the question.
+        has_files: whether the thread has files of its own, which may still be being read.
     """
 
     run_id: str
@@ -319,6 +320,7 @@ class RunRequest(Model):
     agent: AgentDefinition | None = None
     replaces: str | None = None
     summary: SummaryOrder | None = None
+    has_files: bool = False
 
     @property
     def today(self) -> date:

@@ -19,6 +19,7 @@ from azure.storage.queue.aio import QueueClient
 
 from shared.access.models import UserContext
 from shared.answering.models import TurnResults
+from shared.conversations.files import announce_file
 from shared.conversations.models import RememberTask
 from shared.documents.ids import document_id
 from shared.documents.requests import ImportRequest, UploadRequest, UploadTicket
@@ -28,7 +29,8 @@ from shared.erasure.models import EraseUserTask
 from shared.erasure.requests import ask_for_erasure, erasure_of, resume_user_erasures
 from shared.evidence.models import WebPage
 from shared.ingestion.changes import delete
-from shared.ingestion.uploads import make_ticket, receive
+from shared.ingestion.thread_files import blob_name_in
+from shared.ingestion.uploads import make_ticket, receive, store
 from shared.ingestion.web_import import content_of, upload_of
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, TURNS_QUEUE, WORK
@@ -101,9 +103,19 @@ async def whole_life(
     state = await receive(imported, content_of(fetched), life.user, services)
     assert (await ingest(services, state.blob_name)).outcome == "ready"
     await keep_snapshot(life, url, services)
+    await bring_into_conversation(life, content(), services)
     ticket = await make_ticket(UploadRequest(filename="later.md"), life.user, services)
     await give_up(azurite, user_id)
     return life, ticket
+
+
+async def bring_into_conversation(life: Life, content: AsyncIterator[bytes], services: Services) -> None:
+    """Add a file to the thread of a question that is being answered."""
+    thread_id = life.at_work.thread_id
+    name = blob_name_in(thread_id, "private.md")
+    await announce_file(thread_id, name, life.user, services)
+    await store(name, UploadRequest(filename="private.md", acl=()), content, life.user, services)
+    assert (await ingest(services, name)).outcome == "ready"
 
 
 async def keep_snapshot(life: Life, url: str, services: Services) -> None:

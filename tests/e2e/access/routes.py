@@ -464,6 +464,14 @@ ROUTES: Mapping[str, Probe] = {
     "DELETE threads/{thread_id}": of_one_person(new_thread, "DELETE", "/threads/{}", 204),
     "POST threads/{thread_id}/clear": of_one_person(new_thread, "POST", "/threads/{}/clear", 200),
     "GET threads/{thread_id}/messages": of_one_person(thread_of, "GET", "/threads/{}/messages", 200),
+    "GET threads/{thread_id}/files": of_one_person(thread_of, "GET", "/threads/{}/files", 200),
+    "POST threads/{thread_id}/files": of_one_person(new_thread, "POST", "/threads/{}/files", 400),
+    "POST threads/{thread_id}/files/uploads": of_one_person(
+        new_thread, "POST", "/threads/{}/files/uploads", 201, {"filename": "notes.md"}
+    ),
+    "DELETE threads/{thread_id}/files/{doc_id}": of_one_person(
+        new_thread, "DELETE", f"/threads/{{}}/files/{ABSENT}", 404
+    ),
     "GET memory": remembered,
     "DELETE memory": forgotten,
     "PUT memory": switched,

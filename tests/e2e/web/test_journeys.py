@@ -124,7 +124,7 @@ def test_a_folder_is_dropped_and_what_is_large_goes_to_the_storage(
     (tmp_path / "drop" / "omega-scan.png").write_bytes(
         bytes(5 * 2**20)
     )  # no picture, and above MAX_UPLOAD_BYTES
-    with opened(browser, stack.base_url) as watched:
+    with opened(browser, stack.base_url, path="/?view=documents") as watched:
         page = watched.page
         devtools = page.context.new_cdp_session(page)
         dropped = {"items": [], "files": [str(tmp_path / "drop")], "dragOperationsMask": 1}

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -363,3 +364,21 @@ def test_the_original_of_a_citation_is_linked_beside_our_own_view() -> None:
     _, text = printed(ScriptedApi([event]))
     assert f"Original: {cited['source_url']}" in " ".join(text.split())
     assert "/api/x" in text
+
+
+def test_a_file_is_brought_into_the_conversation_before_the_question(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("# Notes")
+    sent: list[tuple[str, bytes]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append((f"{request.method} {request.url.path}", request.read()))
+        return httpx.Response(201, json={"thread_id": "t1", "doc_id": "d1"})
+
+    api = ScriptedApi([COMPLETE], answer=answer)
+    assert asked(api, ReadTerminal(), "--file", str(notes)) == 0
+    assert [call for call, _ in sent[:2]] == ["POST /api/threads", "POST /api/threads/t1/files"]
+    assert b"# Notes" in sent[1][1]
+    assert api.bodies[0]["thread_id"] == "t1"
+    with pytest.raises(CommandError, match=r"There is no file .*absent\.md"):
+        asked(api, ReadTerminal(), "--file", str(tmp_path / "absent.md"))

@@ -1,7 +1,8 @@
-// Accepts files dropped anywhere on the page and adds them to the uploads.
+// Accepts files dropped anywhere on the page: for the conversation in the chat, elsewhere as documents.
 import { useEffect, useState } from "preact/hooks";
 import { go, route } from "../routes";
 import { attempt } from "../stores/notices";
+import { attachFiles } from "../stores/thread_files";
 import { addFiles, filesOfDrop } from "../stores/uploads";
 import { t } from "../words/words";
 
@@ -25,6 +26,7 @@ export function DropTarget() {
       const items = event.dataTransfer.items;
       void attempt(async () => {
         const files = await filesOfDrop(items);
+        if (route.value.view === "chat") return attachFiles(files.map(({ file }) => file));
         if (route.value.view !== "documents") go({ view: "documents" });
         addFiles(files);
       });
@@ -36,5 +38,5 @@ export function DropTarget() {
       window.removeEventListener("drop", drop);
     };
   }, []);
-  return isOver ? <div class="drop-target">{t("upload.dropHere")}</div> : null;
+  return isOver ? <div class="drop-target">{t(route.value.view === "chat" ? "files.dropHere" : "upload.dropHere")}</div> : null;
 }

@@ -8,6 +8,7 @@ import { addressOf, go, route, type View } from "../routes";
 import { forgetTurns, leaveThread, openThread } from "../stores/chat";
 import { attempt, notify } from "../stores/notices";
 import { me } from "../stores/session";
+import { forgetFiles } from "../stores/thread_files";
 import {
   clearThread,
   deleteThread,
@@ -166,7 +167,10 @@ function Thread({ thread }: { thread: ThreadView }) {
 function clear(thread: ThreadView): void {
   void attempt(async () => {
     await clearThread(thread.thread_id);
-    if (openThread.value === thread.thread_id) forgetTurns();
+    if (openThread.value === thread.thread_id) {
+      forgetTurns();
+      forgetFiles();
+    }
     notify(t("cleared"));
   });
 }

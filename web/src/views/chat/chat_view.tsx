@@ -4,6 +4,7 @@ import { route } from "../../routes";
 import { hasOlder, isLoading, loadError, loadOlder, showThread, shown, turns } from "../../stores/chat";
 import { isConnected } from "../../stores/following";
 import { attempt } from "../../stores/notices";
+import { showFiles } from "../../stores/thread_files";
 import { threads } from "../../stores/threads";
 import { t } from "../../words/words";
 import { IconButton } from "../../parts/button";
@@ -23,6 +24,7 @@ export function ChatView() {
   // Runs before the user can type: opening a thread resets the turns of the previous one.
   useLayoutEffect(() => {
     void showThread(thread);
+    void attempt(() => showFiles(thread));
     // Only with a likely hardware keyboard; on phones the on-screen keyboard would cover the page.
     if (!thread && matchMedia("(pointer: fine)").matches) document.getElementById("question")?.focus();
   }, [thread]);

@@ -24,6 +24,8 @@ import {
 import { attempt } from "../../stores/notices";
 import { site } from "../../stores/session";
 import { t } from "../../words/words";
+import { allSent, attachFiles, filesOfPaste } from "../../stores/thread_files";
+import { AttachButton, Attachments } from "./attachments";
 import { ScopeDialog } from "./scope_dialog";
 
 const NEAR_LIMIT = 0.9;
@@ -39,13 +41,19 @@ export function Composer({ onSend }: { onSend(): void }) {
   const isReady = draft.value.trim() !== "" && !isTooLong && !isSending;
   const send = () => {
     if (!isReady) return;
-    void ask();
+    void allSent().then(ask);
     requestAnimationFrame(onSend);
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     send();
+  };
+  const onPaste = (event: ClipboardEvent) => {
+    const pasted = filesOfPaste(event.clipboardData);
+    if (!pasted.length) return;
+    event.preventDefault();
+    void attachFiles(pasted);
   };
   return (
     <form class="composer" onSubmit={(event) => (event.preventDefault(), send())}>
@@ -64,6 +72,7 @@ export function Composer({ onSend }: { onSend(): void }) {
       )}
       {queued.value.length > 0 && <Queue />}
       <Scoped />
+      <Attachments />
       <div class="composer-box">
         <label class="unseen" for="question">
           {t(isReply ? "replyLabel" : "question")}
@@ -76,8 +85,10 @@ export function Composer({ onSend }: { onSend(): void }) {
           aria-invalid={isTooLong}
           onInput={(event) => write(event.currentTarget.value)}
           onKeyDown={onKey}
+          onPaste={onPaste}
         />
         <div class="composer-foot">
+          <AttachButton />
           <Agents />
           <button type="button" class="toggle" aria-pressed={isDeep.value} title={t("deepText")} onClick={() => (isDeep.value = !isDeep.value)}>
             <Icon name="deep" /> {t("deep")}

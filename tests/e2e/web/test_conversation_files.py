@@ -1,0 +1,131 @@
+"""A file from the desktop: brought into a conversation, asked about, and deleted with it."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA
+from tests.e2e.stack_client import eventually
+from tests.e2e.web.browser import answer_text, answered, ask, opened
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+QUESTION = "How much does the quetzal press weigh?"
+PASTE = """([name, type, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name, {type}));
+  const paste = new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true});
+  document.getElementById("question").dispatchEvent(paste);
+}"""
+
+
+def client_of(stack: LocalStack) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
+    return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=60)
+
+
+def drop(page: Page, *paths: Path) -> None:
+    devtools = page.context.new_cdp_session(page)
+    dropped = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        devtools.send("Input.dispatchDragEvent", {"type": kind, "x": 200, "y": 300, "data": dropped})
+
+
+@pytest.mark.parametrize(("width", "locale"), [(1440, "en-GB"), (390, "de-DE")])
+def test_a_file_is_asked_about_and_goes_with_its_conversation(
+    stack: LocalStack, browser: Browser, tmp_path: Path, width: int, locale: str
+) -> None:
+    notes, torn, later = tmp_path / "quetzal-notes.md", tmp_path / "torn.pdf", tmp_path / "later.md"
+    notes.write_text("# Quetzal notes\n\nThe quetzal press weighs 733 kg.\n")
+    torn.write_bytes(b"%PDF-1.7\n1 0 obj")
+    later.write_text("# Later\n\nNothing of interest.\n")
+    with opened(browser, stack.base_url, width=width, locale=locale) as watched, client_of(stack) as anna:
+        page = watched.page
+        drop(page, notes, torn)
+        files = page.locator(".files li")
+        expect(files).to_have_count(2)
+        expect(files.filter(has_text="torn.pdf").locator(".danger-text")).not_to_be_empty()
+        expect(page.locator(".files progress, .files .dot.running")).to_have_count(0)
+        assert watched.axe() == []
+        thread_id = re.search(r"thread=([0-9a-f]{32})", page.url)
+        assert thread_id is not None
+        # By keyboard: the broken one is removed at once, because nothing was asked yet.
+        files.filter(has_text="torn.pdf").get_by_role("button").press("Enter")
+        expect(files).to_have_count(1)
+        page.evaluate(PASTE, ["image.md", "text/markdown", "# Pasted\n\nNothing else."])
+        expect(page.locator(".files li", has_text=re.compile(r"image-\d{6}\.md"))).to_have_count(1)
+        ask(page, QUESTION)
+        answered(page)
+        assert "733 kg" in answer_text(page)
+        if width < 500:
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.evaluate("document.querySelector('.composer-foot').clientHeight") < 60  # one row
+        page.click(".markdown .chip")
+        expect(page.locator(".source")).to_contain_text("733 kg")
+        assert watched.axe() == []
+        page.keyboard.press("Escape")
+        listed = anna.get("/documents", params={"limit": 100}).text
+        assert "quetzal" not in listed.lower()
+        page.reload()
+        expect(page.locator(".files li")).to_have_count(2)
+        shown = page.locator(".files li", has_text="quetzal-notes.md")
+        # Now answers may quote it, so the page asks first.
+        shown.get_by_role("button").click()
+        dialog = page.locator("dialog[open]")
+        expect(dialog).to_contain_text("quetzal-notes.md")
+        assert watched.axe() == []
+        page.keyboard.press("Escape")
+        expect(page.locator(".turn")).to_have_count(1)
+        if width < 500:
+            page.locator(".topbar button").first.click()
+        page.click(".thread.current .menu button")
+        page.locator("[role=menuitem]").last.click()
+        page.locator("dialog[open] .danger").click()
+        expect(page.locator(".welcome")).to_be_visible()
+        expect(page.locator(".files li")).to_have_count(0)
+        assert anna.get(f"/threads/{thread_id[1]}/files").status_code == 404
+        assert eventually(lambda: "quetzal" not in anna.get("/search", params={"q": QUESTION}).text.lower())
+
+
+def test_removing_a_file_that_was_asked_about_empties_the_conversation(
+    stack: LocalStack, browser: Browser, tmp_path: Path
+) -> None:
+    notes = tmp_path / "quetzal-notes.md"
+    notes.write_text("# Quetzal notes\n\nThe quetzal press weighs 733 kg.\n")
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        page.set_input_files(".composer input[type=file]", notes)
+        ask(page, QUESTION)  # waits until it has been sent, then until it has been read
+        answered(page)
+        assert "733 kg" in answer_text(page)
+        page.locator(".files li").get_by_role("button").click()
+        page.locator("dialog[open]").get_by_role("button", name="Remove").click()
+        expect(page.locator(".turn")).to_have_count(0)
+        expect(page.locator(".files li")).to_have_count(0)
+        page.reload()
+        expect(page.locator(".composer")).to_be_visible()
+        expect(page.locator(".turn")).to_have_count(0)
+
+
+def test_more_than_five_files_and_unknown_kinds_are_refused(
+    stack: LocalStack, browser: Browser, tmp_path: Path
+) -> None:
+    many = [tmp_path / f"notes-{number}.md" for number in range(6)]
+    for path in many:
+        path.write_text("# Notes\n")
+    strange = tmp_path / "strange.xyz"
+    strange.write_text("x")
+    with opened(browser, stack.base_url) as watched, client_of(stack) as anna:
+        page = watched.page
+        page.set_input_files(".composer input[type=file]", strange)
+        expect(page.locator(".files li", has_text="strange.xyz").locator(".danger-text")).to_be_visible()
+        page.locator(".files li", has_text="strange.xyz").get_by_role("button").click()
+        page.set_input_files(".composer input[type=file]", many)
+        expect(page.locator(".notices")).to_contain_text("At most 5 files")
+        expect(page.locator(".files li")).to_have_count(5)
+        expect(page.locator(".files progress, .files .dot.running")).to_have_count(0)
+        thread_id = page.url.partition("thread=")[2]
+        anna.delete(f"/threads/{thread_id}").raise_for_status()
