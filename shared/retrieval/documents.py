@@ -15,7 +15,7 @@ from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import FacetValue, Filters, IndexRow, SearchRequest
 from shared.retrieval.document_names import reference_query
 from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
-from shared.retrieval.keyword_query import all_words_query, document_names, keyword_query, name_query
+from shared.retrieval.keyword_query import all_words_query, any_word_query, document_names, name_query
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 
@@ -281,9 +281,9 @@ class DocumentSearch:
 def _by_words(text: str, match: Match, condition: str | None, top: int) -> SearchRequest:
     stem, _, suffix = text.strip().rpartition(".")
     query = all_words_query(stem if stem and suffix.lower() in _SUFFIXES else text)
-    if match == "any" or not query:
-        return SearchRequest(text=keyword_query(text), search_fields=_NAME_FIELDS, filter=condition, top=top)
     fields = (*_NAME_FIELDS, "names")
+    if match == "any" or not query:
+        return SearchRequest(text=any_word_query(text), search_fields=fields, filter=condition, top=top)
     return SearchRequest(text=query, query_type="full", search_fields=fields, filter=condition, top=top)
 
 

@@ -42,6 +42,10 @@ _CAPITAL_SHARE = 10  # and how many times more often it must be capitalised
 _FEW_LETTERS = 2
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
+# Analyzers keep "d'Aubier" together, and file names and questions say "Aubier". French, Italian, Catalan.
+_ELISION = re.compile(
+    r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|all|dall|dell|nell|sull|un)['’](?=\w{3})", re.IGNORECASE
+)
 _FORM_NUMBER = re.compile(r"(?<=\d)-(?=[^\W\d_]\b)")  # 10-K and 10K are the same form
 _QUARTER_YEAR = re.compile(r"(?<=\bq[1-4])['’](?=\d)", re.IGNORECASE)
 _ORDINALS = {"first": "q1", "second": "q2", "third": "q3", "fourth": "q4"}
@@ -111,6 +115,12 @@ def without_possessive(word: str) -> str:
     return _POSSESSIVE.sub("", word)
 
 
+def without_elision(word: str) -> str:
+    """Convert "d'Aubier" and "l'école" to "Aubier" and "école"."""
+    elided = _ELISION.match(word)
+    return word[elided.end() :] if elided else word
+
+
 def _terms(text: str) -> list[str]:
     text = _QUARTER.sub(lambda match: _ORDINALS[match[1].lower()], _FORM_NUMBER.sub("", text))
     text = _QUARTER_YEAR.sub("", text)
@@ -125,7 +135,8 @@ def _filename_terms(filename: str) -> list[str]:
 
 
 def _plain(word: str) -> str:
-    return without_possessive(word).casefold().replace("'", "").replace("’", "")
+    word = without_elision(without_possessive(word))
+    return word.casefold().replace("'", "").replace("’", "")
 
 
 def _period_parts(term: str) -> list[str]:
@@ -178,6 +189,20 @@ def keyword_query(text: str) -> str:
     return _STAR_LAST.sub(r"\\*", _MINUS_FIRST.sub(r"\\-", escaped))
 
 
+def any_word_query(text: str) -> str:
+    """Return a simple-syntax query for the content words of `text`, and their forms in names of documents.
+
+    Without content words, all words are used.
+    """
+    words = [
+        word for word in text.split() if _says_something(word.strip(_AROUND_WORDS), text)
+    ] or text.split()
+    known = {word.strip(_AROUND_WORDS).casefold() for word in words}
+    return " ".join(
+        [keyword_query(" ".join(words)), *(term for term in question_terms(text) if term not in known)]
+    )
+
+
 def all_words_query(text: str) -> str:
     """Return a full Lucene query that requires each content word of `text`; empty without words.
 
@@ -204,6 +229,7 @@ def question_query(question: str, names: Collection[str] = ()) -> str:
         names: terms of the found documents' names, as `document_names` returns them.
     """
     words = [without_possessive(word.strip(_AROUND_WORDS)) for word in question.split()]
+    bare = {plain: "" for word in words if (plain := without_elision(word)) != word}
     content_words = [word if word and _says_something(word, question) else "" for word in words]
     if not any(content_words):
         return _each(question.split())
@@ -214,7 +240,7 @@ def question_query(question: str, names: Collection[str] = ()) -> str:
     beside = [pair for pair in pairwise(others) if all(pair)]
     near = list(pairwise(dict.fromkeys(word for word in others if word)))
     parts = [
-        _each(others),
+        _each([*others, *bare]),
         *_pairs(beside, f"^{PAIR_WEIGHT}"),
         *_pairs(near, f"~{NEAR_WORDS}^{NEAR_WEIGHT}"),
         *(f"{_escaped(word)}^{NAME_WEIGHT}" for word in dict.fromkeys(content_words) if word in naming),

@@ -15,6 +15,7 @@ from local.search_server.query_syntax import (
 )
 from shared.retrieval.keyword_query import (
     all_words_query,
+    any_word_query,
     document_names,
     document_words,
     keyword_query,
@@ -198,3 +199,25 @@ def test_no_question_becomes_an_operator(question: str) -> None:
     node = parse_lucene(query)
     assert isinstance(node, Group)
     assert query.count("(") == len(question_terms(question))
+
+
+def test_an_elided_article_belongs_to_no_name() -> None:
+    assert document_names("reglement-piscine-aubier.txt", "", ()) == ("reglement", "piscine", "aubier")
+    assert "aubier" in document_names("pv.docx", "Commune d’Aubier", ())
+    assert "aubier" in question_terms("la piscine d'Aubier")
+
+
+@pytest.mark.parametrize(("text", "also"), [("la piscine d'Aubier", "Aubier"), ("l’école", "école")])
+def test_a_question_with_an_elided_article_finds_the_word_without_it(text: str, also: str) -> None:
+    assert also in question_query(text).split()
+
+
+@pytest.mark.parametrize("name", ["O'Brien", "rock'n'roll", "ma'am", "don't"])
+def test_other_apostrophes_are_no_elision(name: str) -> None:
+    assert question_terms(name) == question_terms(name.replace("'", ""))
+
+
+def test_any_word_of_a_list_request_leaves_out_words_that_fit_everything() -> None:
+    assert any_word_query("List all documents about Aubier") == "List documents Aubier"
+    assert any_word_query("what is it about?") == "what is it about?"
+    assert any_word_query("la commune d'Aubier") == "commune d\\'Aubier aubier communeaubier"
