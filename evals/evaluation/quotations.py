@@ -25,7 +25,7 @@ _LEFT_OUT = re.compile(r"[\s\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffd*_#\\|â€
 
 
 def bare(text: str) -> str:
-    """Return the text in the form in which it is compared."""
+    """Return the text without white space, Markdown and hyphens within words, for comparison."""
     signs = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
     return _LEFT_OUT.sub("", _WORD_HYPHEN.sub("", _BULLET.sub("", signs)))
 

@@ -139,7 +139,7 @@ def status_of(error: RpcError, *, is_stateless: bool) -> int:
 
 
 def negotiated(requested: object) -> str:
-    """Return the version for a client that sends `initialize`: its own, or the newest of that generation."""
+    """Return the requested version if a client that sends `initialize` may have it, else the newest such."""
     return next((one for one in INITIALIZED_VERSIONS if one == requested), INITIALIZED_VERSIONS[-1])
 
 

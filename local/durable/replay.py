@@ -56,7 +56,7 @@ class HostTask:
             self._callback = callback
 
     def finish(self, *, failed: bool = False) -> None:
-        """End this task and those that end with it. A second call is ignored."""
+        """End this task, and the composite tasks that are complete with it. A second call is ignored."""
         if self.done:
             return
         self.done, self.failed = True, failed

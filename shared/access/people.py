@@ -33,7 +33,7 @@ class PersonUse(Model):
 class PersonList(Model):
     """People with their limits."""
 
-    people: tuple[PersonUse, ...] = Field(description="By name, at most 50.")
+    people: tuple[PersonUse, ...] = Field(description="At most 50 people, sorted by name.")
 
 
 async def people_found(

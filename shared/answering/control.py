@@ -313,7 +313,9 @@ async def _swapped(store: ControlStore, change: Callable[[ControlState], Control
                 await asyncio.sleep(random.uniform(0, min(_MAX_WAIT_S, _FIRST_WAIT_S * 2.0**tries)))
             else:
                 return True
-    raise DependencyError("Too many sub-agents start and end at the same time.", "Try again in a moment.")
+    raise DependencyError(
+        "Too many sub-agents are starting and ending at the same time.", "Try again in a moment."
+    )
 
 
 async def _within(limit_s: float, work: Awaitable[Result]) -> Result:

@@ -135,7 +135,7 @@ class _DocumentTurn(ABC):
         return None
 
     async def perform(self) -> StepResult:
-        """Perform the turn within what the document's earlier turns left of its tokens."""
+        """Perform the turn within the document's remaining token budget."""
         place, (step, index) = self._place, (self._place.step, self._place.index)
         earlier = self.journal.reserved(step, index, self._turn)
         others = tokens_used(self.journal.lines_of_child(step, index)) - earlier

@@ -392,7 +392,9 @@ async def open_turn(
 def _require_open_to(request: RunRequest, thread: Thread, turns: Sequence[ThreadTurn]) -> None:
     """Raise ConflictError if the question can't be added to its thread."""
     if thread.has_files and request.user.thread_id != thread.thread_id:
-        raise ConflictError("The conversation has files of its own.", "Ask in the web page, or anew.")
+        raise ConflictError(
+            "The conversation has files of its own.", "Ask in the web page, or start a new conversation."
+        )
     if request.replaces and not _is_replaceable(request.replaces, thread, turns):
         raise ConflictError("The question is too old to be replaced.", "Branch the thread.")
 

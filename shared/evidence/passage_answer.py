@@ -51,7 +51,7 @@ def list_documents(records: Sequence[DocumentRecord], words: Messages) -> str:
 
 
 def _best_sentence(hit: Hit, terms: frozenset[str]) -> str:
-    """Return the sentence of a block that shares most words with the question, truncated if long.
+    """Return the block's sentence that shares the most words with the question, truncated if long.
 
     Titles count only as a last resort. Among equals, a sentence with a number comes first, which a table
     heading rarely has; otherwise the earliest.

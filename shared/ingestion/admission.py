@@ -1,4 +1,4 @@
-"""Admits documents of the backlog to ingestion, and starts their instances.
+"""Admits documents from the backlog to ingestion, and starts the orchestration of each.
 
 Every writer of a wish calls `admit`, and an ingestion that ends gives its place to the next document. The
 watch, a message that is sent every five seconds while there is work, looks after the rest: executions that
@@ -132,7 +132,7 @@ class Admissions:
             backlog = await self._open.backlog()  # without those that another process has ended
 
     async def _watched(self, admission: Admission) -> Admission:
-        """Return the admission with a watch, whose message is sent if there is none."""
+        """Return the admission with a watch message, which is sent first unless one is already on its way."""
         now = datetime.now(UTC)
         if admission.watch and admission.watched_at is not None and now - admission.watched_at < _LOST:
             return admission

@@ -371,7 +371,7 @@ async def listed(items: AsyncIterator[Item], dependency: Dependency, operation: 
 
 
 class PieceClock:
-    """The time limit of an upload, renewed after each piece, because the SDK sends all in one call."""
+    """A time limit of an upload that starts again after each piece, because one SDK call sends all pieces."""
 
     def __init__(self, limit: asyncio.Timeout, piece_s: float) -> None:
         self._limit = limit

@@ -141,7 +141,7 @@ class DocumentSearch:
         condition = all_of("status eq 'ready'", search_in("filename", filenames))
         request = SearchRequest(filter=condition, select=("doc_id", "filename"), top=_PAGE_OF_IDS)
         rows = (await self.index.candidates(request)).rows
-        if len(rows) >= _PAGE_OF_IDS:  # one name fills the page, so the others are unknown
+        if len(rows) >= _PAGE_OF_IDS:  # the page is full, so further names may have been cut off
             return frozenset(filenames)
         namesakes: dict[str, list[IndexRow]] = {}
         for row in rows:

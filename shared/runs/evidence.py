@@ -73,7 +73,7 @@ class StoredPlan(Model):
 
     @property
     def names_only_missing(self) -> bool:
-        """Whether the question is only about missing documents, which no other document may replace."""
+        """Whether the question is only about documents that don't exist, so no other is searched."""
         is_about_documents = self.plan.query_type in ("DOCUMENT_SUMMARY", "COMPARISON", "METADATA_SEARCH")
         is_missing = bool(self.missing) and all(document.is_certain for document in self.missing)
         return is_about_documents and is_missing and not self.doc_ids

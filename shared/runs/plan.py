@@ -24,7 +24,7 @@ class PlannedTodo(Model):
     """One outcome, as the model proposes it."""
 
     description: str = Field(description="An outcome, not an activity: 'The pressure limit is known'.")
-    acceptance_criteria: str = Field(description="How one sees that it is done.")
+    acceptance_criteria: str = Field(description="How to tell that it is done.")
     dependencies: tuple[int, ...] = Field(description="Positions (from 1) of items that must be done first.")
 
 

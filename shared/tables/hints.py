@@ -120,7 +120,7 @@ def _line(place: _Place, lines: _Lines) -> int:
 
 
 class _Reader:
-    """Applies hints to their tables and collects notes."""
+    """Reader of a sidecar's hints: applies each to its table, and notes those that fit none."""
 
     def __init__(self, name: str, tables: list[Table]) -> None:
         self.tables = tables

@@ -1,4 +1,4 @@
-"""All fixed texts of the bot, in German and English. Pure. No text quotes an error or a document."""
+"""The bot's own messages, in German and English. None includes text of an error or a document. Pure."""
 
 from collections.abc import Mapping, Sequence
 

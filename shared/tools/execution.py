@@ -124,19 +124,20 @@ def within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
 
 async def described(
     hits: Iterable[Hit],
-    known_blocks: Mapping[str, DocumentRecord],
+    known_records: Mapping[str, DocumentRecord],
     documents: DocumentSearch,
     limit_s: float | None = None,
 ) -> dict[str, DocumentRecord]:
-    """Return records of the hits' documents in addition to the known ones; empty on failure, because they are
-    optional.
+    """Return the known records and those of the hits' other documents, by doc_id.
+
+    If these can't be read in time, only the known ones are returned.
     """
-    unknown = {hit.doc_id for hit in hits} - known_blocks.keys()
+    unknown = {hit.doc_id for hit in hits} - known_records.keys()
     if not unknown:
-        return dict(known_blocks)
+        return dict(known_records)
     try:
         async with asyncio.timeout(limit_s):
-            return {**known_blocks, **await documents.get_many(sorted(unknown))}
+            return {**known_records, **await documents.get_many(sorted(unknown))}
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("documents.metadata_late", error_type=type(failed).__name__)
-        return dict(known_blocks)
+        return dict(known_records)

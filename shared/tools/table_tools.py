@@ -42,7 +42,9 @@ class SqlDraft(Model):
 class ListTablesParameters(Parameters):
     """Arguments of `list_tables`."""
 
-    query: str = Field(default="", max_length=500, description="Subject of the tables; empty = the newest.")
+    query: str = Field(
+        default="", max_length=500, description="What the tables are about; empty lists the newest."
+    )
     limit: int = Field(default=20, description="Maximum number, 1-100.")
 
 

@@ -31,7 +31,7 @@ MAX_EMBEDDED = 24  # about 0.1 s on two cores
 K1 = 1.2  # the usual value; unmeasured
 B = 0.5  # texts are single sentences: full length normalisation (0.75) favours fragments
 BLOCK_ORDER_WEIGHT = (
-    0.5  # unmeasured; admits passages of the first blocks that share no word with the question
+    0.5  # unmeasured; lets passages of the first blocks pass that have no word of the question
 )
 SAME_STATEMENT = 0.7  # minimum share of common words for a repeated statement
 
