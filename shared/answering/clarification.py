@@ -103,13 +103,18 @@ def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> t
 
 
 def _by_words(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
-    """Return the options that match the most distinguishing words; None if no word distinguishes them."""
-    words_of_options = [_words_of(option) for option in options]
-    distinguishing = naming_words(*words) - frozenset.intersection(*words_of_options)
-    hits = [len(distinguishing & option_words) for option_words in words_of_options]
-    if not any(hits):
-        return None
-    return tuple(option.number for option, hit in zip(options, hits, strict=True) if hit == max(hits))
+    """Return the options that match the most distinguishing words; None if no word distinguishes them.
+
+    Names come before dates and details: "2024" means the report of 2024, not one that was added in 2024.
+    """
+    given = naming_words(*words)
+    for words_of in (_name_words_of, _words_of):
+        words_of_options = [words_of(option) for option in options]
+        distinguishing = given - frozenset.intersection(*words_of_options)
+        hits = [len(distinguishing & option_words) for option_words in words_of_options]
+        if any(hits):
+            return tuple(option.number for option, hit in zip(options, hits, strict=True) if hit == max(hits))
+    return None
 
 
 def _known(numbers: Sequence[int], options: Sequence[ClarificationOption]) -> tuple[int, ...]:
@@ -137,6 +142,10 @@ def _age(option: ClarificationOption) -> tuple[str, str]:
     """Return the latest year in the names and the upload date, as a sort key."""
     years = _YEAR.findall(f"{option.filename} {option.title}")
     return max(years, default=""), option.date
+
+
+def _name_words_of(option: ClarificationOption) -> frozenset[str]:
+    return naming_words(option.filename, option.title)
 
 
 def _words_of(option: ClarificationOption) -> frozenset[str]:

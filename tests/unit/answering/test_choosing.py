@@ -58,6 +58,20 @@ def test_words_and_numbers_choose_options(text: str, chosen: tuple[int, ...]) ->
     assert numbers(text) == chosen
 
 
+def test_names_count_before_dates() -> None:
+    options = (
+        ClarificationOption(
+            number=1, filename="annual-report-2023.pdf", title="Annual report", date="2024-02-01"
+        ),
+        ClarificationOption(
+            number=2, filename="annual-report-2024.pdf", title="Annual report", date="2025-02-01"
+        ),
+    )
+    for text in ("annual-report-2024.pdf", "the one from 2024", "the newer one, 2024"):
+        assert read_answer(ClarificationAnswer(text=text), options).numbers == (2,)
+    assert read_answer(ClarificationAnswer(text="the one of February 2025"), options).numbers == (2,)
+
+
 @pytest.mark.parametrize("text", ["②", "²", "２", "the ② one", "No. ２"])
 def test_a_number_may_be_written_as_clients_of_chats_write_it(text: str) -> None:
     assert numbers(text) == (2,)

@@ -1,6 +1,6 @@
 // Shows and edits who has access to a document. People and groups are picked from the directory; a change applies
 // from the next question.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { send } from "../../api/request";
 import type { Audience, DocumentDetail } from "../../api/types";
 import { IconButton } from "../../parts/button";
@@ -11,6 +11,8 @@ import { t } from "../../words/words";
 import type { Known } from "./document_panel";
 
 const SEARCH_DELAY_MS = 200;
+const DOUBLE_CLICK_MS = 600;
+const SAME_PLACE_PX = 10;
 
 export function AccessForm({ known, onChange }: { known: Known; onChange(known: Known): void }) {
   const { detail, etag } = known;
@@ -90,6 +92,21 @@ export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
   const pick = async (principal: string) => {
     if (await onPick(principal)) setWords("");
   };
+  // The list closes under the pointer: the second click of a double click would hit a button below it.
+  const pressed = useRef<PointerEvent | null>(null);
+  const pickInList = (event: PointerEvent, principal: string) => {
+    event.preventDefault();
+    pressed.current = event;
+    void pick(principal);
+  };
+  const pickButton = (event: MouseEvent, principal: string) => {
+    const first = pressed.current;
+    const isSecondClick =
+      first !== null &&
+      event.timeStamp - first.timeStamp < DOUBLE_CLICK_MS &&
+      Math.hypot(event.clientX - first.clientX, event.clientY - first.clientY) < SAME_PLACE_PX;
+    if (!isSecondClick) void pick(principal);
+  };
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && offered.length) {
@@ -100,10 +117,14 @@ export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
       setFound([]);
     }
   };
-  const submit = (event: Event) => {
+  // Enter takes the highlighted entry, or the only match.
+  const submit = async (event: Event) => {
     event.preventDefault();
-    const chosen = offered[at]?.principal ?? words.trim();
-    if (chosen) void pick(chosen);
+    const text = words.trim();
+    if (!text) return;
+    if (offered[at]) return void pick(offered[at].principal);
+    const matches = (await searchDirectory(text).catch(() => [])).filter((one) => !isTaken(one));
+    void pick(matches.length === 1 ? matches[0]!.principal : text);
   };
   return (
     <form class="picker" onSubmit={submit}>
@@ -131,7 +152,7 @@ export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
             id={`picker-${index}`}
             role="option"
             aria-selected={index === at}
-            onPointerDown={(event) => (event.preventDefault(), void pick(one.principal))}
+            onPointerDown={(event) => pickInList(event, one.principal)}
           >
             <bdi>{labelOf(one)}</bdi>{" "}
             <small class="quiet">{[t(`kind.${one.kind}`), one.detail].filter(Boolean).join(" · ")}</small>
@@ -140,7 +161,7 @@ export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
       </ul>
       <div class="button-row offered">
         {ownAudiences.value.filter(isFree).map((one) => (
-          <button key={one.principal} type="button" class="facet-value" onClick={() => void pick(one.principal)}>
+          <button key={one.principal} type="button" class="facet-value" onClick={(event) => pickButton(event, one.principal)}>
             + {labelOf(one)}
           </button>
         ))}
