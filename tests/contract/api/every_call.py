@@ -22,6 +22,7 @@ def call_everything(
     _operation(administrator)
     _questions(user)
     _threads_and_memory(user)
+    _conversation_files(user)
     _summaries(user)
     _documents(user)
     _assistants(user)
@@ -102,6 +103,17 @@ def _threads_and_memory(user: httpx.Client) -> None:
     (file,) = user.get("/workspace").raise_for_status().json()["files"]
     user.get(f"/workspace/{file['name']}").raise_for_status()
     user.delete(f"/workspace/{file['name']}").raise_for_status()
+
+
+def _conversation_files(user: httpx.Client) -> None:
+    thread = user.post("/threads", json={"title": "files"}).json()["thread_id"]
+    files = f"/threads/{thread}/files"
+    added = user.post(files, files={"file": ("notes.md", b"# Notes\n\nThe kettle is blue.\n")})
+    assert added.status_code == 202, added.text
+    user.post(f"{files}/uploads", json={"filename": "plan.pdf", "size_bytes": 9}).raise_for_status()
+    assert "notes.md" in user.get(files).text
+    user.delete(f"{files}/{added.json()['doc_id']}").raise_for_status()
+    user.delete(f"/threads/{thread}").raise_for_status()
 
 
 def _summaries(user: httpx.Client) -> None:

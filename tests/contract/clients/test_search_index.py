@@ -52,6 +52,7 @@ def definition(name: str, dimensions: int = 3) -> dict[str, Any]:
             {"name": "kind", "type": "Edm.String", "filterable": True, "facetable": True},
             {"name": "page_number", "type": "Edm.Int32", "filterable": True, "sortable": True},
             {"name": "access_control_list", "type": "Collection(Edm.String)", "filterable": True},
+            {"name": "thread_id", "type": "Edm.String", "filterable": True},
             {
                 "name": "content_vector",
                 "type": "Collection(Edm.Single)",
