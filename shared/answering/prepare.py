@@ -95,22 +95,21 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
             await event_log.write()
             stored = await _resolved(context, request, stored, time, event_log)
         if stored.options:
-            question = question_back(
-                stored.plan.language, readable_line(stored.reference), len(stored.options)
-            )
-            clarification = Clarification(
-                question=question, options=stored.options, expires_at=expires_at(context)
-            )
-            await context.keep(Preparation(stored=stored), "preparation")
-            return await ask_user(
-                context,
-                request,
-                clarification,
-                _observed(context, Preparation(stored=stored), clarification.expires_at),
-            )
+            return await _ask_which(context, request, stored)
         return await _found(context, request, stored, search, event_log)
     finally:
         search.stop()
+
+
+async def _ask_which(context: StepContext, request: RunRequest, stored: StoredPlan) -> Observation:
+    """Ask which of the plan's options the question means, and keep the plan for the reply."""
+    question = question_back(stored.plan.language, readable_line(stored.reference), len(stored.options))
+    clarification = Clarification(question=question, options=stored.options, expires_at=expires_at(context))
+    preparation = Preparation(stored=stored)
+    await context.keep(preparation, "preparation")
+    return await ask_user(
+        context, request, clarification, _observed(context, preparation, clarification.expires_at)
+    )
 
 
 async def take_answer(context: StepContext, action: TakeAnswer) -> Observation:

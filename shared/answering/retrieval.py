@@ -49,15 +49,7 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
     """Return the plan with the documents that its references mean, or with options if they are ambiguous."""
     plan = stored.plan
     if every := await every_document(request, plan, documents):
-        # Each is to be read, so the question counts as one about whole documents.
-        is_comparison = plan.intent == "compare_docs" and len(every) <= MAX_NAMED
-        intent: QueryIntent = "compare_docs" if is_comparison else "doc_summary"
-        update = {
-            "plan": plan.model_copy(update={"intent": intent}),
-            "every_ids": tuple(record.doc_id for record in every),
-            "doc_ids": tuple(record.doc_id for record in every[:MAX_READ]),
-        }
-        return stored.model_copy(update=update)
+        return _with_every(stored, [record.doc_id for record in every])
     before = documents_before(request, plan)
     if before:
         # Look up again: permissions may have changed since that answer, and the caller's limits apply.
@@ -95,6 +87,18 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
             "named": Provenance.of(*resolution.candidates, *similar).documents,
         }
     )
+
+
+def _with_every(stored: StoredPlan, doc_ids: Sequence[str]) -> StoredPlan:
+    """Return the plan for all documents of a kind. Each is read, as in a question about whole documents."""
+    is_comparison = stored.plan.intent == "compare_docs" and len(doc_ids) <= MAX_NAMED
+    intent: QueryIntent = "compare_docs" if is_comparison else "doc_summary"
+    update = {
+        "plan": stored.plan.model_copy(update={"intent": intent}),
+        "every_ids": tuple(doc_ids),
+        "doc_ids": tuple(doc_ids[:MAX_READ]),
+    }
+    return stored.model_copy(update=update)
 
 
 def _own_files(request: RunRequest, stored: StoredPlan) -> tuple[str, ...]:
