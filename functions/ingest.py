@@ -88,7 +88,7 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
 @blueprint.queue_trigger(arg_name="message", queue_name=INGESTIONS_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def watch_ingestions(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Look after the ingestions in progress, and admit those that are due."""
+    """Revive dead ingestions, and admit documents that are due."""
     from shared.ingestion.admission import Admissions
     from shared.ingestion.models import WatchMessage
     from shared.wiring import get_services

@@ -56,7 +56,7 @@ router = APIRouter(tags=["Summaries"], route_class=ApiRoute)
 
 
 async def own_summary(summary_id: SummaryId, user: Caller, services: Ready) -> RunRecord:
-    """Return the summary of the path as it is now. Raises `NotFoundError` also for those of other users."""
+    """Return the current state of the caller's summary. Raises `NotFoundError` for other users' summaries."""
     record = await owned_run(summary_id, user, services.runs, "document_summary")
     return await current_record(record, services.run_log)
 

@@ -1,6 +1,6 @@
 """The activities of `ingest_document`, each one step of `shared.ingestion`. They never raise.
 
-Those that may be an execution's last one give its place to the next document.
+An activity that may be the last of an execution gives the document's place to the next one.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -64,7 +64,7 @@ class _StoppedError(Exception):
 
 
 class _RestError(Exception):
-    """The next attempt is so far away that the execution ends. Internal to this module."""
+    """Signal that the next attempt is too far away to wait for, so the execution ends. Internal."""
 
     def __init__(self, pause_s: float, reply: IngestFailure) -> None:
         super().__init__()

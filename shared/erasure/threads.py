@@ -39,7 +39,7 @@ async def erase(task: EraseTask, services: ErasureServices, stop: StopRun) -> No
     if thread is None:
         return
     if thread.is_deleted:
-        await remove_files(thread.thread_id, services)  # also those that came while it was being deleted
+        await remove_files(thread.thread_id, services)  # including files added during the deletion
     await erase_turns(thread, task.through, services, stop, is_last=task.is_last)
     if not task.is_last:
         last = task.model_copy(update={"is_last": True}).model_dump_json()

@@ -2,7 +2,7 @@
 
 Every writer of a wish calls `admit`, and an ingestion that ends gives its place to the next document. The
 watch, a message that is sent every five seconds while there is work, looks after the rest: executions that
-died, places that nobody gave back, and documents whose wait is over.
+died, places that weren't given back, and documents whose wait is over.
 """
 
 import secrets
@@ -21,9 +21,9 @@ from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
 
 WATCH_S = 5.0
-_LOST = timedelta(seconds=15)  # a watch that didn't come for so long doesn't come any more
-_MAX_STARTS = 3  # of an execution that dies again and again
-_REST = timedelta(minutes=5)  # of its document then
+_LOST = timedelta(seconds=15)  # without a watch message for so long, it counts as lost
+_MAX_STARTS = 3  # per place; then the document rests
+_REST = timedelta(minutes=5)  # after an execution died that often
 _SOON_S = 1.0  # an execution that ends is gone by then
 _MAX_ATTEMPTS = 16  # other processes may change the row at the same time
 
@@ -49,7 +49,7 @@ class Admissions:
             await self._start(place)
 
     async def look(self, token: str = "") -> None:
-        """Look after everything in progress, and admit what is due.
+        """Check every admitted document, revive dead executions, and admit documents that are due.
 
         Args:
             token: of the watch; it does nothing if the token was replaced. "" = a single look.
@@ -129,10 +129,10 @@ class Admissions:
             found = [await self._open.get(place.doc_id) for place in given]
             if None not in found:
                 return given
-            backlog = await self._open.backlog()  # without those that another process has ended
+            backlog = await self._open.backlog()  # another process ended some of them
 
     async def _watched(self, admission: Admission) -> Admission:
-        """Return the admission with a watch message, which is sent first unless one is already on its way."""
+        """Return the admission with a watch. Send its message first, unless one is on its way."""
         now = datetime.now(UTC)
         if admission.watch and admission.watched_at is not None and now - admission.watched_at < _LOST:
             return admission

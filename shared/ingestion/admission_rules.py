@@ -19,7 +19,7 @@ _URGENCIES: tuple[Urgency, ...] = ("change", "upload", "background")
 def admitted(
     backlog: Collection[OpenWork], taken: Sequence[Place], *, is_asked: bool, now: datetime
 ) -> list[Place]:
-    """Return the places to give beside those that are taken.
+    """Return the places to give in addition to the occupied ones.
 
     The person with the fewest documents in progress comes first, then the more urgent and older document.
     One place is kept for uploads and changes by people who have none in progress. Long files of one person
@@ -27,7 +27,7 @@ def admitted(
     and may take all but the kept one.
 
     Args:
-        is_asked: whether somebody is waiting for an answer.
+        is_asked: whether a person is waiting for an answer.
     """
     places = PLACES_WHILE_ASKED if is_asked else PLACES
     at_work = Counter(place.whose for place in taken)

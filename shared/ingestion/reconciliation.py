@@ -61,7 +61,7 @@ async def reconcile(
     of_blocks = window.narrowed(count, block_bits)
     read_at = now()
     inventory = await take_inventory(services, window, of_blocks)
-    # Read after the states: what was stored since is in one of both.
+    # Read after the states, so that a document stored in between is in at least one of the two.
     backlog = {work.blob_name for work in await services.documents.open_work.backlog(is_fresh=True)}
     idle = [seen for seen in inventory.seen.values() if seen.name not in backlog]
     due = [(seen, kind) for seen in idle if (kind := _due(seen, services.settings))]

@@ -18,7 +18,7 @@ LATER = timedelta(minutes=15)  # longer than any batch and any activity
 
 
 async def look_again(services: IngestionServices) -> int:
-    """Compare every document that is due, and let an ingestion mend those that differ. Return their number.
+    """Compare every document that is due, and start a repair of each that differs. Return their number.
 
     Raises:
         GroundworkError: the store of rows failed.
@@ -50,6 +50,6 @@ async def _differs(look: SecondLook, services: IngestionServices) -> bool:
             try:
                 await repair(state, services)
             except ConflictError:
-                return False  # its ingestion has just begun
+                return False  # its ingestion has just started
     await documents.open_work.forget_second_look(look)
     return differs

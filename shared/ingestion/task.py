@@ -79,7 +79,7 @@ class IngestTask:
 
     @property
     def looked(self) -> dict[str, Any]:
-        """What this execution saw of the document's work."""
+        """The wish, the backlog row's etag and the number of rests that this execution has read."""
         return self.step.model_dump(include={"wish", "work", "rests"})
 
     async def take(self) -> DocumentState:
@@ -269,7 +269,7 @@ async def asked(
     """Write a state that an ingestion must look at, and before it the backlog's row.
 
     Args:
-        urgency: None = that of a new file.
+        urgency: None = the urgency of a new file.
         size_bytes: 0 = unknown.
 
     Raises:
