@@ -40,6 +40,7 @@ from shared.platform.errors import (
     BadDocumentError,
     CallerError,
     ConflictError,
+    DocumentExistsError,
     DocumentNotFoundError,
     PayloadTooLargeError,
 )
@@ -53,7 +54,7 @@ router = APIRouter(tags=["Documents"], route_class=ApiRoute)
     **contract(
         "Upload a file through the app",
         json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
-        errors=(ConflictError, BadDocumentError, DocumentNotFoundError),
+        errors=(ConflictError, DocumentExistsError, BadDocumentError, DocumentNotFoundError),
         form=requests.UploadForm,
         headers=KeyHeaders,
         costs=True,
@@ -75,7 +76,7 @@ async def upload_document(req: Request, user: Caller, services: Ready, client: D
     **contract(
         "A URL for uploading a large file directly to storage",
         json_reply(201, "The URL for the upload.", requests.UploadTicket, "Location"),
-        errors=(ConflictError, BadDocumentError),
+        errors=(ConflictError, DocumentExistsError, BadDocumentError),
         headers=KeyHeaders,
         costs=True,
     ),
@@ -88,8 +89,10 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
     doc_id = document_id(blob_name_of(request, user))
 
     async def find(claimed: Claimed) -> UploadTicket | None:
-        # A retry gets the same document, with a URL that is valid for an hour from now.
-        return await make_ticket(request, user, services) if claimed.claim.is_done else None
+        # A retry gets the same document, with a URL that is valid for an hour from now, even if the file has
+        # arrived in the meantime.
+        again = request.model_copy(update={"replace": True})
+        return await make_ticket(again, user, services) if claimed.claim.is_done else None
 
     async def make(claimed: Claimed | None, _: UploadTicket | None) -> UploadTicket:
         await admit_document(req, user, services)
@@ -226,7 +229,7 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> Uploa
     if unknown:
         raise CallerError(f"There is no field {unknown[0][:40]!r}.", f"Fields: {', '.join(known)}, file.")
     given: dict[str, Any] = {}
-    for name in ("folder", "project_id", "source_url"):
+    for name in ("folder", "project_id", "source_url", "replace"):
         values = [value for value in fields.get(name, ()) if value]
         if len(values) > 1:
             raise CallerError(f"The field {name} is given twice.", "Send it once.")

@@ -44,6 +44,7 @@ class UploadRequest(Model):
         source_url: URL of the origin, such as a transcript's recording; links to moments then lead there.
             None keeps the current one.
         size_bytes: the file's size, if known.
+        replace: whether the file may become a new version of a document of the same name.
     """
 
     filename: str = Field(min_length=1, max_length=1000, description="File name.")
@@ -52,6 +53,9 @@ class UploadRequest(Model):
     acl: AccessList | None = None
     source_url: SourceUrl | None = None
     size_bytes: int | None = Field(default=None, ge=0)
+    replace: bool = Field(
+        default=True, description="False refuses a file whose name the caller already uses in this folder."
+    )
 
 
 class FileRequest(Model):
@@ -93,6 +97,9 @@ class UploadForm(Model):
     )
     source_url: SourceUrl | None = Field(
         default=None, description="URL of the origin, such as the recording of a transcript."
+    )
+    replace: bool = Field(
+        default=True, description="False refuses a file whose name the caller already uses in this folder."
     )
     file: bytes = Field(description="The file. Its suffix selects the parser.")
 

@@ -20,7 +20,7 @@ from shared.ingestion.rights import read_rights
 from shared.ingestion.services import IngestionServices
 from shared.ingestion.task import MAX_WRITE_ATTEMPTS, asked, contended, fresh_state, revived
 from shared.platform.blobs import BlobProperties
-from shared.platform.errors import CallerError, ConflictError, PayloadTooLargeError
+from shared.platform.errors import CallerError, ConflictError, DocumentExistsError, PayloadTooLargeError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 
@@ -116,6 +116,7 @@ async def receive(
         BadDocumentError: the file type isn't supported.
         PayloadTooLargeError: it exceeds MAX_DOCUMENT_BYTES; nothing was changed.
         ConflictError: another user's document has this name there.
+        DocumentExistsError: the user's own document has it, and the request doesn't allow a replacement.
     """
     return await store(blob_name_of(request, user), request, parts, user, services)
 
@@ -189,6 +190,12 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
     rights = Rights() if known is None else (await read_rights(known, services))[0]
     if known is not None and rights.owner_id != user.user_id and not is_admin(user):
         raise ConflictError("Someone else's document has this name.", "Choose another name or folder.")
+    if known is not None and not request.replace:
+        raise DocumentExistsError(
+            "You already have a document of this name in this folder.",
+            "Send replace=true to store a new version of it, or choose another name or folder.",
+            headers={"Location": f"/api/documents/{document_id(path)}"},
+        )
     wanted = Rights(
         acl=rights.acl if request.acl is None else request.acl,
         owner_id=rights.owner_id or user.user_id,

@@ -117,6 +117,12 @@ class ConflictError(CallerError):
     status = 409
 
 
+class DocumentExistsError(ConflictError):
+    """The caller already has a document of this name; `Location` leads to it."""
+
+    code = "DocumentExistsError"
+
+
 class RunCancelledError(ConflictError):
     """The owner cancelled the run."""
 

@@ -50,6 +50,62 @@ def _delete_all(stack: LocalStack, names: set[str]) -> None:
             httpx.delete(f"{stack.base_url}/api/documents/{document['doc_id']}", headers=headers)
 
 
+def _shared_with(stack: LocalStack, name: str) -> dict[str, list[str]]:
+    """Return the access lists of Anna's documents whose names begin so."""
+    headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
+    listed = httpx.get(f"{stack.base_url}/api/documents?limit=100", headers=headers).json()["documents"]
+    return {one["filename"]: one["acl"] for one in listed if one["filename"].startswith(name)}
+
+
+def test_a_file_that_would_replace_a_shared_document_asks_first(
+    stack: LocalStack, browser: Browser, tmp_path: Path
+) -> None:
+    file = tmp_path / "kappa valve.md"
+    with opened(browser, stack.base_url, path=PAGE) as watched:
+        page = watched.page
+        file.write_text("# Kappa valve\n\nThe kappa valve opens at 3 bar.")
+        page.click(".upload .inline-field .link-button")
+        dialog = page.get_by_role("dialog")
+        field = dialog.get_by_role("combobox")
+        expect(field).to_be_focused()
+        # A wide grant is confirmed; text in the field is picked by Done.
+        dialog.get_by_role("button", name="+ Everyone").click()
+        confirmation = dialog.get_by_role("alert")
+        expect(confirmation).to_contain_text("Everyone who may sign in will be able to read it.")
+        assert watched.axe() == []
+        confirmation.get_by_role("button", name="Cancel").click()
+        expect(dialog.locator(".readers li")).to_have_count(0)
+        field.fill("Ben")
+        dialog.get_by_role("button", name="Done").click()
+        expect(dialog).to_have_count(0)
+        page.set_input_files("input[type=file] >> nth=0", file)
+        summary = page.locator(".uploads [role=status]")
+        expect(summary).to_have_text("1 of 1 ready")
+        expect(page.locator(".uploads > ul > li")).to_have_count(0)  # finished: one folded line
+        readers = _shared_with(stack, "kappa")["kappa valve.md"]
+        assert len(readers) == 2
+
+        file.write_text("# Kappa valve\n\nThe kappa valve opens at 4 bar.")
+        page.reload()
+        page.set_input_files("input[type=file] >> nth=0", file)
+        row = page.locator(".uploads > ul > li")
+        expect(row).to_contain_text("You already have “kappa valve.md” in this folder. It is shared with Ben")
+        assert watched.axe() == []
+        row.get_by_role("button", name="Keep both").click()
+        expect(summary).to_have_text("1 of 1 ready")
+        page.set_input_files("input[type=file] >> nth=0", file)
+        row.get_by_role("button", name="Keep both").click()
+        expect(summary).to_have_text("2 of 2 ready")
+        page.set_input_files("input[type=file] >> nth=0", file)
+        row.get_by_role("button", name="Replace it").click()
+        expect(summary).to_have_text("3 of 3 ready")
+    kept = _shared_with(stack, "kappa")
+    assert sorted(kept) == ["kappa valve (2).md", "kappa valve (3).md", "kappa valve.md"]
+    assert kept["kappa valve.md"] == readers
+    assert len(kept["kappa valve (2).md"]) == 1
+    _delete_all(stack, set(kept))
+
+
 @pytest.mark.parametrize("width", [390, 1440])
 def test_each_file_tells_what_became_of_it(
     stack: LocalStack, browser: Browser, tmp_path: Path, width: int

@@ -72,6 +72,24 @@ async def test_the_same_name_is_a_new_version_for_its_owner_and_another_document
     assert (ready["status"], ready["version"]) == ("ready", 2)
 
 
+async def test_an_upload_that_must_not_replace_a_document_is_refused_and_changes_nothing(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    anna = user("anna")
+    first = (await send(anna, acl="hr")).json()
+    await durable.run()
+    stored = blobs_of(services)
+    refused = await send(anna, content=b"# Other", acl="*", replace="false")
+    assert problem_of(refused) == (409, "DocumentExistsError")
+    assert refused.headers["location"] == f"/api/documents/{first['doc_id']}"
+    body = {"filename": "guide.md", "replace": False}
+    assert (await anna.post("/documents/uploads", json=body)).status_code == 409
+    assert blobs_of(services) == stored
+    # In another folder or from another person it is a new document.
+    assert (await send(anna, folder="2024", replace="false")).status_code == 202
+    assert (await send(user("ben"), replace="false")).status_code == 202
+
+
 async def test_an_uploads_default_is_its_owner_alone_whatever_the_setting(
     services: Services, durable: IngestingClient, user: AsUser
 ) -> None:

@@ -9,6 +9,8 @@ export class CallError extends Error {
     message: string,
     readonly hints: readonly string[] = [],
     readonly retryAfterS = 0,
+    /** Address of the resource that the request conflicts with; empty if unknown. */
+    readonly location = "",
   ) {
     super(message);
   }
@@ -55,13 +57,13 @@ async function refusal(response: Response): Promise<CallError> {
   // App Service Authentication may answer with a redirect to its own sign-in.
   const status = response.type === "opaqueredirect" ? 401 : response.status;
   if (status === 401) signedOut.value = true;
-  return callError(status, await response.json().catch(() => null), response.headers.get("retry-after"));
+  return callError(status, await response.json().catch(() => null), response.headers);
 }
 
 /** `code` is the error code, or for an unreadable file the failure code. */
-function callError(status: number, answer: unknown, wait: string | null): CallError {
+function callError(status: number, answer: unknown, headers: { get(name: string): string | null }): CallError {
   const problem = (answer ?? {}) as { title?: string; detail?: string; hints?: string[]; failure?: string };
-  return new CallError(status, problem.failure ?? problem.title ?? "Error", problem.detail ?? "", problem.hints ?? [], Number(wait) || 0);
+  return new CallError(status, problem.failure ?? problem.title ?? "Error", problem.detail ?? "", problem.hints ?? [], Number(headers.get("retry-after")) || 0, headers.get("location") ?? "");
 }
 
 /** The platform's sign-in URL, which redirects back to the current page. */
@@ -91,7 +93,7 @@ export function upload(
       const answer = parsed(sending.responseText);
       if (sending.status < 300) return resolve(answer);
       if (sending.status === 401) signedOut.value = true;
-      reject(callError(sending.status, answer, sending.getResponseHeader("retry-after")));
+      reject(callError(sending.status, answer, { get: (name) => sending.getResponseHeader(name) }));
     };
     sending.onerror = () => reject(new CallError(0, "Offline", ""));
     sending.onabort = () => reject(new CallError(0, "Aborted", ""));

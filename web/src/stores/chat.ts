@@ -64,6 +64,7 @@ export function write(text: string): void {
 export async function showThread(threadId: string): Promise<void> {
   if (threadId === openThread.value && (threadId || !turns.value.length)) return;
   stopFollowing();
+  if (waitingTurn.value && !editing.value) write(""); // a reply makes no sense elsewhere
   openThread.value = threadId;
   turns.value = [];
   loadError.value = sendError.value = "";

@@ -10,11 +10,16 @@ import { site } from "./session";
 export interface Upload {
   id: number;
   file: File;
+  /** Name under which it is stored: another than the file's if both are to be kept. */
+  name: string;
   folder: string;
-  state: "waiting" | "sending" | "sent" | "failed";
+  /** `exists`: a document of this name exists, and the user decides. */
+  state: "waiting" | "sending" | "sent" | "exists" | "failed";
+  /** Whether it may replace a document of the same name. */
+  replace: boolean;
   share: number;
   error: string;
-  /** Id of the resulting document; empty until sent. */
+  /** Id of the resulting document, or of the one that exists; empty until known. */
   docId: string;
 }
 
@@ -29,7 +34,7 @@ const stopping = new Map<number, AbortController>();
 export function addFiles(files: readonly { file: File; folder: string }[]): void {
   const added = files.map(({ file, folder }): Upload => {
     const error = refusalOf(file);
-    return { id: (count += 1), file, folder, state: error ? "failed" : "waiting", share: 0, error, docId: "" };
+    return { id: (count += 1), file, name: file.name, folder, state: error ? "failed" : "waiting", replace: false, share: 0, error, docId: "" };
   });
   uploads.value = [...uploads.value, ...added];
   if (added.length) announce(t("announce.uploads", { count: added.length }));
@@ -42,8 +47,10 @@ export async function importPage(url: string): Promise<void> {
   notify(t("upload.imported"));
 }
 
-/** Without an audience, a new document is private and an existing one keeps its access list. */
+/** Without an audience, a new document is private. */
 const chosen = () => ({ project_id: uploadProject.value.trim() || null, acl: audience.value.length ? audience.value : null });
+/** A replaced document keeps its access list and project. */
+const KEPT = { project_id: null, acl: null };
 
 export function refusalOf(file: File): string {
   const suffix = /\.[^.]*$/.exec(file.name)?.[0].toLowerCase() ?? "";
@@ -78,9 +85,31 @@ async function start(one: Upload): Promise<void> {
   } catch (error) {
     if (stop.signal.aborted) dismissUpload(one.id);
     else if (error instanceof CallError && error.status === 429) retryLater(one.id, error.retryAfterS);
+    else if (error instanceof CallError && error.code === "DocumentExistsError") await askToReplace(one, error.location);
     else set(one.id, { state: "failed", error: wordsOf(error) });
   }
   stopping.delete(one.id);
+  next();
+}
+
+async function askToReplace(one: Upload, location: string): Promise<void> {
+  if (one.name !== one.file.name) return set(one.id, { state: "waiting", name: nextName(one.name) });
+  const detail = await read<DocumentDetail>(location).catch(() => null);
+  if (detail) update(detail);
+  set(one.id, { state: "exists", docId: detail?.doc_id ?? "" });
+  announce(t("upload.exists", { name: one.name }));
+}
+
+/** Returns the next name for a copy: `report.pdf`, `report (2).pdf`, `report (3).pdf`. */
+function nextName(name: string): string {
+  const [, stem, number, suffix] = /^(.*?)(?: \((\d+)\))?(\.[^.]*)?$/s.exec(name)!;
+  return `${stem} (${Number(number ?? 1) + 1})${suffix ?? ""}`;
+}
+
+/** Sends files whose names exist after all: as new versions, or as documents of their own under other names. */
+export function resolveExisting(ids: readonly number[], how: "replace" | "keepBoth"): void {
+  for (const { id, name } of uploads.value.filter((one) => one.state === "exists" && ids.includes(one.id)))
+    set(id, { state: "waiting", docId: "", ...(how === "replace" ? { replace: true } : { name: nextName(name) }) });
   next();
 }
 
@@ -91,10 +120,12 @@ function retryLater(id: number, seconds: number): void {
 
 async function sendToApp(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<string> {
   const form = new FormData(); // fields first, because the app parses the form as a stream
-  for (const principal of audience.value) form.append("acl", principal);
+  const { acl, project_id } = one.replace ? KEPT : chosen();
+  for (const principal of acl ?? []) form.append("acl", principal);
   if (one.folder) form.append("folder", one.folder);
-  if (uploadProject.value.trim()) form.append("project_id", uploadProject.value.trim());
-  form.append("file", one.file);
+  if (project_id) form.append("project_id", project_id);
+  form.append("replace", String(one.replace));
+  form.append("file", one.file, one.name);
   const key = { "idempotency-key": crypto.randomUUID() };
   const detail = (await upload("POST", "/api/documents", form, key, onProgress, stop)) as DocumentDetail;
   if (!latest.value[detail.doc_id] || detail.status === "ready") update(detail); // unchanged files raise no event
@@ -103,9 +134,10 @@ async function sendToApp(one: Upload, onProgress: (share: number) => void, stop:
 
 async function sendToStorage(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<string> {
   const ticket = await change<UploadTicket>("POST", "/api/documents/uploads", {
-    filename: one.file.name,
+    filename: one.name,
     folder: one.folder,
-    ...chosen(),
+    ...(one.replace ? KEPT : chosen()),
+    replace: one.replace,
     size_bytes: one.file.size,
   });
   await upload(ticket.method, ticket.url, one.file, ticket.headers, onProgress, stop);
@@ -125,7 +157,7 @@ export function dismissUpload(id: number): void {
 }
 
 /** Returns the phase of an upload, from its first byte until its document is ready, useless or has failed. */
-export function phaseOfUpload(one: Upload): "waiting" | "sending" | "working" | "ready" | "unsearchable" | "failed" {
+export function phaseOfUpload(one: Upload): "waiting" | "sending" | "exists" | "working" | "ready" | "unsearchable" | "failed" {
   if (one.state !== "sent") return one.state;
   const document = latest.value[one.docId];
   if (!document) return "working";

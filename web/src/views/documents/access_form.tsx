@@ -69,10 +69,18 @@ interface PickerProps {
   taken: readonly string[];
   onPick(principal: string): Promise<boolean>;
   name?: string;
+  /** Whether the field has the focus when a dialog opens. */
+  autofocus?: boolean;
+  /** Called by a button "Done", after the text in the field has been picked. */
+  onDone?(): void;
 }
 
+/** Whether an entry admits more people than the user can know by name. */
+const isWide = (principal: string) => principal === "*" || principal.startsWith("org:");
+
 /** A search field for principals. Free text can be added as well; the server rejects unknown principals. */
-export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
+export function Picker({ taken, onPick, name = t("addReader"), autofocus = false, onDone }: PickerProps) {
+  const [wide, setWide] = useState(""); // the wide entry that the user has yet to confirm
   const [words, setWords] = useState("");
   const [found, setFound] = useState<readonly Audience[]>([]);
   const [at, setAt] = useState(-1);
@@ -89,8 +97,15 @@ export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
       clearTimeout(timer);
     };
   }, [words]);
+  const grant = async (principal: string) => {
+    const isAccepted = await onPick(principal);
+    if (isAccepted) setWords("");
+    return isAccepted;
+  };
   const pick = async (principal: string) => {
-    if (await onPick(principal)) setWords("");
+    if (!isWide(principal)) return grant(principal);
+    setWide(principal);
+    return false;
   };
   // The list closes under the pointer: the second click of a double click would hit a button below it.
   const pressed = useRef<PointerEvent | null>(null);
@@ -117,20 +132,25 @@ export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
       setFound([]);
     }
   };
-  // Enter takes the highlighted entry, or the only match.
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    const text = words.trim();
-    if (!text) return;
-    if (offered[at]) return void pick(offered[at].principal);
+  /** Picks the highlighted entry, or the only match. */
+  const pickWords = async (text: string) => {
+    if (offered[at]) return pick(offered[at].principal);
     const matches = (await searchDirectory(text).catch(() => [])).filter((one) => !isTaken(one));
-    void pick(matches.length === 1 ? matches[0]!.principal : text);
+    return pick(matches.length === 1 ? matches[0]!.principal : text);
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (words.trim()) void pickWords(words.trim());
+  };
+  const done = async () => {
+    if (!words.trim() || (await pickWords(words.trim()))) onDone!();
   };
   return (
     <form class="picker" onSubmit={submit}>
       <div class="row">
         <input
           role="combobox"
+          autofocus={autofocus}
           aria-label={name}
           aria-expanded={offered.length > 0}
           aria-controls="picker-list"
@@ -166,6 +186,24 @@ export function Picker({ taken, onPick, name = t("addReader") }: PickerProps) {
           </button>
         ))}
       </div>
+      {wide && (
+        <p class="wide-access" role="alert">
+          {t(wide === "*" ? "wide.everyone" : "wide.organisation")}{" "}
+          <button type="button" class="button" onClick={() => (setWide(""), void grant(wide))}>
+            {t("wide.yes")}
+          </button>{" "}
+          <button type="button" class="button quiet-button" onClick={() => setWide("")}>
+            {t("cancel")}
+          </button>
+        </p>
+      )}
+      {onDone && (
+        <div class="dialog-foot">
+          <button type="button" class="button primary" onClick={done}>
+            {t("done")}
+          </button>
+        </div>
+      )}
     </form>
   );
 }

@@ -106,7 +106,7 @@ export function SelectionBar() {
       {asking === "share" && (
         <Dialog title={t("selection.share")} onClose={close}>
           <p>{t("selection.shareText", { count })}</p>
-          <Picker taken={[]} onPick={share} />
+          <Picker taken={[]} onPick={share} autofocus />
           <AccessNow />
         </Dialog>
       )}

@@ -1,13 +1,14 @@
 // Adds files by choosing or dropping them, sets who has access, and shows their progress.
 import { useEffect, useState } from "preact/hooks";
+import type { DocumentView } from "../../api/types";
 import { IconButton } from "../../parts/button";
 import { Dialog, Prompt } from "../../parts/dialog";
 import { Icon } from "../../parts/icons";
-import { loadAudiences, nameOfPrincipal } from "../../stores/audiences";
+import { loadAudiences, loadNames, nameOfPrincipal } from "../../stores/audiences";
 import { turn } from "../../routes";
 import { latest } from "../../stores/documents";
 import { attempt } from "../../stores/notices";
-import { site } from "../../stores/session";
+import { me, site } from "../../stores/session";
 import {
   addFiles,
   audience,
@@ -17,6 +18,7 @@ import {
   phaseOfUpload,
   refreshUploads,
   refusalOf,
+  resolveExisting,
   retryUpload,
   uploadProject,
   uploads,
@@ -98,12 +100,7 @@ function Readers() {
             ))}
           </ul>
           {!audience.value.length && <p class="quiet">{t("upload.onlyYou")}</p>}
-          <Picker taken={audience.value} onPick={pick} />
-          <div class="dialog-foot">
-            <button type="button" class="button primary" onClick={() => setOpen(false)}>
-              {t("done")}
-            </button>
-          </div>
+          <Picker taken={audience.value} onPick={pick} autofocus onDone={() => setOpen(false)} />
         </Dialog>
       )}
     </div>
@@ -133,7 +130,7 @@ function Chooser({ name, isFolder }: { name: string; isFolder: boolean }) {
   );
 }
 
-const ORDER = ["failed", "unsearchable", "sending", "working", "waiting", "ready"]; // documents that need attention first
+const ORDER = ["exists", "failed", "unsearchable", "sending", "working", "waiting", "ready"]; // documents that need attention first
 
 function Uploads() {
   useEffect(() => void refreshUploads().catch(() => {}), []);
@@ -141,26 +138,78 @@ function Uploads() {
   const count = (phase: string) => phases.filter((other) => other.phase === phase).length;
   const failed = count("failed");
   const unsearchable = count("unsearchable");
+  const finished = phases.filter(isFinished);
+  const existing = phases.filter(({ phase }) => phase === "exists").map(({ one }) => one.id);
   return (
     <section class="uploads" aria-label={t("uploads")}>
       <div class="upload-row">
         <span class="small quiet" role="status">
           {t("upload.progress", { done: String(count("ready")), count: phases.length })}
           {unsearchable > 0 && <span class="warning-text"> · {t("upload.unsearchable", { count: unsearchable })}</span>}
+          {existing.length > 0 && <span class="warning-text"> · {t("upload.undecided", { count: existing.length })}</span>}
           {failed > 0 && <span class="danger-text"> · {t("upload.failed", { count: failed })}</span>}
         </span>
+        {existing.length > 1 && (
+          <>
+            <button type="button" class="button" onClick={() => resolveExisting(existing, "replace")}>
+              {t("upload.replaceAll")}
+            </button>
+            <button type="button" class="button" onClick={() => resolveExisting(existing, "keepBoth")}>
+              {t("upload.keepAll")}
+            </button>
+          </>
+        )}
         <button type="button" class="button quiet-button" onClick={dismissEnded}>
           {t("upload.tidy")}
         </button>
       </div>
-      <ul>
-        {phases
-          .sort((a, b) => ORDER.indexOf(a.phase) - ORDER.indexOf(b.phase))
-          .map(({ one, phase }) => (
-            <OneUpload key={one.id} one={one} phase={phase} />
-          ))}
-      </ul>
+      <UploadList uploads={phases.filter((upload) => !isFinished(upload))} />
+      {finished.length > 0 && (
+        <details>
+          <summary class="small">{t("upload.ready", { count: finished.length })}</summary>
+          <UploadList uploads={finished} />
+        </details>
+      )}
     </section>
+  );
+}
+
+interface Followed {
+  one: Upload;
+  phase: string;
+}
+
+/** Whether nothing is left to do or to know about an upload. */
+const isFinished = ({ one, phase }: Followed) => phase === "ready" && !latest.value[one.docId]?.warnings?.length;
+
+function UploadList({ uploads }: { uploads: readonly Followed[] }) {
+  const sorted = [...uploads].sort((a, b) => ORDER.indexOf(a.phase) - ORDER.indexOf(b.phase));
+  return (
+    <ul>
+      {sorted.map(({ one, phase }) => (
+        <OneUpload key={one.id} one={one} phase={phase} />
+      ))}
+    </ul>
+  );
+}
+
+/** Says who has access to the document that a file would replace, and offers both ways out. */
+function Existing({ one, document }: { one: Upload; document: DocumentView | undefined }) {
+  const others = (document?.acl ?? []).filter((principal) => principal !== me.value?.user_id);
+  useEffect(() => void loadNames(others).catch(() => {}), [others.join("\n")]);
+  const readers = others.map(nameOfPrincipal).join(", ");
+  return (
+    <>
+      <span class="small warning-text">
+        {t("upload.exists", { name: one.name })} {readers ? t("upload.existsFor", { readers }) : t("upload.existsForYou")}
+      </span>
+      <button type="button" class="button" onClick={() => resolveExisting([one.id], "replace")}>
+        {t("upload.replace")}
+      </button>
+      <button type="button" class="button" onClick={() => resolveExisting([one.id], "keepBoth")}>
+        {t("upload.keepBoth")}
+      </button>
+    </>
   );
 }
 
@@ -169,9 +218,10 @@ function OneUpload({ one, phase }: { one: Upload; phase: string }) {
   const error = one.error || (document && phase === "failed" ? reasonOf(document).text : "");
   return (
     <li data-state={one.state} data-phase={phase}>
-      <bdi class="upload-name">{one.file.name}</bdi>
-      {document && <State document={document} />}
-      {!document && phase !== "failed" && <span class="quiet small">{one.state === "sent" ? t("document.queued") : bytes(one.file.size)}</span>}
+      <bdi class="upload-name">{one.folder ? `${one.folder}/${one.name}` : one.name}</bdi>
+      {document && phase !== "exists" && <State document={document} />}
+      {phase === "exists" && <Existing one={one} document={document} />}
+      {!document && phase !== "failed" && phase !== "exists" && <span class="quiet small">{one.state === "sent" ? t("document.queued") : bytes(one.file.size)}</span>}
       {phase === "sending" && <progress max={1} value={one.share} aria-label={one.file.name} />}
       {error && <span class="small danger-text">{error}</span>}
       {document && phase === "unsearchable" && <Advice document={document} />}
