@@ -89,8 +89,10 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
     given, link = split(payload)
     step, services = ReplyStep.from_payload(given), wiring.get_services()
 
-    async def store_file(attachment: BotAttachment, conversation: BotConversation, user: UserContext) -> str:
-        return (await take_dropped(attachment, conversation, user, services)).doc_id
+    async def store_file(
+        attachment: BotAttachment, conversation: BotConversation, user: UserContext, thread_id: str
+    ) -> str:
+        return (await take_dropped(attachment, conversation, user, thread_id, services)).doc_id
 
     try:
         async with at_work(f"reply_step {step.kind}", link, run_id=step.run_id or step.reply_key):

@@ -38,8 +38,11 @@ from shared.teams.outbox import BotOutbox
 from shared.teams.parsing import conversation_key, owner_of
 from shared.teams.store import BotTurnStore
 
-StoreFile = Callable[[BotAttachment, BotConversation, UserContext], Awaitable[str]]
-"""Stores a dropped file as the user's document and returns its id. Raises if the file is not accepted."""
+StoreFile = Callable[[BotAttachment, BotConversation, UserContext, str], Awaitable[str]]
+"""Stores a dropped file in the thread with the given id and returns its document id.
+
+Raises if the file is not accepted.
+"""
 
 _MAX_UPDATES = 8  # attempts per update, under concurrent writes
 

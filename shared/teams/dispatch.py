@@ -132,9 +132,14 @@ async def _show_sources(incoming: IncomingMessage) -> ReplyStep:
     return incoming.step.end
 
 
+async def _keep(incoming: IncomingMessage) -> ReplyStep:
+    return incoming.step.model_copy(update={"kind": "keep_file", "attempt": 0})
+
+
 _COMMANDS: Mapping[Command, Callable[[IncomingMessage], Awaitable[ReplyStep]]] = {
     "new": _start_new,
     "sources": _show_sources,
+    "keep": _keep,
     "forget": _forget,
     "help": show_help,
 }

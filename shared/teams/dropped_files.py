@@ -1,4 +1,7 @@
-"""Files dropped into a chat: stored as the user's documents, and announced once they are ready."""
+"""Files dropped into a personal chat: they belong to its thread, and are announced once they are ready.
+
+`/new` begins another thread, which has none of them. `/keep` copies one to the user's documents.
+"""
 
 import tempfile
 import time
@@ -6,26 +9,34 @@ from collections.abc import AsyncIterator
 from pathlib import Path, PurePosixPath
 
 from shared.access.models import UserContext
+from shared.access.owner_ids import owned_id
+from shared.conversations.files import MAX_FILES_AT_ONCE, announce_file, keep_if_wanted
+from shared.conversations.threads import new_thread
 from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
 from shared.evidence.untrusted_text import markdown_name, markdown_text
 from shared.ingestion.registry import FORMATS, MAGIC_BYTES, check_content
-from shared.ingestion.uploads import blob_name_of, receive
+from shared.ingestion.thread_files import blob_name_in, stored_files
+from shared.ingestion.uploads import receive, store
 from shared.platform.errors import (
     BadDocumentError,
     CallerError,
     ConfigurationError,
     ConflictError,
+    DocumentExistsError,
     GroundworkError,
+    NotFoundError,
     PayloadTooLargeError,
 )
+from shared.platform.hashing import digest
+from shared.platform.names import DOCUMENTS
 from shared.teams import messages
 from shared.teams.context import IncomingMessage, TeamsServices
 from shared.teams.dispatch import answer_words
 from shared.teams.files import FileRefusedError
 from shared.teams.models import BotAttachment, BotConversation, Language, ReplyStep
+from shared.teams.parsing import file_to_keep
 
-MAX_FILES = 10  # per message, the same as in Teams
 STORING_S = 120.0  # per step, then the next one continues: a file may take 4 minutes, an activity 10
 _FIRST_LOOK_S = 2.0
 _SLOWEST_LOOK_S = 15.0
@@ -42,18 +53,19 @@ async def store_files(incoming: IncomingMessage) -> ReplyStep:
         await incoming.say(messages.FILES_NOT_HERE[language])
         return await answer_words(incoming)
     user, _ = await incoming.user()
-    offered = incoming.message.attachments[:MAX_FILES]
+    thread_id = await _thread_of(incoming, user)
+    offered = incoming.message.attachments[:MAX_FILES_AT_ONCE]
     stored: dict[str, str] = {}
     refused: list[str] = []
     ends, done = time.monotonic() + STORING_S, incoming.step.part
     while done < len(offered) and (done == incoming.step.part or time.monotonic() < ends):
-        refusal = await _store(offered[done], user, incoming, stored)
+        refusal = await _store(offered[done], user, thread_id, incoming, stored)
         refused += [refusal] if refusal else []
         done += 1
     texts = [*refused, *(messages.FILE_TAKEN[language].format(name) for name in stored.values())]
     is_last = done == len(offered)
-    if is_last and len(incoming.message.attachments) > MAX_FILES:
-        texts.append(messages.TOO_MANY_FILES[language].format(MAX_FILES))
+    if is_last and len(incoming.message.attachments) > MAX_FILES_AT_ONCE:
+        texts.append(messages.TOO_MANY_FILES[language].format(MAX_FILES_AT_ONCE))
     await incoming.say("\n\n".join(texts))
     doc_ids = (*incoming.step.doc_ids, *stored)
     if not is_last:
@@ -64,13 +76,36 @@ async def store_files(incoming: IncomingMessage) -> ReplyStep:
     return incoming.step.model_copy(update=looking)
 
 
+async def _thread_of(incoming: IncomingMessage, user: UserContext) -> str:
+    """Return the id of the conversation's thread, which is created if there is none or it was deleted.
+
+    A repeated step creates the same thread.
+    """
+    threads = incoming.deps.services.threads
+    unique = digest("thread of files", incoming.step.reply_key)
+    own = owned_id(user.user_id, incoming.deps.services.settings.identity.owner_id_key, unique)
+    turn = await incoming.remember(lambda now: {"thread_id": now.thread_id or own})
+    thread_id = turn.thread_id or own
+    try:
+        await new_thread(None, user, threads, thread_id)
+    except NotFoundError:
+        await incoming.remember(lambda _: {"thread_id": own})
+        await new_thread(None, user, threads, own)
+        return own
+    return thread_id
+
+
 async def _store(
-    attachment: BotAttachment, user: UserContext, incoming: IncomingMessage, stored: dict[str, str]
+    attachment: BotAttachment,
+    user: UserContext,
+    thread_id: str,
+    incoming: IncomingMessage,
+    stored: dict[str, str],
 ) -> str:
     """Store a file and add its document id to `stored`. Return the reason as text if it can't be stored."""
     name = markdown_name(attachment.name)
     try:
-        stored[await incoming.deps.store_file(attachment, incoming.conversation, user)] = name
+        stored[await incoming.deps.store_file(attachment, incoming.conversation, user, thread_id)] = name
     except CallerError as error:
         return _failed(name, _refusal(error, incoming.language), incoming)
     except GroundworkError as error:
@@ -121,16 +156,20 @@ def _refusal(error: CallerError, language: Language) -> str:
     if isinstance(error, BadDocumentError | PayloadTooLargeError):
         return messages.file_reason(error.failure, error.detail, language)
     if isinstance(error, ConflictError):
-        return messages.NAME_TAKEN[language]
+        return messages.THREAD_FULL[language]
     if error.code == CallerError.code:
         return messages.NAME_REFUSED[language]
     return messages.error_text(error.code, "", language)
 
 
 async def take_dropped(
-    attachment: BotAttachment, conversation: BotConversation, user: UserContext, services: TeamsServices
+    attachment: BotAttachment,
+    conversation: BotConversation,
+    user: UserContext,
+    thread_id: str,
+    services: TeamsServices,
 ) -> DocumentState:
-    """Download and store a file, and return its document's state. Only `user` may read it.
+    """Download a file and store it in the user's thread. Return its document's state.
 
     A repeated name makes a new version of the same document. Files that can't be stored are not downloaded.
 
@@ -138,27 +177,58 @@ async def take_dropped(
         CallerError: the name or host isn't accepted, or the channel no longer has the file.
         BadDocumentError: the type isn't supported or doesn't match the content.
         PayloadTooLargeError: the file exceeds MAX_DOCUMENT_BYTES.
-        ConflictError: another user's document has this name.
+        ConflictError: the thread has too many files.
         DependencyError: the file can't be downloaded or stored.
     """
     if services.bot_files is None:
         raise ConfigurationError("No bot is configured.")
-    request = UploadRequest(filename=attachment.name[-1000:])
-    blob_name_of(request, user)
+    filename = attachment.name[-1000:]
+    blob_name_in(thread_id, filename)
     with tempfile.TemporaryDirectory(prefix="dropped-") as folder:
         path = Path(folder) / "file"
         await services.bot_files.fetch(attachment, conversation, path)
         with path.open("rb") as file:
             beginning = file.read(MAGIC_BYTES)
         if attachment.content_type == _PASTED:
-            name = PurePosixPath(request.filename)
+            name = PurePosixPath(filename)
             fitting = (suffix for suffix in _PICTURES if beginning.startswith(FORMATS[suffix].magics))
-            request = UploadRequest(filename=str(name.with_suffix(next(fitting, name.suffix))))
-        check_content(request.filename, beginning)
-        return await receive(request, _chunks(path), user, services)
+            filename = str(name.with_suffix(next(fitting, name.suffix)))
+        check_content(filename, beginning)
+        blob_name = blob_name_in(thread_id, filename)
+        await announce_file(thread_id, blob_name, user, services)
+        request = UploadRequest(filename=filename, acl=())
+        state = await store(blob_name, request, _chunks(path), user, services)
+        await keep_if_wanted(thread_id, blob_name, user, services)
+        return state
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             yield chunk
+
+
+async def keep_file(incoming: IncomingMessage) -> ReplyStep:
+    """Copy a file of the thread to the user's documents, where only the user can read it.
+
+    The message names the file, unless the thread has only one.
+    """
+    turn, services = await incoming.turn(), incoming.deps.services
+    thread_id = turn.thread_id if turn and incoming.is_from_person else None
+    stored = await stored_files(thread_id, services) if thread_id else []
+    files = {file.filename: file.blob for file in stored if file.blob is not None}
+    wanted = file_to_keep(incoming.message.text).casefold()
+    chosen = [name for name in files if wanted in ("", name.casefold())]
+    if not files:
+        return await incoming.finish(messages.NOTHING_TO_KEEP)
+    if len(chosen) != 1:
+        return await incoming.finish(messages.KEEP_WHICH, ", ".join(map(markdown_name, files)))
+    user, _ = await incoming.user()
+    request = UploadRequest(filename=chosen[0], replace=False)
+    blob, shown = files[chosen[0]], markdown_name(chosen[0])
+    try:
+        content = services.blobs.chunks(DOCUMENTS, blob.name, etag=blob.etag)
+        await receive(request, content, user, services)
+    except DocumentExistsError:
+        return await incoming.finish(messages.KEPT_BEFORE, shown)
+    return await incoming.finish(messages.KEPT, shown)

@@ -28,6 +28,7 @@ HELP: Texts = {
         "Ask me anything that your documents may answer. I reply with the sources, down to the page.\n\n"
         "- **/new** starts a new conversation; what we said before no longer counts\n"
         "- **/sources** shows the sources of the last answer\n"
+        "- **/keep** makes a file that you dropped here a document of yours\n"
         "- **/forget** deletes this conversation and what I remember of your questions\n"
         "- **/help** shows this\n\n"
         "{0}"
@@ -36,6 +37,7 @@ HELP: Texts = {
         "Fragen Sie mich, was Ihre Dokumente beantworten können. Ich nenne dazu die Quellen mit Seite.\n\n"
         "- **/neu** beginnt ein neues Gespräch; was vorher war, spielt dann keine Rolle mehr\n"
         "- **/quellen** zeigt die Quellen der letzten Antwort\n"
+        "- **/behalten** macht eine Datei, die Sie hier abgelegt haben, zu Ihrem Dokument\n"
         "- **/vergessen** löscht dieses Gespräch und was ich mir von Ihren Fragen gemerkt habe\n"
         "- **/hilfe** zeigt dies\n\n"
         "{0}"
@@ -48,8 +50,10 @@ AGENTS: Texts = {
 }
 
 OF_PERSON: Texts = {
-    "en": "I read only what you may read. Drop a file here, and it becomes a document only you can read.",
-    "de": "Ich lese nur, was Sie lesen dürfen. Dateien, die Sie hier ablegen, können nur Sie lesen.",
+    "en": "I read only what you may read. A file that you drop here belongs to this conversation, and only "
+    "you can read it. After /new it no longer counts.",
+    "de": "Ich lese nur, was Sie lesen dürfen. Eine Datei, die Sie hier ablegen, gehört zu diesem Gespräch, "
+    "und nur Sie können sie lesen. Nach /neu zählt sie nicht mehr.",
 }
 
 OF_PERSON_ALONE: Texts = {
@@ -197,9 +201,28 @@ _TOOLS = {
     "web_search": _WEB,
 }
 
-NAME_TAKEN: Texts = {
-    "en": "Someone else's document has this name. Rename the file.",
-    "de": "Ein Dokument von jemand anderem heißt schon so. Benennen Sie die Datei um.",
+THREAD_FULL: Texts = {
+    "en": "This conversation can't take more files now. Ask about the others first, or start another one "
+    "with /new.",
+    "de": "Dieses Gespräch nimmt gerade keine weiteren Dateien an. Fragen Sie erst nach den anderen, oder "
+    "beginnen Sie mit /neu ein neues.",
+}
+NOTHING_TO_KEEP: Texts = {
+    "en": "This conversation has no file that I could keep.",
+    "de": "In diesem Gespräch gibt es keine Datei, die ich behalten könnte.",
+}
+KEEP_WHICH: Texts = {
+    "en": "Which file? Write /keep and its name: {0}",
+    "de": "Welche Datei? Schreiben Sie /behalten und den Namen: {0}",
+}
+KEPT: Texts = {
+    "en": "**{0}** is now one of your documents. Only you can read it until you share it.",
+    "de": "**{0}** ist jetzt eines Ihrer Dokumente. Nur Sie können es lesen, bis Sie es freigeben.",
+}
+KEPT_BEFORE: Texts = {
+    "en": "One of your documents is already called **{0}**. To replace it, add the file on the web page.",
+    "de": "Eines Ihrer Dokumente heißt schon **{0}**. Um es zu ersetzen, fügen Sie die Datei auf der "
+    "Webseite hinzu.",
 }
 NAME_REFUSED: Texts = {
     "en": "The file name can't be used. Rename the file.",

@@ -204,8 +204,10 @@ InvokeBody = dict[str, Any]
 """The body of the response to an invoke activity."""
 
 Language = Literal["de", "en"]
-Command = Literal["new", "sources", "forget", "help"]
-StepKind = Literal["take", "store_files", "look_at_files", "follow", "expire", "apologise", "end"]
+Command = Literal["new", "sources", "keep", "forget", "help"]
+StepKind = Literal[
+    "take", "store_files", "look_at_files", "keep_file", "follow", "expire", "apologise", "end"
+]
 
 
 class ReplyStep(Model):

@@ -14,6 +14,8 @@ _COMMANDS: dict[str, Command] = {
     "neu": "new",
     "sources": "sources",
     "quellen": "sources",
+    "keep": "keep",
+    "behalten": "keep",
     "forget": "forget",
     "vergessen": "forget",
     "help": "help",
@@ -32,6 +34,7 @@ _ASKING = frozenset(
     ).split()
 )
 
+_KEEP = re.compile(r"/\s*(?:keep|behalten)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _WORD = re.compile(r"[^\W_]+")
 _LONE_WORD = re.compile(r"/+[^\s/]{1,32}")
 _NUMBER = re.compile(r"\W*\d{1,2}\W*")
@@ -40,7 +43,15 @@ MAX_OPTION_CHARS = 500
 
 def command_of(text: str) -> Command | None:
     """Return the command, with or without its slash; None for other messages."""
+    if file_to_keep(text):
+        return "keep"
     return _COMMANDS.get(text.strip().removeprefix("/").strip(".!? ").casefold())
+
+
+def file_to_keep(text: str) -> str:
+    """Return the file name after `/keep`; empty for all other messages."""
+    match = _KEEP.fullmatch(text.strip())
+    return match[1].strip("*\"“”„' ") if match else ""
 
 
 def is_unknown_command(text: str) -> bool:

@@ -10,7 +10,7 @@ from shared.platform.telemetry import get_logger
 from shared.teams import messages
 from shared.teams.context import IncomingMessage, ReplyDependencies
 from shared.teams.dispatch import show_help, take
-from shared.teams.dropped_files import look_at_files, store_files
+from shared.teams.dropped_files import keep_file, look_at_files, store_files
 from shared.teams.models import BotJoined, BotMessage, BotReply, ReplyStep, StepKind, sorry
 from shared.teams.replies import expire, reply_part
 from shared.teams.store import ReplyMemory, settle, taken
@@ -55,6 +55,7 @@ _OF_MESSAGES: Mapping[StepKind, Callable[[IncomingMessage], Awaitable[ReplyStep]
     "take": take,
     "store_files": store_files,
     "look_at_files": look_at_files,
+    "keep_file": keep_file,
 }
 
 

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from shared.access.models import UserContext
+from shared.conversations.threads import new_thread
+from shared.documents.ids import thread_of
 from shared.platform.errors import BadDocumentError, GroundworkError, PayloadTooLargeError
 from shared.platform.names import DOCUMENTS
 from shared.teams.dropped_files import take_dropped
@@ -19,6 +21,7 @@ pytestmark = [pytest.mark.contract, pytest.mark.attack("outgoing addresses")]
 
 
 ADA = UserContext(user_id="ada")
+THREAD = "a" * 32
 
 
 async def dropped(
@@ -29,16 +32,19 @@ async def dropped(
         services = fake_services(settings=bot_settings(**changes), bot_files=teams.files)
         attachment = BotAttachment(name=name, content_type=content_type, url=SHAREPOINT)
         try:
-            state = await take_dropped(attachment, CONVERSATION, ADA, services)
+            await new_thread(None, ADA, services.threads, THREAD)
+            state = await take_dropped(attachment, CONVERSATION, ADA, THREAD, services)
         except GroundworkError as error:
             return error, services
         return state, services
 
 
-async def test_a_dropped_file_becomes_a_document_of_who_dropped_it(tmp_path: Path) -> None:
+async def test_a_dropped_file_belongs_to_the_thread_of_who_dropped_it(tmp_path: Path) -> None:
     state, services = await dropped(tmp_path, "Report 2024.pdf", PDF)
     assert state.wanted_rights.owner_id == "ada"
     assert state.wanted_rights.acl == ("ada",)
+    assert thread_of(state.blob_name) == THREAD
+    assert (await services.threads.get("ada", THREAD)).has_files
     assert await services.blobs.read(DOCUMENTS, state.blob_name) == PDF
 
 
@@ -88,6 +94,7 @@ async def test_a_file_that_nobody_could_store_is_not_even_fetched(tmp_path: Path
     async with channel(tmp_path, Answer(body=PDF)) as teams:
         services = fake_services(settings=bot_settings(), bot_files=teams.files)
         attachment = BotAttachment(name="virus.exe", content_type="a", url=SHAREPOINT)
+        await new_thread(None, ADA, services.threads, THREAD)
         with pytest.raises(BadDocumentError):
-            await take_dropped(attachment, CONVERSATION, ADA, services)
+            await take_dropped(attachment, CONVERSATION, ADA, THREAD, services)
         assert teams.server.requests == []

@@ -55,7 +55,7 @@ def drop_in_chat(chat: Chat, app: App, drive: str, name: str) -> None:
     assert taken.status_code == 202, taken.text
 
 
-def test_a_dropped_file_becomes_a_document_of_that_person_unless_it_is_none(
+def test_a_dropped_file_belongs_to_the_conversation_until_it_is_kept(
     app: App, anna: Chat, drive: str
 ) -> None:
     anna.say("/help")
@@ -67,6 +67,10 @@ def test_a_dropped_file_becomes_a_document_of_that_person_unless_it_is_none(
     anna.say("How many kilograms does the anvil in Ludlow weigh?")
     anna.see(FACT)
     anna.picture("dropped-file")
+    assert "anvil.md" not in {one["filename"] for one in documents_of(app.stack, ANNA)}
+    anna.say("/keep")
+    anna.see("anvil.md is now one of your documents")
+    eventually(lambda: "anvil.md" in {one["filename"] for one in documents_of(app.stack, ANNA)})
     listed = {user: {one["filename"] for one in documents_of(app.stack, user)} for user in (ANNA, BEN)}
     assert "anvil.md" in listed[ANNA] - listed[BEN]
     assert "no-document.pdf" not in listed[ANNA] | listed[BEN]

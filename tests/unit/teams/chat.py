@@ -60,6 +60,7 @@ class Chat:
     runs_are_run: bool = True
     refused: Mapping[str, GroundworkError] = field(default_factory=dict)
     stored: list[str] = field(default_factory=list)
+    threads_of_files: list[str] = field(default_factory=list)
     states: dict[str, Results] = field(default_factory=dict)
     steps: list[ReplyStep] = field(default_factory=list)
     numbers: Any = field(default_factory=lambda: itertools.count(1))
@@ -146,10 +147,12 @@ class Chat:
         return record is None or record.status in ("completed", "failed", "cancelled")
 
     async def _store_file(
-        self, attachment: BotAttachment, conversation: BotConversation, user: UserContext
+        self, attachment: BotAttachment, conversation: BotConversation, user: UserContext, thread_id: str
     ) -> str:
         if attachment.name in self.refused:
             raise self.refused[attachment.name]
+        assert (await self.services.threads.get(user.user_id, thread_id)) is not None
+        self.threads_of_files.append(thread_id)
         self.stored.append(f"{user.user_id}/{attachment.name}")
         return attachment.name.partition(".")[0]
 

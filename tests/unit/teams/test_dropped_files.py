@@ -1,14 +1,23 @@
 """Files dropped into a chat: stored as the person's, announced when read, asked about; or refused."""
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
 
+from shared.access.models import UserContext
+from shared.conversations.threads import delete_thread
+from shared.documents.ids import SIDECAR_SUFFIX, UPLOADS
+from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
+from shared.ingestion.thread_files import blob_name_in
+from shared.ingestion.uploads import store
 from shared.platform.errors import BadDocumentError, DependencyError
+from shared.platform.names import DOCUMENTS
 from shared.retrieval.models import DocumentStatus
 from shared.teams import dropped_files
 from shared.teams.models import BotAttachment
+from tests.fakes.blob_store import InMemoryBlobStore
 from tests.unit.teams.chat import ANSWERED, GROUP, PERSONAL, QUESTION, Chat, chat
 
 MANUAL = BotAttachment(name="manual.pdf", content_type="application/pdf", url="https://files.example/1")
@@ -46,6 +55,82 @@ async def test_a_file_becomes_the_persons_document_and_is_told_of_when_it_is_rea
     assert "reading **manual.pdf**" in taken.reply.text
     assert "have read **manual.pdf**" in ready.reply.text
     assert all(name == "reply_in_channel" for name, _ in bot.orchestrations.started.values())
+
+
+async def test_files_belong_to_the_threads_of_the_questions_around_them() -> None:
+    bot = await with_state("ready")
+    await bot.write(attachments=(MANUAL,))
+    await bot.write(QUESTION)
+    await bot.write(attachments=(NOTES,))
+    first = (await bot.turn()).thread_id
+    assert bot.threads_of_files == [first, first]
+    await bot.write("/new")
+    await bot.write(QUESTION, attachments=(NOTES,))
+    assert bot.threads_of_files[2] == (await bot.turn()).thread_id != first
+
+
+async def test_a_file_for_a_deleted_thread_begins_another() -> None:
+    bot = await with_state("ready")
+    await bot.write(QUESTION)
+    deleted = (await bot.turn()).thread_id
+    assert deleted is not None
+    await delete_thread(deleted, UserContext(user_id="anna"), bot.services)
+    await bot.write(attachments=(MANUAL,))
+    assert bot.threads_of_files == [(await bot.turn()).thread_id] != [deleted]
+
+
+async def with_files(*names: str) -> Chat:
+    """A chat whose thread has files of these names."""
+    bot = await with_state("ready")
+    await bot.write(attachments=(MANUAL,))
+    (thread_id,) = bot.threads_of_files
+    for name in names:
+        request = UploadRequest(filename=name, acl=())
+        anna = UserContext(user_id="anna")
+        await store(blob_name_in(thread_id, name), request, _content(name), anna, bot.services)
+    return bot
+
+
+async def _content(name: str) -> AsyncIterator[bytes]:
+    yield f"# {name}".encode()
+
+
+def kept(bot: Chat) -> dict[str, bytes]:
+    """Anna's documents with their content."""
+    assert isinstance(bot.services.blobs, InMemoryBlobStore)
+    blobs = bot.services.blobs.containers[DOCUMENTS].items()
+    uploads = ((name.rpartition("/")[2], blob) for name, blob in blobs if name.startswith(UPLOADS))
+    return {name: blob.content for name, blob in uploads if not name.endswith(SIDECAR_SUFFIX)}
+
+
+@pytest.mark.parametrize("command", ["/keep", "keep", "/behalten", "/KEEP **Plan.md**"])
+async def test_a_file_that_is_kept_becomes_a_document_of_the_person(command: str) -> None:
+    bot = await with_files("plan.md")
+    (said,) = await bot.write(command)
+    assert "**plan.md** is now one of your documents" in said.reply.text
+    assert kept(bot) == {"plan.md": b"# plan.md"}
+    (said,) = await bot.write(command)
+    assert "already called **plan.md**" in said.reply.text
+
+
+async def test_of_several_files_the_named_one_is_kept() -> None:
+    bot = await with_files("plan.md", "site map.md")
+    (said,) = await bot.write("/keep")
+    assert "Write /keep and its name: plan.md, site map.md" in said.reply.text
+    (said,) = await bot.write("/keep atlas.md")
+    assert "plan.md, site map.md" in said.reply.text
+    assert kept(bot) == {}
+    await bot.write("/keep site map.md")
+    assert list(kept(bot)) == ["site map.md"]
+
+
+async def test_without_a_file_there_is_nothing_to_keep() -> None:
+    bot = await chat()
+    assert "no file" in (await bot.write("/keep"))[0].reply.text
+    assert "no file" in (await bot.write("/keep x.md", conversation=GROUP))[0].reply.text
+    bot = await with_files("plan.md")
+    await bot.write("/new")
+    assert "no file" in (await bot.write("/keep plan.md"))[0].reply.text
 
 
 async def test_a_question_that_comes_with_a_file_is_answered_from_it() -> None:
