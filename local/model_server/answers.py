@@ -1,4 +1,4 @@
-"""Answers from documents: quoted sentences with citations, or a gap.
+"""Extractive answers: sentences quoted from the documents of the prompt, with citations, or a gap.
 
 No tool is needed. Documents found by a search for a gap are taken into account; if a part was already
 answered, only the gap remains to be written.
@@ -34,12 +34,12 @@ from local.model_server.text.words import detect_language, stem, stems_of, topic
 
 BEGIN = "<answer>"
 MAX_STATEMENTS = 4
-CLOSE_TO_BEST = 0.95  # minimum score of further sentences, as a share of the best
+CLOSE_TO_BEST = 0.95  # minimum score of the second and later sentences, as a share of the best score
 MAX_ROWS = 3
-NEAR_THE_QUESTION = 0.25  # passages below this score are unrelated; unmeasured
+NEAR_THE_QUESTION = 0.25  # passages with a lower score count as unrelated; unmeasured
 SUMMARY_SENTENCES = 7
 SENTENCES_PER_PARAGRAPH = 3
-PICTURE_LIKENESS = 0.25  # cosine of question and caption; unmeasured
+PICTURE_LIKENESS = 0.25  # minimum cosine between question and caption for showing a picture; unmeasured
 _SHOWN = re.compile(r"<documents[^>]*>(.*?)</documents>", re.DOTALL)
 _GAP = re.compile(r"<gap\b[^>]*/>")
 _HIDDEN = frozenset({"title", "filename", "page_count", "language", "version", "tags"})
@@ -55,7 +55,8 @@ _NEXT_STEP = {
 
 @dataclass(frozen=True)
 class Material:
-    """The input of an answer. Blocks of `documents` exclude pictures unless there is no text.
+    """The question, documents and embedder from which an answer is written. `documents` contains picture
+    captions only for documents without text.
 
     `message` is the user's message, whose other elements say how to answer.
     """
@@ -67,7 +68,7 @@ class Material:
 
 
 def asked_with_documents(request: ChatRequest) -> Message | None:
-    """Return the user message that contains a question with its documents."""
+    """Return the user message that contains both <question> and <documents>, or None."""
     return next(
         (
             one
@@ -79,7 +80,9 @@ def asked_with_documents(request: ChatRequest) -> Message | None:
 
 
 def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
-    """Return the answer, preceded by its tag if tools were available, or the rest of it."""
+    """Return the answer to a turn. If an earlier turn already answered, return only its gap tags. The text
+    starts with <answer> if the request offers tools.
+    """
     question = asked_with_documents(request) or request.last_user_message
     previous_text = "".join([text for text in request.texts_of("assistant") if text][-1:])
     begin = BEGIN if request.tools else ""
@@ -92,7 +95,9 @@ def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
 
 
 def answer_from_message(message: str, embedder: EmbeddingService) -> str:
-    """Answer a user message that contains <documents>: Markdown with tags, or only a gap."""
+    """Answer a user message that contains <documents>. Return Markdown with citation tags, or only a
+    gap tag.
+    """
     prompt_documents = merged([*read_documents(message), *read_proofs(message)])
     question = element_text(message, "question") or ""
     documents = [without_captions(document) for document in prompt_documents]
@@ -106,13 +111,17 @@ def answer_from_message(message: str, embedder: EmbeddingService) -> str:
 
 
 def without_captions(document: Document) -> Document:
-    """Drop captions unless there is no text, because a model wrote them."""
+    """Return the document without its picture captions, which a model wrote. A document that has only
+    captions is returned unchanged.
+    """
     text = tuple(block for block in document.blocks if block.kind != "image")
     return replace(document, blocks=text) if text else document
 
 
 def quote_answer(material: Material) -> str:
-    """Quote the few sentences and table rows that answer the question."""
+    """Answer with at most four quoted sentences and table rows, or with a gap if nothing supports an
+    answer.
+    """
     passages = passages_of(material.documents)
     ranked = rank_passages(material.question, passages, material.embedder)
     if not is_supported(material.question, ranked, passages):
@@ -121,7 +130,9 @@ def quote_answer(material: Material) -> str:
 
 
 def rank_each(material: Material) -> list[list[Passage]]:
-    """Rank each document's passages by similarity to the question without the names of documents."""
+    """Return the best passages of each document, best first and at most three per document. Document names
+    are ignored in the question.
+    """
     subject = subject_of(material.question, material.documents)
     least = -1.0 if subject == material.question else NEAR_THE_QUESTION
     rankings = [rank_passages(subject, passages_of([one]), material.embedder) for one in material.documents]
@@ -129,7 +140,9 @@ def rank_each(material: Material) -> list[list[Passage]]:
 
 
 def _compare(material: Material) -> str:
-    """Return a table with one column per document and its closest passages."""
+    """Return a Markdown table with one column per document, filled with the passages closest to the
+    question.
+    """
     columns = [passages for passages in rank_each(material) if passages]
     if len(columns) < 2:
         return quote_answer(material)
@@ -140,13 +153,17 @@ def _compare(material: Material) -> str:
 
 
 def _cell(passage: Passage) -> str:
-    """Escape only the text before the tag, so that the quotation stays verbatim."""
+    """Return a passage as a table cell. Only the text before the citation is escaped, so the quotation stays
+    verbatim.
+    """
     statement, tag, rest = passage.cited.partition(" <cite ")
     return statement.replace("|", "\\|") + tag + rest
 
 
 def _summarise(material: Material) -> str:
-    """Return sentences spread over each document, in order, under its title."""
+    """Return a summary: for each document its title and sentences sampled evenly from the text, in page
+    order.
+    """
     each = max(2, SUMMARY_SENTENCES // max(len(material.documents), 1))
     parts = []
     for document in material.documents:
@@ -160,7 +177,9 @@ def _summarise(material: Material) -> str:
 
 
 def _list(material: Material) -> str:
-    """List the documents that share most words with the question, with their metadata."""
+    """Return a Markdown list of the documents that share most words with the question, with their
+    metadata.
+    """
     documents = material.documents
     if not element_attribute(material.message, "documents", "filters"):
         names = [stem(name) for name in names_of(material.question)]
@@ -180,7 +199,7 @@ def _list(material: Material) -> str:
 
 
 def _list_item(document: Document) -> str:
-    """Return `- **Title** (file.pdf), manual, 2024-05-01: brief summary`."""
+    """Return one list item: `- **Title** (file.pdf), manual, 2024-05-01: brief summary`."""
     attributes = (
         (name, value) for name, value in document.attributes.items() if name not in _HIDDEN and value
     )
@@ -199,7 +218,9 @@ _ANSWERS: dict[str, Callable[[Material], str]] = {
 
 
 def _figure(answer: str, material: Material, documents: list[Document]) -> str:
-    """Return a tag for the picture most similar to the question among the cited documents."""
+    """Return a figure tag for the picture most similar to the question, or "". Only pictures of cited
+    documents are considered.
+    """
     pictures = [
         block
         for document in documents
@@ -217,7 +238,7 @@ def _figure(answer: str, material: Material, documents: list[Document]) -> str:
 
 
 def _gap(question: str) -> str:
-    """Return the tag saying that the documents don't contain the answer."""
+    """Return the gap tag, which says that the documents don't answer the question and what to do next."""
     next_step = _NEXT_STEP[detect_language(question) == "de"]
     missing = _MISSING[detect_language(question) == "de"].format(question.strip().rstrip("?"))
     return f'<gap missing="{attribute(missing)}" next_step="{attribute(next_step)}"/>'

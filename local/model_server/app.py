@@ -1,4 +1,4 @@
-"""The HTTP application: routes, keys and dispatch. Decides nothing about content.
+"""The HTTP application of the model server: routes, authentication and error responses.
 
 /v1 and Azure's /openai/v1 have the same handlers.
 """
@@ -25,7 +25,9 @@ Handler = Callable[[Request, ModelServer], Awaitable[Response]]
 def create_app(
     key: str | None = None, token: str | None = None, server_type: type[ModelServer] = ModelServer
 ) -> Starlette:
-    """Return the application. With a key or token, every route except /health requires it."""
+    """Create the model server's application. If a key or token is given, every route except /health requires
+    it.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -52,7 +54,8 @@ def create_app(
 
 
 def admits(headers: Mapping[str, str], key: str | None, token: str | None) -> bool:
-    """Return whether a request's headers authenticate it. Without key and token, all requests are accepted.
+    """Return whether a request's headers authenticate it. If neither key nor token is configured, every
+    request is accepted.
 
     As with Azure OpenAI, a key is sent as `api-key` or as a bearer token, a directory's token as a bearer
     token.

@@ -1,4 +1,4 @@
-"""Generator of meaningless values that fit any JSON schema, so that parsing never fails. Pure.
+"""Placeholder values for any JSON schema, so that a client can always parse the reply. Pure.
 
 Supports what structured outputs may use: $ref, $defs, anyOf, enum, const, objects, arrays and their bounds.
 """
@@ -6,11 +6,12 @@ Supports what structured outputs may use: $ref, $defs, anyOf, enum, const, objec
 from pydantic import JsonValue
 
 FILLER_TEXT = "not known to the local model"
-MAX_DEPTH = 12  # schemas may be recursive
+MAX_DEPTH = 12  # limits the recursion of self-referential schemas
 
 
 def fill(schema: JsonValue, root: JsonValue = None, depth: int = 0) -> JsonValue:
-    """Return the simplest value allowed by the schema: null, the first of an enum, the shortest list.
+    """Return the simplest value that the schema allows, such as null, the first enum value or the shortest
+    list.
 
     Args:
         root: schema that a $ref refers to; defaults to `schema`.

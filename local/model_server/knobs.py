@@ -1,4 +1,4 @@
-"""Faults and speeds requested in the model's name. Pure.
+"""Knobs: faults and delays that a client requests in the model name. Pure.
 
     name[@knob=value[,knob=value]...]        groundwork-extractive@ttft=200,tps=50,fail=429:2,retry_after=1
 
@@ -26,14 +26,18 @@ _MAX_WAIT_MS = 3_600_000
 
 @dataclass(frozen=True)
 class Failure:
-    """An HTTP error instead of an answer: always, the first `count` times, or in `percent` of cases."""
+    """An HTTP error returned instead of a reply: always, for the first `count` requests, or for `percent` of
+    them.
+    """
 
     status: int
     count: int | None = None
     percent: int = 100
 
     def is_due(self, model: str, request_number: int) -> bool:
-        """Return whether the request with this number (from 1, per model name) fails. Repeatable."""
+        """Return whether a request must fail. Requests are numbered from 1 per model name, and the result is
+        deterministic.
+        """
         if self.count is not None:
             return request_number <= self.count
         digest = hashlib.blake2b(f"{model}#{request_number}".encode(), digest_size=4).digest()
@@ -41,17 +45,17 @@ class Failure:
 
 
 def _read_failure(value: object) -> object:
-    """Parse STATUS, STATUS:COUNT or STATUS:PERCENT%."""
+    """Parse the value of the knob `fail`: STATUS, STATUS:COUNT or STATUS:PERCENT%."""
     if not isinstance(value, str):
         return value
     if not (match := _FAIL.fullmatch(value)):
-        raise ValueError("not STATUS, STATUS:COUNT or STATUS:PERCENT%")
+        raise ValueError("expected STATUS, STATUS:COUNT or STATUS:PERCENT%")
     status, amount, is_percent = int(match[1]), int(match[2] or 100), bool(match[3])
     return Failure(status, percent=amount) if is_percent or not match[2] else Failure(status, amount)
 
 
 def _known_tasks(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Expand groups of tasks."""
+    """Validate task names and replace group names with their tasks."""
     if unknown := set(names) - {*TASK_GROUPS, *TASK_NAMES}:
         raise ValueError(f"{unknown} among {(*TASK_GROUPS, *sorted(TASK_NAMES))}")
     return tuple(task for name in names for task in TASK_GROUPS.get(name, (name,)))
@@ -65,7 +69,7 @@ _FromOne = Annotated[int | None, Field(ge=1, le=_MAX_WAIT_MS)]
 
 
 class Knobs(BaseModel):
-    """Deviations from normal behaviour. Times are in milliseconds; None, 0 and False are off.
+    """Faults and delays requested by a model name. Times are in milliseconds. The defaults change nothing.
 
     Attributes:
         toolloop: 1 calls tools wherever allowed; 2 also where forbidden, and where no tool is offered.
@@ -97,12 +101,12 @@ class Knobs(BaseModel):
     only: _Tasks = ()
 
     def are_for(self, task: str) -> bool:
-        """Return whether the knobs apply to a task."""
+        """Return whether the knobs apply to the task. An empty `only` applies to every task."""
         return not self.only or task in self.only
 
 
 def parse_knobs(suffix: str) -> Knobs:
-    """Parse the knobs of a model's name, without the @. A bare knob means 1.
+    """Parse the part of a model name after the @. A knob without a value means 1.
 
     Raises:
         ApiError: 400 on `model` for an unknown knob or an impossible value.
@@ -122,29 +126,33 @@ FAULTS = tuple(
     drop=3 midstream=3 cut=20 garbage=content garbage=shape garbage=body garbage=protocol filter refuse
     toolloop=2 overtalk=2000""".split()
 )
-_NO_FAULT = 10  # outcomes without a fault, a third of all
+_NO_FAULT = 10  # fault-free outcomes in the draw, a third of all
 
 
 def draw(seed: int, request_number: int) -> str:
-    """Return the knobs of the fault drawn for a request number; "" for none."""
+    """Return the knobs of the fault drawn for a request, or "" for no fault. The same seed and number always
+    draw the same.
+    """
     digest = hashlib.blake2b(f"{seed}#{request_number}".encode(), digest_size=8).digest()
     place = int.from_bytes(digest, "big") % (len(FAULTS) + _NO_FAULT)
     return FAULTS[place] if place < len(FAULTS) else ""
 
 
 def with_fault(knobs: Knobs, request_number: int) -> Knobs:
-    """Return the knobs with the fault drawn by their seed, which takes precedence."""
+    """Return the knobs combined with the fault drawn from their seed. The drawn values override the requested
+    ones.
+    """
     drawn = parse_knobs("" if knobs.chaos is None else draw(knobs.chaos, request_number))
     return knobs.model_copy(update={name: getattr(drawn, name) for name in drawn.model_fields_set})
 
 
-# By reasoning effort, "" if unset. Observed at hosted endpoints.
+# Reasoning tokens by effort ("" if the request sets none), as observed at hosted endpoints.
 HIDDEN_TOKENS: Mapping[str, int] = {"": 800, "none": 0, "minimal": 0, "low": 200, "medium": 800, "high": 2000}
 
 
 def hidden_tokens(knobs: Knobs, request: ChatRequest) -> int:
-    """Return the number of reasoning tokens before this reply. They take time, cost, and count against its
-    limit.
+    """Return the number of hidden reasoning tokens that precede the reply. They take time, are billed and
+    count against the token limit.
     """
     hidden = HIDDEN_TOKENS.get(request.reasoning_effort or "", 0) if knobs.thinks else 0
     return min(hidden, request.output_limit or hidden)

@@ -1,5 +1,5 @@
-"""DocumentMetadata from labels and word counts: title, author, type, department, date, language, tags,
-summaries.
+"""Handler for DocumentMetadata: title, author, type, department, date, language, tags and summaries by
+rules.
 """
 
 import re
@@ -18,7 +18,8 @@ from local.model_server.text.words import content_words, detect_language, stem, 
 
 MAX_TITLE_LENGTH = 120
 LINES_SEARCHED = 40
-TOP_CHARACTERS = 4_000  # later text is about something else
+# start of the text that is searched for labels and dates; later ones rarely describe the document
+TOP_CHARACTERS = 4_000
 BRIEF_SENTENCES = 3
 STANDARD_SENTENCES = 8
 MAX_TAGS = 8
@@ -28,7 +29,7 @@ _AUTHOR = (
 )
 _DEPARTMENT = r"\b(?:department|abteilung)\s*:\s*([^\n|;.,]{2,40})"
 _TYPE = re.compile(r"price list|manual|handbook|policy|report|guide|contract|minutes|bericht", re.IGNORECASE)
-# Letterheads and kinds of documents, which many documents print larger than their own names.
+# Letterheads and document types, which are often printed larger than the title.
 _KIND = re.compile(
     r"securities and exchange commission|\bform \d|cookies?\b|\A\W*(?:invoice|rechnung|contents|inhalt)\W*\Z",
     re.IGNORECASE,
@@ -41,7 +42,9 @@ _DATES = (
 
 
 def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Return a value for every field of the schema, from the beginning of the text and the file name."""
+    """Return a value for every field of DocumentMetadata, derived from the document text and the file
+    name.
+    """
     message = request.last_user_message.text
     filename = element_text(message, "filename") or ""
     text = element_text(message, "document") or ""
@@ -61,15 +64,17 @@ def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
 
 
 def _find_language(text: str) -> str:
-    """Return the language of the text outside tables, or "und" if there is none: table cells are mostly
-    names.
+    """Return the language code of the text outside tables, or "und" without such text. Table cells are mostly
+    names, which would distort the result.
     """
     prose = "\n".join(line for line in text.split("\n") if not is_table_line(line))
     return detect_language(prose) if words_of(prose) else "und"
 
 
 def find_tags(text: str) -> list[str]:
-    """Return the most frequent words, each in the first form of its stem, in lower case."""
+    """Return at most eight tags: the most frequent words in lower case. Inflected forms count as one word,
+    shown as it first occurs.
+    """
     content = set(content_words(text))
     words = [word for word in words_of(text) if len(word) > 3 and word.isalpha() and word in content]
     spoken = {stem(word): word for word in reversed(words)}
@@ -82,7 +87,7 @@ def _labelled(pattern: str, top: str) -> str | None:
 
 
 def _find_title(text: str, filename: str) -> str:
-    """Return the first heading, the first line that looks like a title, or a readable file name."""
+    """Return the first heading or title-like line, or else the file name as words."""
     lines = text.split("\n")[:LINES_SEARCHED]
     heading = _HEADING.search("\n".join(lines))
     candidates = [heading[1]] if heading else [line for line in lines if _looks_like_title(line.strip())]
@@ -98,13 +103,13 @@ def _looks_like_title(line: str) -> bool:
 
 
 def _find_type(title: str, filename: str, top: str) -> str:
-    """Return the first document type named by the title, the file name, or the text."""
+    """Return the document type named first in the title, the file name or the text, or "document"."""
     matches = (_TYPE.search(place) for place in (title, re.sub(r"[_.-]", " ", filename), top))
     return next((kind[0].lower().replace(" ", "_") for kind in matches if kind), "document")
 
 
 def _find_date(top: str, filename: str) -> str | None:
-    """Return the first date near the top, or the year in the file name."""
+    """Return the first date in the text as ISO 8601, the year in the file name, or None."""
     for pattern, form in _DATES:
         for groups in re.findall(pattern, top):
             with suppress(ValueError):
@@ -115,7 +120,9 @@ def _find_date(top: str, filename: str) -> str | None:
 
 
 def _summarise(text: str, count: int) -> str:
-    """Return sentences spread over the text, in order. Short texts lose a third."""
+    """Return at most `count` sentences sampled evenly from the text, in order. Short texts are cut to two
+    thirds.
+    """
     lines = (line for line in text.split("\n") if not line.startswith("#") and not is_table_line(line))
     folded = dict.fromkeys(" ".join(sentence.split()) for sentence in split_sentences("\n".join(lines)))
     sentences = [one for one in folded if len(one.split()) > 4 and one.endswith((".", "!", "?"))]

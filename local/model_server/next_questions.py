@@ -1,4 +1,4 @@
-"""Next questions of the stand-in: about sections that the answer doesn't quote."""
+"""Follow-up questions proposed after an answer, about sections that it doesn't quote."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _ASKING = {True: "Was steht in {} zu „{}“?", False: "What does {} say about 
 
 
 def next_questions(question: str, answer: str, documents: Sequence[Document]) -> str:
-    """Return the tags of at most two questions about the documents that the answer cites.
+    """Return <follow_up> tags for at most two questions about the cited documents.
 
     Empty if the answer cites nothing or names a gap.
     """
@@ -38,7 +38,7 @@ def next_questions(question: str, answer: str, documents: Sequence[Document]) ->
 
 
 def _unused(document: Document, quotes: Sequence[str]) -> Iterator[str]:
-    """Yield the headings of a document's sections that contain none of the quotes, without numbering."""
+    """Yield the headings of sections that contain none of the quotes, without their numbering."""
     used = {
         block.heading
         for block in document.blocks

@@ -1,4 +1,4 @@
-"""QuestionPlan and QueryRewrite from the question's plain wording. Makes no claim about routing.
+"""Handlers for QuestionPlan and QueryRewrite, which read the wording of the question by rules.
 
 A question is about contents unless its first words say otherwise; a follow-up takes the names of the previous
 question. A real model plans better.
@@ -53,7 +53,7 @@ _HALLO = "Hallo! Ich beantworte Fragen aus den Dokumenten Ihrer Organisation und
 
 
 def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Return a value for every field of QuestionPlan."""
+    """Return a QuestionPlan as JSON fields, derived from the wording of the question."""
     original, question = _read(request)
     query_type, intent = next(
         (kind, intent) for kind, intent, words in _TYPES if re.search(words, question, re.IGNORECASE)
@@ -82,14 +82,16 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
 
 
 def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Return {"standalone_question", "search_queries"}: the question and its topic words."""
+    """Return {"standalone_question", "search_queries"}, where the queries are the question and its topic
+    words.
+    """
     _original, question = _read(request)
     bare = " ".join(topic_words(question)) or question
     return {"standalone_question": question, "search_queries": list(dict.fromkeys([question, bare]))}
 
 
 def standalone(question: str, earlier: Sequence[str]) -> str:
-    """Complete a follow-up question with the names of the last of the `earlier` ones.
+    """Return the question with names from the last of the `earlier` questions, if it refers back to that one.
 
     "And 2024?" replaces a number of that question.
     """
@@ -103,8 +105,8 @@ def standalone(question: str, earlier: Sequence[str]) -> str:
 
 
 def references_of(question: str) -> list[str]:
-    """Return the documents that a question names, in its words: files, quoted titles, "the annual report
-    2023".
+    """Return the document names that a question contains: file names, quoted titles and phrases such as "the
+    annual report 2023".
     """
     references = [name.strip() for one in _REFERENCES for name in re.findall(one, question, re.IGNORECASE)]
     whole = [
@@ -116,7 +118,7 @@ def references_of(question: str) -> list[str]:
 
 
 def _read(request: ChatRequest) -> tuple[str, str]:
-    """Return the question as asked and in standalone form."""
+    """Return the user's question twice: as asked, and completed from earlier questions."""
     message = request.last_user_message.text
     original = " ".join((element_text(message, "question") or message).split())
     earlier = [text for role, text in read_turns(message) if role == "user" and text not in ("", original)]
@@ -124,7 +126,7 @@ def _read(request: ChatRequest) -> tuple[str, str]:
 
 
 def _todo(references: Sequence[str]) -> list[JsonValue]:
-    """Return one item per document and one for the result."""
+    """Return the todo list of a comparison: one reading task per document and a final comparison."""
     items: list[JsonValue] = [
         {
             "description": f"Read “{name}”",

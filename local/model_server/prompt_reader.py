@@ -1,4 +1,4 @@
-"""Parser for the XML in an application's messages. Never raises; unknown tags are text.
+"""Parser for the XML elements in an application's prompts. It never raises; unknown tags count as text.
 
 The application escapes its text, so every tag found is a real one.
 """
@@ -10,12 +10,12 @@ from html import unescape
 from typing import NamedTuple
 
 _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_INSIDE_TAG = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*"  # quoted values may contain ">"
+_INSIDE_TAG = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*"  # quoted attribute values may contain ">"
 
 
 @dataclass(frozen=True)
 class Block:
-    """A quotable part of a document, unescaped. Only pictures have a `block_id`, for figure tags."""
+    """A quotable part of a document, with XML escapes resolved. Only pictures have a `block_id`."""
 
     text: str
     page: str = ""
@@ -26,7 +26,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Document:
-    """A document of the prompt with attributes and blocks or a summary. A web page's id is its URL."""
+    """A document in a prompt, with attributes and either blocks or a summary. The `doc_id` of a web page is
+    its URL.
+    """
 
     doc_id: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -43,7 +45,7 @@ class Document:
 
 
 class NumberedPassage(NamedTuple):
-    """A passage to judge or select; `document` is its file name."""
+    """A numbered passage that the prompt asks the model to judge or select. `document` is a file name."""
 
     number: int
     text: str
@@ -52,7 +54,7 @@ class NumberedPassage(NamedTuple):
 
 
 class Element(NamedTuple):
-    """An element of a message; `inside` is still escaped."""
+    """An XML element in a message. `inside` is its content, with XML escapes; `text` resolves them."""
 
     attributes: dict[str, str]
     inside: str
@@ -63,7 +65,9 @@ class Element(NamedTuple):
 
 
 def elements(message: str, tag: str) -> list[Element]:
-    """Return the elements of that name in order, only the outermost of nested ones."""
+    """Return the elements with the given tag name in order. Elements nested in another one of that name are
+    omitted.
+    """
     pattern = rf"<{tag}((?:\s{_INSIDE_TAG})?)>(.*?)</{tag}>"
     return [
         Element({one[1]: unescape(one[2] or one[3] or "") for one in _ATTRIBUTE.finditer(match[1])}, match[2])
@@ -72,28 +76,28 @@ def elements(message: str, tag: str) -> list[Element]:
 
 
 def has_element(message: str, tag: str) -> bool:
-    """Return whether the message contains an element of that name, closed or not."""
+    """Return whether the message contains an opening tag of that name, even if it is never closed."""
     return re.search(rf"<{tag}(\s{_INSIDE_TAG})?>", message) is not None
 
 
 def element_text(message: str, tag: str) -> str | None:
-    """Return the unescaped text of the first element of that name, or None."""
+    """Return the text of the first element with the given tag name, with XML escapes resolved, or None."""
     return next((element.text for element in elements(message, tag)), None)
 
 
 def element_attribute(message: str, tag: str, name: str) -> str:
-    """Return an attribute of the first element of that name, or ""."""
+    """Return an attribute of the first element with the given tag name, or "" if either is missing."""
     return next((element.attributes.get(name, "") for element in elements(message, tag)), "")
 
 
 def read_turns(message: str) -> list[tuple[str, str]]:
-    """Return role and text of the turns in <conversation>, oldest first."""
+    """Return (role, text) of each turn in <conversation>, oldest first."""
     turns = elements(_inside(message, "conversation"), "turn")
     return [(turn.attributes.get("role", "user"), turn.text) for turn in turns]
 
 
 def read_passages(message: str) -> list[NumberedPassage]:
-    """Return the passages in <passages> in order, except those without a number."""
+    """Return the passages in <passages>, in order. Passages without a number are skipped."""
     return [
         NumberedPassage(int(number), one.text, attributes.get("document", ""), attributes.get("heading", ""))
         for one in elements(_inside(message, "passages"), "passage")
@@ -102,7 +106,7 @@ def read_passages(message: str) -> list[NumberedPassage]:
 
 
 def read_documents(message: str) -> list[Document]:
-    """Return the documents in <documents> in order, except those without a doc_id."""
+    """Return the documents in <documents>, in order. Documents without a doc_id are skipped."""
     return [
         Document(doc_id, one.attributes, _blocks(one.inside), element_text(one.inside, "summary") or "")
         for one in elements(_inside(message, "documents"), "document")
@@ -111,20 +115,24 @@ def read_documents(message: str) -> list[Document]:
 
 
 def read_targets(message: str) -> list[Document]:
-    """Return the documents listed in <targets>, one per line as `doc_id: file name`, without blocks."""
+    """Return the documents listed in <targets>, without blocks. Each line has the form `doc_id: file
+    name`.
+    """
     lines = (element_text(message, "targets") or "").splitlines()
     targets = (line.partition(":") for line in lines if line.strip())
     return [Document(doc_id.strip(), {"filename": filename.strip()}) for doc_id, _, filename in targets]
 
 
 def read_proofs(message: str) -> list[Document]:
-    """Return a document for each proof in the sub-agents' <findings>."""
+    """Return the proofs in <findings>, each as a document with one block. Proofs without a doc_id or text are
+    skipped.
+    """
     proofs = ((proof.attributes.get("doc_id", ""), proof.text) for proof in elements(message, "proof"))
     return [Document(doc_id, blocks=(Block(quote),)) for doc_id, quote in proofs if doc_id and quote]
 
 
 def read_web_results(message: str) -> list[Document]:
-    """Return the pages in <web_results> with url, title and text."""
+    """Return the pages in <web_results> as documents. Pages without a URL or text are skipped."""
     return [
         Document(url, {"title": one.attributes.get("title", "")}, (Block(one.text),))
         for one in elements(_inside(message, "web_results"), "result")
@@ -133,7 +141,9 @@ def read_web_results(message: str) -> list[Document]:
 
 
 def merged(documents: Iterable[Document]) -> list[Document]:
-    """Merge repeated documents and drop repeated blocks."""
+    """Merge documents with the same doc_id, without duplicate blocks. Attributes of the first one take
+    precedence.
+    """
     by_id: dict[str, Document] = {}
     for document in documents:
         first = by_id.setdefault(document.doc_id, document)

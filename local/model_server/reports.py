@@ -1,4 +1,5 @@
-"""DocReaderReport, ComparatorReport, EvidenceReport, WebReport: size-limited reports of sub-agents.
+"""Handlers for the report schemas of sub-agents: DocReaderReport, ComparatorReport, EvidenceReport and
+WebReport.
 
 Each statement is a verbatim passage. Targets without passages are reported as open.
 """
@@ -18,17 +19,19 @@ from local.model_server.text.passages import Passage, in_page_order, passages_of
 from local.model_server.text.ranking import best_of, is_supported, rank_passages
 from local.model_server.tools import Assignment, read_assignment
 
-MAX_SECTIONS = 6  # as the prompt allows
+MAX_SECTIONS = 6  # the limit stated in the prompt
 SENTENCES_OF_SECTION = 2
 MAX_CLAIMS = 8
-FIT_FOR_CLAIM = 0.7  # share of the best score; unmeasured
+FIT_FOR_CLAIM = 0.7  # minimum score of a claim, as a share of the best score; unmeasured
 BACKED, UNSUPPORTED = 0.8, 0.1  # confidence; unmeasured
 
 Values = dict[str, JsonValue]
 
 
 def _write_doc_report(assignment: Assignment, embedder: EmbeddingService) -> Values:
-    """Write two sentences per section. Claims are the closest passages, some of each document."""
+    """Return a DocReaderReport: a two-sentence summary per section, and claims from the passages closest to
+    the question.
+    """
     parts: dict[str, list[Passage]] = {}
     for passage in passages_of([in_page_order(document) for document in assignment.documents]):
         parts.setdefault(passage.block.heading.strip() or passage.document.title, []).append(passage)
@@ -49,7 +52,9 @@ def _write_doc_report(assignment: Assignment, embedder: EmbeddingService) -> Val
 
 
 def _write_comparison(assignment: Assignment, embedder: EmbeddingService) -> Values:
-    """Write a row for the best passage of each document, then for the second and third best."""
+    """Return a ComparatorReport. Row 1 compares the best passages of the documents, row 2 the second best,
+    and so on.
+    """
     similarities: list[JsonValue] = []
     differences: list[JsonValue] = []
     for row in zip_longest(*rank_each(Material(assignment.question, assignment.documents, embedder))):
@@ -77,7 +82,7 @@ def _write_evidence(assignment: Assignment, embedder: EmbeddingService) -> Value
 
 
 def _write_web_report(assignment: Assignment, embedder: EmbeddingService) -> Values:
-    """Write the closest sentences, each with its page."""
+    """Return a WebReport whose claims are the sentences closest to the question, each with its page."""
     backed = _backed(assignment.question, assignment.pages, embedder)
     claims: list[JsonValue] = [
         {
@@ -94,7 +99,7 @@ def _write_web_report(assignment: Assignment, embedder: EmbeddingService) -> Val
 
 
 def _backed(question: str, documents: list[Document], embedder: EmbeddingService) -> list[Passage]:
-    """Return the passages closest to the question, or none if they don't contain an answer."""
+    """Return the passages closest to the question, or an empty list if they don't support an answer."""
     passages = passages_of(documents)
     ranked = rank_passages(question, passages, embedder)
     if not is_supported(question, ranked, passages):
@@ -116,8 +121,8 @@ def _side(doc_id: str, passage: Passage | None) -> JsonValue:
 def _handler(
     write: Callable[[Assignment, EmbeddingService], Values],
 ) -> Callable[[ChatRequest, EmbeddingService], Values]:
-    """Return a handler that drops items from the longest lists until the report fits its limit, as cut JSON
-    is invalid.
+    """Return a handler that shortens a report to its token limit. It drops items from the longest list,
+    because truncated JSON is invalid.
     """
 
     def report(request: ChatRequest, embedder: EmbeddingService) -> Values:

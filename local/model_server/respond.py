@@ -1,4 +1,4 @@
-"""Dispatch of chat requests. Runs in a worker thread, without HTTP and waiting.
+"""Dispatch of chat requests to the code that writes the reply. Runs in a worker thread, without I/O.
 
 Tasks are recognised by the schema's name and the XML in the user message, never by a side channel, so a real
 model gets the same messages.
@@ -38,8 +38,8 @@ INTRODUCTION = (
 def write_reply(
     request: ChatRequest, embedder: EmbeddingService, tool_loop: int = 0, *, delegates: bool = False
 ) -> Reply:
-    """Return the reply to a request. It isn't cut to its token limit yet, unless it consists of whole
-    statements.
+    """Return the reply to a chat request. Only answers with documents are already shortened to their token
+    limit; the caller truncates all others.
 
     Args:
         tool_loop: 1 calls a tool wherever allowed, 2 everywhere.
@@ -68,8 +68,8 @@ def _write_text(request: ChatRequest, embedder: EmbeddingService, task: str) -> 
 
 
 def _answer(request: ChatRequest, embedder: EmbeddingService) -> str:
-    """Drop final paragraphs or rows until the answer fits its limit, because a
-    truncated tag is no citation.
+    """Return an answer within its token limit. Lines are dropped from the end, because a truncated citation
+    tag is invalid.
     """
     lines = (answer_from_rows(request) or answer_turn(request, embedder)).split("\n")
     limit = request.output_limit
@@ -86,7 +86,9 @@ _FIGURE_LINE = re.compile(
 
 
 def describe_images(message: Message) -> str:
-    """Return one caption for a message's pictures: the figure's own line or some sentences, and sizes."""
+    """Return a caption for the pictures of a message: its figure line or sentences around them, then their
+    sizes.
+    """
     context = element_text(message.text, "surrounding_text") or re.sub(r"</?[a-z_]+[^>]*>", " ", message.text)
     line = _FIGURE_LINE.search(context)
     sentences = [line[1]] if line else split_sentences(context)
@@ -96,7 +98,7 @@ def describe_images(message: Message) -> str:
 
 
 def _size(url: str) -> str:
-    """Return the size of an inline picture. Remote URLs are never fetched."""
+    """Return a sentence with the size of a picture given as a data URL. Remote URLs are never fetched."""
     try:
         with Image.open(io.BytesIO(base64.b64decode(url.partition(";base64,")[2], validate=True))) as image:
             width, height = image.size

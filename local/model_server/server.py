@@ -1,4 +1,4 @@
-"""The model server behind its routes: embeddings, replies written in threads, counters and knobs."""
+"""The model server without HTTP routing: admission of requests, worker threads, faults and counters."""
 
 import asyncio
 import time
@@ -27,14 +27,14 @@ from local.model_server.protocol.requests import ApiError, ChatRequest, Embeddin
 from local.model_server.respond import CHAT_MODEL, write_reply
 from local.model_server.tasks import task_of
 
-LATEST_CALLS = 200  # more than a single question makes
+LATEST_CALLS = 200  # calls listed in the statistics; one question makes fewer
 
 
 @dataclass
 class Call:
-    """A chat request with the tokens that a provider would bill, up to the last delivered piece.
+    """A chat request with the tokens that a provider would bill, counted up to the last piece delivered.
 
-    A request that fails costs nothing.
+    Failed requests cost nothing.
     """
 
     task: str
@@ -44,7 +44,7 @@ class Call:
 
 @dataclass
 class Stats:
-    """Counters since the server started."""
+    """Counters since the start of the server."""
 
     texts_embedded: int = 0
     failures: int = 0
@@ -55,14 +55,18 @@ class Stats:
     _calls: deque[Call] = field(default_factory=lambda: deque(maxlen=LATEST_CALLS))
 
     def count_request(self, kind: str, model: str, *, is_struck: bool) -> int:
-        """Count a request and return its number, from 1, among all requests with the same full model name."""
+        """Count a request. Return its number, from 1, among the requests for this model name whose knobs
+        apply.
+        """
         self._requests[kind] += 1
         self._models[model] += 1
         self._struck[model] += is_struck
         return self._struck[model]
 
     def begin_call(self, task: str, prompt_tokens: int) -> Call:
-        """Record a chat request. Its completion tokens are added during delivery."""
+        """Record a chat request and return it. The caller adds completion tokens while the reply is
+        delivered.
+        """
         call = Call(task, prompt_tokens)
         self._call_count += 1
         self._calls.append(call)
@@ -81,13 +85,13 @@ class Stats:
 
 
 CHAT_WORKERS = 2
-EMBEDDING_WORKERS = 2  # separate workers, so that waiting embedding requests don't block chat
-MOST_URGENT_TEXTS = 8  # per request: a question's searches or a small file; larger requests are bulk
-PICTURE_TOKENS = 85  # OpenAI's count for a picture in low detail
+EMBEDDING_WORKERS = 2  # a pool of its own, so that embedding requests don't block chat
+MOST_URGENT_TEXTS = 8  # a question's searches or a small file; more texts per request are bulk
+PICTURE_TOKENS = 85  # the count that OpenAI bills for a low-detail picture
 
 
 class ModelServer:
-    """The state of one server process. Methods run on the event loop unless they say otherwise."""
+    """The state of a server process. Unless stated otherwise, methods run on the event loop."""
 
     def __init__(self, embedder: EmbeddingService) -> None:
         self.embedder = embedder
@@ -102,7 +106,7 @@ class ModelServer:
         self.embedder.close()
 
     def knobs_of(self, model: str, *served: str) -> Knobs:
-        """Parse the knobs in the name of a served model.
+        """Parse the knobs in a model name and check that the model is one of those served.
 
         Raises:
             ApiError: 404 for another model, 400 for invalid knobs.
@@ -114,7 +118,7 @@ class ModelServer:
         return parse_knobs(suffix)
 
     async def chat(self, raw: bytes) -> Response:
-        """Answer POST /chat/completions."""
+        """Handle POST /chat/completions, streamed or not."""
         request = read_body(ChatRequest, raw)
         task = task_of(request)
         knobs = self._admit("chat", request.model, CHAT_MODEL, task)
@@ -135,7 +139,7 @@ class ModelServer:
         return response
 
     async def embed(self, raw: bytes) -> Response:
-        """Answer POST /embeddings."""
+        """Handle POST /embeddings. Requests with many texts run in low-priority threads."""
         request = read_body(EmbeddingRequest, raw)
         knobs = self._admit("embeddings", request.model, MINILM_NAME, "embeddings")
         if request.dimensions not in {None, DIMENSIONS}:
@@ -157,7 +161,7 @@ class ModelServer:
         return JSONResponse(embedding_list(vectors, request.encoding_format, request.model, tokens))
 
     def _admit(self, kind: str, model: str, served: str, task: str) -> Knobs:
-        """Count a request and return the knobs that apply, or fail it if they demand it."""
+        """Count a request and return the knobs that apply to it, or raise the failure that they request."""
         requested = self.knobs_of(model, served)
         is_struck = requested.are_for(task)
         number = self.stats.count_request(kind, model, is_struck=is_struck)
@@ -170,12 +174,14 @@ class ModelServer:
         return knobs
 
     def reply_to(self, request: ChatRequest, knobs: Knobs) -> Reply:
-        """Return the reply with content knobs applied but not its limit. Runs in a worker thread."""
+        """Return the reply with content faults applied, before truncation to the token limit. Runs in a
+        worker thread.
+        """
         reply = write_reply(request, self.embedder, knobs.toolloop, delegates=knobs.delegate)
         return apply_content_knobs(reply, knobs)
 
     def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Reply, Usage]:
-        """Return the reply within its token limits, and its usage. Runs in a worker thread."""
+        """Return the reply, truncated to its token limit, and its token usage. Runs in a worker thread."""
         hidden = hidden_tokens(knobs, request)
         reply = self._cut(self.reply_to(request, knobs), request, knobs, hidden)
         pictures = sum(len(message.image_urls) for message in request.messages)
@@ -184,7 +190,9 @@ class ModelServer:
         return reply, Usage(prompt_tokens, completion_tokens, hidden)
 
     def _cut(self, reply: Reply, request: ChatRequest, knobs: Knobs, hidden: int) -> Reply:
-        """Cut the reply to its limit, which hidden tokens share, or let it exceed the limit as requested."""
+        """Truncate the reply to its token limit, from which hidden tokens are subtracted. The knob `overtalk`
+        exceeds the limit instead.
+        """
         if knobs.overtalk:
             return talk_over(reply, (request.output_limit or 0) + knobs.overtalk, self.embedder.count_tokens)
         limits = [limit for limit in (knobs.cut, request.output_limit) if limit is not None]
@@ -200,7 +208,7 @@ class ModelServer:
 
 
 async def _counted(delivery: Delivery, call: Call) -> AsyncIterator[bytes]:
-    """Yield the stream and add the tokens of sent pieces to `call`."""
+    """Yield the events of a stream, and record in `call` the share of tokens delivered so far."""
     pieces = max(len(delivery.deltas), 1)
     piece_count = 0
     async for event in stream(delivery):

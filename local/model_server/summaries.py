@@ -1,4 +1,4 @@
-"""ConversationSummary, WindowSummary, FindingChoice, MergedSummary: sentences, and numbers with units.
+"""Handlers for summary schemas: ConversationSummary, WindowSummary, FindingChoice and MergedSummary.
 
 Every finding is a verbatim sentence of its block; a narrative is a sequence of findings.
 """
@@ -23,10 +23,10 @@ from local.model_server.protocol.requests import ChatRequest
 from local.model_server.text.passages import passages_of, split_sentences, spread
 from local.model_server.text.words import stems_of, topic_stems
 
-MAX_WORDS = 200  # per conversation summary, as in the prompt
+MAX_WORDS = 200  # per conversation summary, the limit stated in the prompt
 MAX_SENTENCE_WORDS = 40
 MAX_FINDINGS = 6
-MAX_METRICS = 10  # as in the prompt
+MAX_METRICS = 10  # the limit stated in the prompt
 MAX_TAGS = 4
 MAX_STATEMENTS = 8
 MAX_NAME_WORDS = 8
@@ -38,7 +38,9 @@ Item = TypeVar("Item")
 
 
 def summarise_conversation(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Return {"summary": …}, at most 200 words of questions and answers, dropping the oldest first."""
+    """Return {"summary"}: the first sentences of questions and answers. Beyond 200 words, the oldest are
+    dropped.
+    """
     message = request.last_user_message.text
     sentences = split_sentences(element_text(message, "previous_summary") or "")
     for role, text in read_turns(message):
@@ -51,7 +53,9 @@ def summarise_conversation(request: ChatRequest, _: EmbeddingService) -> dict[st
 
 
 def summarise_window(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Return {"findings": [{"text", "quote"}], "metrics": [{"name", "value", "unit", "quote"}], "tags"}."""
+    """Return the findings, metrics and tags of a window of document text, each finding and metric with its
+    quote.
+    """
     message = request.last_user_message.text
     passages = passages_of(read_documents(message))
     prose = {one.quote: one for one in passages if one.is_prose}
@@ -64,14 +68,16 @@ def summarise_window(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
 
 
 def choose_findings(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Return {"numbers": […]}, as many as <most> allows."""
+    """Return {"numbers"} of the findings to keep, at most as many as the <most> element allows."""
     message = request.last_user_message.text
     most = int(element_text(message, "most") or MAX_STATEMENTS)
     return {"numbers": list[JsonValue](_numbers(read_passages(message), most, message))}
 
 
 def merge_findings(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Return {"statements": [{"text", "findings"}], "key_findings", "tags"} covering each document."""
+    """Return a merged summary, {"statements", "key_findings", "tags"}, with statements from every
+    document.
+    """
     message = request.last_user_message.text
     passages = read_passages(message)
     parts = [[*part] for _, part in groupby(passages, key=lambda one: one.document)]
@@ -92,7 +98,9 @@ def _numbers(passages: Sequence[NumberedPassage], count: int, message: str) -> l
 
 
 def _on_focus(items: Mapping[str, Item], count: int, message: str) -> list[Item]:
-    """Return the items that share most words with the focus, then some spread over the rest."""
+    """Return at most `count` items. Those that share words with the <focus> come first, then an even sample
+    of the rest.
+    """
     focus = {*topic_stems(element_text(message, "focus") or "")}
     shared = {text: len(focus & set(stems_of(text))) for text in items}
     near = sorted((text for text in items if shared[text]), key=lambda text: -shared[text])
@@ -101,7 +109,7 @@ def _on_focus(items: Mapping[str, Item], count: int, message: str) -> list[Item]
 
 
 def _metrics(quote: str) -> Iterator[JsonValue]:
-    """Yield each number with a unit, named by the preceding words."""
+    """Yield a metric for each number with a unit. Its name is the words before the number."""
     for measure in _MEASURE.finditer(quote):
         words = re.split(r"[.;:!?](?:\s|$)|,\s", quote[: measure.start()])[-1].replace("|", " ").split()
         if name := " ".join(words[-MAX_NAME_WORDS:]).strip(" ,(-"):

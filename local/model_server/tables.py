@@ -1,4 +1,4 @@
-"""SQL by a single rule, for trying answers from tables: sums, averages and rankings.
+"""SQL over uploaded tables by one simple rule: sums, averages and rankings of a column named in the question.
 
 The value column is the numeric column named in the question, the grouping column the text column named there.
 A comparison puts the same column of two tables side by side. Nothing else is calculated.
@@ -24,12 +24,14 @@ _NUMBERS = {"three": 3, "drei": 3, "five": 5, "fünf": 5}
 
 
 def takes_calculating(question: str) -> bool:
-    """Return whether a question clearly asks for a calculation."""
+    """Return whether the wording of a question asks for a sum, an average or a ranking."""
     return any(re.search(pattern, question, re.IGNORECASE) for _, pattern in _ASKS)
 
 
 def query_tables(request: ChatRequest) -> ToolCall | None:
-    """Return a query over the tables in the prompt, or None if the rule has none or it was already run."""
+    """Return a `run_sql` call for the tables in the prompt, or None if the rule doesn't apply or a tool was
+    already called.
+    """
     text = "\n".join(request.texts_of("user"))
     tables = [json.loads(unescape(match)) for match in re.findall(r"<table>(.*?)</table>", text)]
     question = element_text(text, "question") or ""
@@ -46,7 +48,7 @@ def query_tables(request: ChatRequest) -> ToolCall | None:
 
 
 def answer_from_rows(request: ChatRequest) -> str | None:
-    """Return the last result's rows as a cited table, or None without a result."""
+    """Return the rows of the last SQL result as a cited Markdown table, or None if there is no result."""
     results = request.texts_of("tool")
     if not results or not results[-1].startswith('{"success": true, "result_id"'):
         return None
@@ -60,7 +62,9 @@ def answer_from_rows(request: ChatRequest) -> str | None:
 
 
 def _format_cell(cell: str | float | None, *, is_german: bool) -> str:
-    """Format a cell in German or English notation, with separators from 10,000 on."""
+    """Return a table cell in German or English number format. Numbers from 10,000 get thousands
+    separators.
+    """
     if not isinstance(cell, int | float):
         return "" if cell is None else cell
     text = f"{cell:,.15g}" if abs(cell) >= 10_000 else f"{cell:.15g}"

@@ -1,5 +1,5 @@
-"""Recognition of a request's task, and the handler for each schema. Unknown schemas get
-placeholder values.
+"""Recognition of a request's task, and the handler for each known schema. Unknown schemas get placeholder
+values.
 """
 
 import json
@@ -29,12 +29,13 @@ _log = logging.getLogger(__name__)
 HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValue]]] = {
     "QuestionPlan": plan_question,
     "DocumentMetadata": extract_metadata,
-    "RepairedQuotations": lambda *_: {"quotations": []},  # its quotations are always verbatim
+    # this model quotes verbatim, so there is nothing to repair
+    "RepairedQuotations": lambda *_: {"quotations": []},
     "ConversationSummary": summarise_conversation,
     "PassageScores": score_passages,
     "PassageGrades": grade_passages,
     "QueryRewrite": rewrite_query,
-    # SQL by rules would mostly be wrong.
+    # SQL written by rules would mostly be wrong.
     "SqlDraft": lambda *_: {"sql": "", "assumptions": [], "unanswerable": "the local model writes no SQL."},
     "WindowSummary": summarise_window,
     "FindingChoice": choose_findings,
@@ -51,7 +52,9 @@ TASK_GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def task_of(request: ChatRequest) -> str:
-    """Return the name of a chat request's task, from its schema or its content."""
+    """Return the task of a chat request: its schema name, "documents", "tools", "sub_agent", "vision" or
+    "plain".
+    """
     shape = request.response_format
     if shape and shape.json_schema:
         return shape.json_schema.name
@@ -67,7 +70,7 @@ def task_of(request: ChatRequest) -> str:
 
 
 def fill_schema(schema: JsonSchema, request: ChatRequest, embedder: EmbeddingService) -> str:
-    """Return JSON that fits the schema, with fields in the schema's order, in which they stream."""
+    """Return JSON that fits the schema. Fields keep the order of the schema, because clients stream them."""
     values = fill(schema.schema_)
     computed = HANDLERS[schema.name](request, embedder) if schema.name in HANDLERS else {}
     fields = values if isinstance(values, dict) else {}

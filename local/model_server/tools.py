@@ -1,4 +1,4 @@
-"""Turns with tools: search for unread documents, then answer, or reply READY if a report is due.
+"""Turns with tools: search for documents not read yet, then answer, or reply READY before a report.
 
 A sub-agent's task is in the last user message with a <task>; passages are in that message, later ones, and
 tool results. No call is repeated.
@@ -30,7 +30,7 @@ from local.model_server.text.ranking import subject_of
 RETRIEVE = "rag_semantic_search"
 WEB = "web_search"
 MAX_QUERY_CHARS = 200
-READY = "READY"  # requested by the prompts when nothing more is needed
+READY = "READY"  # the reply that the prompts request when no more tools are needed
 _TEXT_FIELDS = ("content", "image_caption", "summary_standard", "summary_brief", "text", "snippet")
 _QUESTION_FIELDS = ("query", "question", "text")
 _PROFILES = ("evidence_builder", "doc_reader", "comparator", "web_verifier")
@@ -39,7 +39,7 @@ _ANY_TOOL = FunctionSpec(name="search", parameters={"properties": {"query": {}}}
 
 @dataclass(frozen=True)
 class Assignment:
-    """The input of a report: the task, all named documents whether read or not, and web pages."""
+    """The task of a sub-agent with its material: all documents named, with or without text, and web pages."""
 
     question: str
     documents: list[Document]
@@ -47,7 +47,7 @@ class Assignment:
 
 
 def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | None:
-    """Return the next tool call, or None to answer instead.
+    """Return the next tool call, or None if the model should answer.
 
     A search is called once per question; a loop never stops while it may call.
     """
@@ -56,8 +56,8 @@ def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | Non
 
 
 def call_regardless(request: ChatRequest) -> ToolCall:
-    """Return a call even if none is wanted or offered, with the schema's required parameters and the
-    question.
+    """Return a tool call even if the request offers no tool. The question fills the query parameters; other
+    required ones get placeholder values.
 
     Every call differs, so that detecting repeated calls isn't enough to end a loop.
     """
@@ -76,7 +76,9 @@ def call_regardless(request: ChatRequest) -> ToolCall:
 
 
 def delegated(request: ChatRequest) -> ToolCall | None:
-    """Return a delegation of the whole question, with the advised profile, if none was made yet."""
+    """Return a `delegate` call for the whole question with the advised profile, or None if a tool was already
+    called.
+    """
     if "delegate" not in request.offered or _results_since_question(request):
         return None
     advice = element_text("".join(request.texts_of("user")), "advice") or ""
@@ -85,13 +87,15 @@ def delegated(request: ChatRequest) -> ToolCall | None:
 
 
 def answer_from_results(request: ChatRequest, embedder: EmbeddingService) -> str | None:
-    """Answer from tool results. Return None if they contain no quotable text."""
+    """Return an answer that quotes the tool results, or None if they contain no quotable text."""
     documents = _read_results(_results_since_question(request))
     return quote_answer(Material(_question(request), documents, embedder)) if documents else None
 
 
 def read_assignment(messages: Sequence[Message]) -> Assignment:
-    """Return the task of a conversation or a single message, or an empty one."""
+    """Return the sub-agent's task and material from the messages since its <task>. Without messages, all
+    fields are empty.
+    """
     users = [place for place, message in enumerate(messages) if message.role == "user"]
     tasks = [place for place in users if has_element(messages[place].text, "task")]
     since = messages[(tasks or users or [0])[-1] :]
@@ -109,7 +113,9 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
 
 
 def take_turn(request: ChatRequest) -> Reply:
-    """Search for unread documents or the web; otherwise reply READY."""
+    """Return a call that searches for documents not read yet or the web, or the reply READY if nothing
+    remains to search.
+    """
     assignment = read_assignment(request.messages)
     subject = subject_of(assignment.question, assignment.documents)[:MAX_QUERY_CHARS]
     unread: list[JsonValue] = [one.doc_id for one in assignment.documents if not one.blocks]
@@ -127,7 +133,7 @@ def take_turn(request: ChatRequest) -> Reply:
 
 
 def _search_of(request: ChatRequest) -> FunctionSpec:
-    """Return the first function whose name mentions searching, or the first function."""
+    """Return the first offered function with "search" in its name, or else the first one."""
     functions = [tool.function for tool in request.tools] or [_ANY_TOOL]
     return next((one for one in functions if "search" in one.name), functions[0])
 
@@ -138,8 +144,8 @@ def _question(request: ChatRequest) -> str:
 
 
 def _question_place(request: ChatRequest) -> int:
-    """Return the index of the last question. A message right after a result is an instruction, not a
-    question.
+    """Return the index of the message with the last question. A user message right after a tool result is an
+    instruction and doesn't count.
     """
     roles = [message.role for message in request.messages]
     return max(
@@ -154,7 +160,9 @@ def _results_since_question(request: ChatRequest) -> list[str]:
 
 
 def _read_results(results: Iterable[str]) -> list[Document]:
-    """Return passages and pages in the tools' JSON results, one document each. A page's id is its URL."""
+    """Return the passages and web pages in JSON tool results, each as a document. The doc_id of a page is its
+    URL.
+    """
     read = []
     for result in results:
         content = _value(result)

@@ -1,5 +1,5 @@
-"""`python -m local.search_server`: reserve the port and folder, load, and serve until
-SIGTERM. Loopback only.
+"""`python -m local.search_server`: serve the indexes of a folder on the loopback interface until SIGTERM or
+SIGINT.
 """
 
 import argparse
@@ -15,13 +15,14 @@ from local.loopback import USAGE_ERROR, bind, serve
 
 
 def main(load_routes: Callable[[], list[Route]] = list) -> int:
-    """Run the server. Return 0 after a clean stop, 2 if the port or folder is in use.
+    """Run the server until it is stopped. Return 0 after a clean stop, or 2 if the port or folder is in use.
 
     Args:
-        load_routes: additional routes, loaded after the port and folder are reserved.
+        load_routes: returns additional routes; called after the port and folder are reserved.
     """
     arguments = _arguments()
-    # Before numpy is imported. Its threads compete with ours: by default 272 searches a second fell to 31.
+    # Set this before numpy is imported: its threads compete with ours and cut throughput from 272 to 31
+    # searches a second.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     listener = bind(arguments.port)
     arguments.data.mkdir(parents=True, exist_ok=True)
@@ -29,7 +30,10 @@ def main(load_routes: Callable[[], list[Route]] = list) -> int:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            print(f"{arguments.data} is used by another server; choose another with --data", file=sys.stderr)
+            print(
+                f"{arguments.data} is in use by another server; choose a different folder with --data",
+                file=sys.stderr,
+            )
             return USAGE_ERROR
         from local.search_server.app import create_app
 
@@ -40,10 +44,15 @@ def main(load_routes: Callable[[], list[Route]] = list) -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.search_server", description=__doc__)
     parser.add_argument("--port", type=int, default=17080, help="port on 127.0.0.1 (default: %(default)s)")
-    parser.add_argument("--data", type=Path, required=True, help="folder for the indexes")
+    parser.add_argument(
+        "--data", type=Path, required=True, help=("folder with the index files; created if missing")
+    )
     key = os.environ.get("SERVER_KEY")
     parser.add_argument(
-        "--key", required=key is None, default=key, help="the api-key that clients must send; also SERVER_KEY"
+        "--key",
+        required=key is None,
+        default=key,
+        help=("API key that clients must send as `api-key` (default: SERVER_KEY)"),
     )
     return parser.parse_args()
 

@@ -1,7 +1,7 @@
-"""Aliases: second names of indexes, for document operations and for reading a definition.
+"""Index aliases, which document operations and reads of a definition accept instead of an index name.
 
-As in the service, nothing else accepts an alias: indexes are deleted, and text analyzed, by index name only.
-Changing a definition through an alias, which the service allows, is refused here.
+As in the service, deleting an index and analyzing text require the index name. Unlike the service, this
+server also requires it for changing a definition.
 """
 
 import json
@@ -20,10 +20,11 @@ from local.search_server.schema import JsonObject
 
 
 class AliasStore:
-    """All aliases, in one file that is replaced atomically. Thread-safe.
+    """Thread-safe store of all aliases, kept in one file that is replaced atomically.
 
     Raises:
-        RequestError: 404 unknown, 409 exists, 412 different etag, 400 no name.
+        RequestError: 404 for an unknown alias, 409 for a name in use, 412 for a different etag, 400 without a
+        name.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,7 +56,7 @@ class AliasStore:
     def create_or_update(
         self, name: str, body: JsonObject, *, if_match: str | None, if_none_match: str | None
     ) -> tuple[JsonObject, bool]:
-        """Return the stored definition, and whether it is new."""
+        """Create or replace an alias. Return its definition, and whether it is new."""
         with self._lock:
             is_new = name not in self._aliases
             check_precondition(None if is_new else self._etag(name), if_match, if_none_match)
@@ -94,10 +95,10 @@ def alias_routes() -> list[Route]:
 
 
 def served_index(request: Request) -> Index:
-    """Return the index in the URL, resolving an alias.
+    """Return the index that the URL names, directly or through an alias.
 
     Raises:
-        RequestError: 404 neither an index nor an alias.
+        RequestError: 404, if the name is neither an index nor an alias.
     """
     name = request.path_params["name"]
     catalog, resources = _catalog(request), _aliases(request)
@@ -107,7 +108,7 @@ def served_index(request: Request) -> Index:
 
 
 def refuse_name_of_alias(request: Request, name: str) -> None:
-    """Check that an index name isn't used by an alias.
+    """Raise an error if the name of a new index belongs to an alias.
 
     Raises:
         RequestError: 409.
@@ -117,8 +118,7 @@ def refuse_name_of_alias(request: Request, name: str) -> None:
 
 
 def refuse_index_of_alias(request: Request, name: str) -> None:
-    """Check that no alias points to an index, which then can't be deleted ("Create an index alias",
-    learn.microsoft.com).
+    """Raise an error if an alias points to the index. As in the service, such an index can't be deleted.
 
     Raises:
         RequestError: 400, naming the aliases.

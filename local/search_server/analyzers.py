@@ -1,7 +1,7 @@
-"""The service's analyzers `standard.lucene` and `keyword`, built from tantivy's. Others are refused.
+"""The analyzers `standard.lucene` and `keyword` of the service, built from tantivy components.
 
-The standard tokenizer follows Unicode's word boundaries (UAX 29) as far as one pattern can: words keep inner
-apostrophes and dots, numbers keep separators, and each ideograph is a token.
+Other analyzers are rejected. The standard tokenizer approximates the Unicode word boundaries (UAX 29) with
+one pattern: words keep inner apostrophes and dots, numbers keep separators, and each ideograph is a token.
 """
 
 from functools import lru_cache
@@ -11,9 +11,10 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 STANDARD: Final = "standard.lucene"
 KEYWORD: Final = "keyword"
-# For the semantic heuristic only: English stems, without question words, which say nothing about the answer.
+# Internal analyzer of the semantic ranker: English stems without question words, which say nothing about the
+# answer.
 QUESTION: Final = "groundwork.question"
-MAX_TOKEN_CHARS: Final = 300  # Lucene's limit for one token
+MAX_TOKEN_CHARS: Final = 300  # the token length limit of Lucene
 _WORD: Final = r"[\w--[\p{Han}\p{Hiragana}]]"
 _TOKEN: Final = rf"[\p{{Han}}\p{{Hiragana}}]|\d+(?:[.,;]\d+)+{_WORD}*|{_WORD}+(?:['’.]{_WORD}+)*"
 _QUESTION_WORDS: Final = (
@@ -35,7 +36,7 @@ def analyzer(name: str) -> TextAnalyzer:
     builder = TextAnalyzerBuilder(Tokenizer.regex(_TOKEN.replace("’", "") if name == QUESTION else _TOKEN))
     builder = builder.filter(Filter.remove_long(MAX_TOKEN_CHARS)).filter(Filter.lowercase())
     if name == QUESTION:
-        # The stemmer strips 's, but doesn't know the typographic apostrophe: there a word ends at it.
+        # The stemmer strips 's only with a straight apostrophe, so words are split at the typographic one.
         builder = builder.filter(Filter.custom_stopword(_QUESTION_WORDS))
         builder = builder.filter(Filter.stopword("english")).filter(Filter.stemmer("english"))
     return builder.build()

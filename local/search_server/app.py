@@ -1,4 +1,4 @@
-"""The application: routes, key check and process-wide state."""
+"""The Starlette application of the search server: routes, API key check and shared state."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -20,12 +20,12 @@ from local.search_server.index_routes import index_routes
 
 
 def create_app(data_folder: Path, key: str, further_routes: Sequence[Route] = ()) -> Starlette:
-    """Create the server over a folder, with all its indexes loaded.
+    """Create the application and load all indexes from a folder.
 
     Args:
-        data_folder: has one SQLite file per index; created if missing. Only one server may use it at a time.
-        key: required as `api-key`.
-        further_routes: additional routes.
+        data_folder: contains one SQLite file per index; created if missing. Only one server may use it at a
+        time. key: value that requests must send as `api-key`. further_routes: routes added after the server's
+        own.
     """
     catalog = Catalog(data_folder)
     aliases = AliasStore(data_folder / "aliases.json")
@@ -55,5 +55,5 @@ def create_app(data_folder: Path, key: str, further_routes: Sequence[Route] = ()
 
 
 async def health(request: Request) -> JSONResponse:
-    """Report readiness. The server listens only after the indexes are loaded."""
+    """Report that the server is ready. It starts listening only after all indexes are loaded."""
     return JSONResponse({"status": "ok"})

@@ -1,4 +1,4 @@
-"""The indexes of one data folder by name: created, updated under etags, deleted, and loaded at start."""
+"""The catalog of indexes in a data folder: create, update, delete, and load at start."""
 
 import secrets
 import threading
@@ -13,15 +13,16 @@ from local.search_server.schema import Schema
 from local.search_server.store import IndexStore, open_store
 
 _SUFFIX: Final = ".sqlite"
-# Attributes of a field that can change without rebuilding the index.
+# Field attributes that can change without rebuilding the index.
 _CHANGEABLE: Final = {"retrievable", "search_analyzer", "synonym_maps"}
 
 
 class Catalog:
-    """The indexes. Thread-safe.
+    """Thread-safe collection of all indexes by name, stored as one SQLite file each.
 
     Raises:
-        RequestError: 404 unknown, 409 exists, 412 different etag, 400 invalid definition.
+        RequestError: 404 for an unknown index, 409 for a name in use, 412 for a different etag, 400 for an
+        invalid definition.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -61,7 +62,7 @@ class Catalog:
     def create_or_update(
         self, definition: IndexDefinition, if_match: str | None, if_none_match: str | None
     ) -> tuple[Index, bool]:
-        """Return the index, and whether it is new."""
+        """Create an index or change its definition. Return the index, and whether it is new."""
         with self._lock:
             index = self._indexes.get(definition.name)
             check_precondition(index.etag if index else None, if_match, if_none_match)
@@ -97,7 +98,9 @@ def new_etag() -> str:
 
 
 def check_precondition(etag: str | None, if_match: str | None, if_none_match: str | None) -> None:
-    """Compare a resource's etag (None = it doesn't exist) with the request's headers."""
+    """Raise a 412 error unless the etag satisfies If-Match and If-None-Match. `etag` is None if the resource
+    doesn't exist.
+    """
     if if_match is not None and not _matches(etag, if_match):
         raise precondition_failed()
     if if_none_match is not None and _matches(etag, if_none_match):
@@ -117,14 +120,14 @@ def _path(folder: Path, name: str) -> Path:
 def _load(path: Path) -> Index | None:
     store, definition, etag = open_store(path)
     if definition is None or etag is None:
-        # Killed during the creation of the index, which was never acknowledged.
+        # The process was killed while it created this index, so no client was told that it exists.
         store.close()
         return None
     return Index(Schema(IndexDefinition.model_validate_json(definition)), store, etag)
 
 
 def _check_change(before: list[FieldDefinition], after: list[FieldDefinition]) -> None:
-    """Check that fields were only added, or changed in permitted attributes."""
+    """Raise an error if an existing field was removed, or changed in an attribute that can't change."""
     by_name = {field.name: field for field in after}
     for old in before:
         new = by_name.get(old.name)

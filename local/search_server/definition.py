@@ -1,4 +1,4 @@
-"""Index definitions on the wire: parsed strictly, with the defaults that the service returns."""
+"""Index definitions as JSON: strict validation, and the default values that the service adds."""
 
 import re
 from typing import Final, Literal, Self
@@ -15,7 +15,7 @@ MAX_DIMENSIONS: Final = 4096
 
 
 class WireModel(BaseModel):
-    """A part of the protocol: camelCase on the wire, frozen, unknown properties are errors."""
+    """Base of the wire models: camelCase in JSON, immutable, and unknown properties are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
@@ -40,7 +40,9 @@ class FieldDefinition(WireModel):
     synonym_maps: list[str] | None = None
 
     def with_defaults(self) -> Self:
-        """Return the field with the attributes that the service adds."""
+        """Return the field with defaults for all attributes that the request omitted, as the service returns
+        it.
+        """
         is_text = edm.STRING in self.type
         ordinary = self.type != edm.VECTOR
         defaults = {
@@ -97,7 +99,9 @@ Metric = Literal["cosine"]
 
 
 class HnswParameters(WireModel):
-    """HNSW parameters, returned unused: search here is exact."""
+    """Parameters of an HNSW index. They are stored but not used, because this server searches
+    exhaustively.
+    """
 
     metric: Metric = "cosine"
     m: int = 4
@@ -161,14 +165,14 @@ class IndexDefinition(WireModel):
 
 
 def check_definition(definition: IndexDefinition) -> None:
-    """Refuse what the service refuses, and what this server would silently ignore.
+    """Raise an error if the service would reject the definition, or if this server would ignore a part of it.
 
     Raises:
         RequestError: 400, naming the field or part.
     """
     if not _INDEX_NAME.fullmatch(definition.name):
         raise RequestError(
-            f"Invalid index name '{definition.name}': lower case, digits and single dashes only."
+            f"Invalid index name '{definition.name}': use lower-case letters, digits and single dashes only."
         )
     keys = [field.name for field in definition.fields if field.key]
     if len(keys) != 1:
@@ -177,7 +181,9 @@ def check_definition(definition: IndexDefinition) -> None:
     for field in definition.fields:
         _check_field(field)
     if definition.default_scoring_profile is not None:
-        raise RequestError("Scoring profiles are stored but not applied, so none can be the default.")
+        raise RequestError(
+            "Scoring profiles are not applied by the local search server; remove defaultScoringProfile."
+        )
 
 
 def _check_names(fields: list[FieldDefinition]) -> None:

@@ -1,4 +1,4 @@
-"""Routes for documents (indexing, lookup, count, search) and usage counters."""
+"""Routes for documents (index, look up, count, search) and for usage counters."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from local.search_server.search import run_search
 
 
 class Stats:
-    """Counters since the start or the last reset."""
+    """Counters of document writes and searches since the start of the server or the last reset."""
 
     def __init__(self) -> None:
         self.reset()
@@ -32,16 +32,16 @@ class Stats:
         self._searches: Counter[str] = Counter()
 
     def count_writes(self, index: str, actions: Sequence[Action]) -> None:
-        """Count an applied batch by kind of action."""
+        """Count the document actions of an applied batch, by kind."""
         self._writes.setdefault(index, Counter()).update(action.kind.value for action in actions)
 
     def count_search(self, index: str) -> None:
-        """Count a search."""
+        """Count one search of an index."""
         self._searches[index] += 1
 
     @property
     def body(self) -> JsonObject:
-        """Return writes by index and kind of action, and searches by index."""
+        """The counters as JSON: writes by index and kind of action, searches by index."""
         return {
             "writes": {index: dict(kinds) for index, kinds in sorted(self._writes.items())},
             "searches": dict(sorted(self._searches.items())),

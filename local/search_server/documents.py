@@ -1,6 +1,6 @@
-"""Batches of document actions, validated before anything is written. Pure: JSON in, frozen actions out.
+"""Validation of document batches before anything is written. Pure: JSON in, immutable actions out.
 
-One invalid property refuses the whole batch, as in the service; only errors that depend on stored documents
+As in the service, one invalid property rejects the whole batch. Only errors that depend on stored documents
 (a merge into a missing key) are reported per document.
 """
 
@@ -31,7 +31,7 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Document:
-    """Canonical values: `body` without vectors, and vectors by field path."""
+    """A document in canonical form. `body` excludes vectors, which are stored by field path."""
 
     body: JsonObject
     vectors: Mapping[str, Vector] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Action:
-    """A validated action. `given` and `vectors` have only the properties in the request."""
+    """A validated indexing action. `given` and `vectors` contain only the properties sent in the request."""
 
     kind: ActionKind
     key: str
@@ -48,7 +48,7 @@ class Action:
 
 
 def parse_batch(schema: Schema, batch: JsonValue) -> list[Action]:
-    """Parse a request body.
+    """Parse the body of an indexing request into actions, in request order.
 
     Raises:
         RequestError: 400 if malformed, 413 for too many actions.
@@ -64,7 +64,7 @@ def parse_batch(schema: Schema, batch: JsonValue) -> list[Action]:
 
 
 def uploaded(schema: Schema, action: Action) -> Document:
-    """Return the document of an upload; missing properties are null."""
+    """Return the document that an upload stores. Properties missing from the request become null or empty."""
     return Document(
         _complete(schema, action.given),
         {path: vector for path, vector in action.vectors.items() if vector is not None},
@@ -72,7 +72,9 @@ def uploaded(schema: Schema, action: Action) -> Document:
 
 
 def merged(schema: Schema, stored: Document, action: Action) -> Document:
-    """Return the stored document with the given properties replaced; collections are not merged."""
+    """Return the stored document with the properties of the action replaced. Collections are replaced as a
+    whole.
+    """
     body = _complete(schema, {**stored.body, **action.given})
     vectors = {**stored.vectors, **action.vectors}
     return Document(body, {path: vector for path, vector in vectors.items() if vector is not None})
@@ -118,7 +120,7 @@ def _take_vectors(schema: Schema, properties: JsonObject) -> dict[str, Vector | 
     for vector_field in schema.vector_fields:
         if vector_field.path in properties:
             value = properties.pop(vector_field.path)
-            # An empty list clears the field, like null.
+            # Like null, an empty list clears the field.
             dimensions = vector_field.definition.dimensions or 0
             vectors[vector_field.path] = (
                 edm.vector_of(value, dimensions, vector_field.path) if value else None
@@ -139,14 +141,16 @@ def _canonical(schema: Schema, name: str, value: JsonValue) -> JsonValue:
         return []
     if not isinstance(value, list):
         raise RequestError(
-            f"The request is invalid. Details: '{name}' of type '{field.type}' needs an array."
+            f"The request is invalid. Details: '{name}' of type '{field.type}' must be an array."
         )
     if any(item is None for item in value):
-        raise RequestError(f"The request is invalid. Details: the collection '{name}' cannot hold null.")
+        raise RequestError(f"The request is invalid. Details: the collection '{name}' cannot contain null.")
     return [edm.canonical_scalar(field.element_type, item, name) for item in value]
 
 
 def _complete(schema: Schema, properties: JsonObject) -> JsonObject:
-    """Return all declared properties in order, null or empty if missing; vectors are stored separately."""
+    """Return all properties except vectors in declared order, with null or an empty list for those
+    missing.
+    """
     ordinary = (field for field in schema.fields.values() if not field.is_vector)
     return {field.path: properties.get(field.path, [] if field.element_type else None) for field in ordinary}

@@ -1,4 +1,4 @@
-"""Values of the entity data model: accepted JSON, canonical form and SQL form per type. Pure.
+"""Conversion of entity data model (EDM) values: accepted JSON, canonical form and SQL form. Pure.
 
 Source: "Supported data types" of the Azure AI Search REST reference.
 """
@@ -35,14 +35,14 @@ Vector = npt.NDArray[np.float32]
 
 
 def element_type(edm_type: str) -> str | None:
-    """Return the type inside `Collection(...)`; None for other types."""
+    """Return the element type of a `Collection(...)` type, or None for any other type."""
     if edm_type.startswith("Collection(") and edm_type.endswith(")"):
         return edm_type.removeprefix("Collection(").removesuffix(")")
     return None
 
 
 def parse_date(text: str) -> datetime:
-    """Parse ISO 8601 text with an offset and return the instant in UTC.
+    """Return the UTC time of an ISO 8601 text, which must have a UTC offset.
 
     Raises:
         ValueError: not a date, no offset, or out of range.
@@ -57,16 +57,16 @@ def parse_date(text: str) -> datetime:
 
 
 def microseconds(moment: datetime) -> int:
-    """Return exact microseconds since 1970; a float would round."""
+    """Return the microseconds since 1970, as an integer because a float would round them."""
     since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def canonical_scalar(edm_type: str, value: JsonValue, path: str) -> JsonValue:
-    """Return the stored JSON form of a value that isn't null.
+    """Return a non-null value in the canonical JSON form in which it is stored.
 
     Raises:
-        RequestError: 400, the value has another type.
+        RequestError: 400, if the value has a different type.
     """
     try:
         return _CANONICAL[edm_type](value)
@@ -79,7 +79,7 @@ def canonical_scalar(edm_type: str, value: JsonValue, path: str) -> JsonValue:
 
 
 def canonical_text(value: JsonValue, path: str) -> str:
-    """Return a string that can be stored and compared.
+    """Return the value if it is a string that SQLite can store and compare.
 
     Raises:
         RequestError: 400, see `canonical_scalar`.
@@ -88,21 +88,21 @@ def canonical_text(value: JsonValue, path: str) -> str:
 
 
 def sql_value(edm_type: str, value: JsonValue) -> SqlValue:
-    """Return a canonical value for SQL comparisons: dates as microseconds, booleans as 0 and 1."""
+    """Return a canonical value for SQL comparisons. Dates become microseconds since 1970, Booleans 0 or 1."""
     if edm_type == DATE and isinstance(value, str):
         return microseconds(parse_date(value))
     if value is None or isinstance(value, str | float):
         return value
     if isinstance(value, int):
         return int(value)
-    raise TypeError(f"a {edm_type} has no SQL form")
+    raise TypeError(f"a value of type {edm_type} has no SQL form")
 
 
 def vector_of(value: JsonValue, dimensions: int, path: str) -> Vector:
-    """Return a float32 vector of the declared length.
+    """Return a JSON list as a float32 vector with exactly `dimensions` numbers.
 
     Raises:
-        RequestError: 400, not a list of finite numbers, or another length.
+        RequestError: 400, if the value isn't a list of finite numbers or has a different length.
     """
     if not isinstance(value, list) or len(value) != dimensions:
         length = len(value) if isinstance(value, list) else "no list"
@@ -127,7 +127,7 @@ def vector_of(value: JsonValue, dimensions: int, path: str) -> Vector:
 def _string(value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         raise ValueError
-    # An unpaired surrogate is valid JSON but not UTF-8; SQLite could neither store nor compare it.
+    # An unpaired surrogate is valid JSON but not UTF-8, so SQLite could not store it.
     value.encode()
     return value
 

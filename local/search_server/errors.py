@@ -1,8 +1,10 @@
-"""The exception for invalid requests, with the protocol's status and code. Never used for our own bugs."""
+"""Errors caused by invalid requests, with the status and code that the protocol defines. Defects use other
+exceptions.
+"""
 
 
 class RequestError(Exception):
-    """An invalid request; becomes `{"error": {"code", "message"}}` with `status`."""
+    """An invalid request, answered with `status` and the body `{"error": {"code", "message"}}`."""
 
     def __init__(self, message: str, *, status: int = 400, code: str = "InvalidRequestParameter") -> None:
         super().__init__(message)
@@ -21,7 +23,7 @@ def conflict(message: str) -> RequestError:
 
 def precondition_failed() -> RequestError:
     return RequestError(
-        "The precondition given in the request headers was not met: the resource has another etag.",
+        "The precondition in the request headers was not met: the resource has a different etag.",
         status=412,
         code="PreconditionFailed",
     )

@@ -1,4 +1,4 @@
-"""Facet counts over the matching documents, by value."""
+"""Facets: counts of the matching documents per field value."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ Counts = Counter[SqlValue]
 
 @dataclass(frozen=True)
 class Facet:
-    """A facet expression such as `category,count:5,sort:value`."""
+    """A parsed facet expression, such as `category,count:5,sort:value`."""
 
     field: Field
     count: int = DEFAULT_COUNT
@@ -31,10 +31,10 @@ class Facet:
 
 
 def count_facets(view: View, expressions: Iterable[str], matching: Slots) -> dict[str, list[JsonObject]]:
-    """Return the counts by field path, in the form of `@search.facets`.
+    """Return the facet counts by field path, in the format of `@search.facets`.
 
     Raises:
-        RequestError: 400, an unknown field or option.
+        RequestError: 400, for an unknown or unsuitable field, or an unknown option.
     """
     facets = [parse_facet(view.schema, expression) for expression in expressions]
     return {facet.field.path: _rows(facet, _count_values(view, facet.field, matching)) for facet in facets}
@@ -57,7 +57,9 @@ def parse_facet(schema: Schema, expression: str) -> Facet:
 
 
 def _count_values(view: View, field: Field, matching: Slots) -> Counts:
-    """Count matching documents per value, in Python, because most of the index may match."""
+    """Return the number of matching documents per value. Counted in Python, because SQL can't bind that many
+    slots.
+    """
     if field.has_column:
         rows = view.connection.execute(f"SELECT slot, {field.column} FROM columns")  # noqa: S608 - our column name
     else:

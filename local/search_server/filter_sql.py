@@ -1,6 +1,6 @@
-"""Compiles a `$filter` tree to parametrised SQL. An unknown node is a 400, never ignored.
+"""Compiler from `$filter` syntax trees to parametrised SQL. Unsupported nodes are 400 errors, never ignored.
 
-Logic has two values, as in the service: comparing a missing value is false, so the negation is true.
+As in the service, comparing a missing value is false rather than NULL, so its negation is true.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from local.search_server.schema import Field, Schema
 if TYPE_CHECKING:
     from local.search_server.edm import SqlValue
 
-MAX_VALUES: Final = 30_000  # SQLite accepts 32,766 bound parameters per statement
+MAX_VALUES: Final = 30_000  # SQLite accepts at most 32,766 bound parameters per statement
 
 _OPERATORS: Final[dict[type[Node], str]] = {
     ast.Eq: "IS",
@@ -52,7 +52,7 @@ _MIRRORED: Final[dict[type[Node], type[Node]]] = {
 
 @dataclass(frozen=True)
 class _Scope:
-    """The names valid at a point of the tree: inside a lambda, only its range variable."""
+    """The fields and variables visible at a node. Inside a lambda, only its range variable is visible."""
 
     schema: Schema
     variable: str | None = None
@@ -60,18 +60,18 @@ class _Scope:
 
 
 def compile_filter(schema: Schema, text: str) -> Sql:
-    """Return SQL that selects the slots of `columns` that pass the filter.
+    """Return an SQL query for the slots of the documents that pass the filter.
 
     Raises:
-        RequestError: 400, not a filter, an unknown or unfilterable field, mismatched types, or unsupported
-            syntax.
+        RequestError: 400, for invalid or unsupported syntax, an unknown or unfilterable field, or mismatched
+        types.
     """
     try:
         condition = _boolean(parse_filter(text), _Scope(schema))
     except RecursionError:
         raise RequestError("Invalid expression: the filter is nested too deeply.") from None
     if len(condition.values) > MAX_VALUES:
-        raise RequestError(f"Invalid expression: the filter holds more than {MAX_VALUES} values.")
+        raise RequestError(f"Invalid expression: the filter contains more than {MAX_VALUES} values.")
     return Sql(f"SELECT columns.slot FROM columns WHERE {condition.text}", condition.values)  # noqa: S608 - bound values
 
 
@@ -94,8 +94,8 @@ def _constant(node: ast.Boolean, scope: _Scope) -> Sql:
 
 
 def _junction(node: ast.BoolOp, scope: _Scope) -> Sql:
-    """Compile a chain of one operator as a balanced tree, because SQLite refuses expressions deeper than
-    1000.
+    """Compile a chain of `and` or `or` as a balanced tree, because SQLite rejects expressions nested deeper
+    than 1000.
     """
     operator = type(node.op)
     if operator not in (ast.And, ast.Or):
@@ -117,7 +117,9 @@ def _joined(pair: list[Sql], word: str) -> Sql:
 
 
 def _chain(node: Node, operator: type[Node]) -> list[Node]:
-    """Return the operands of `a or b or c`, left to right, without recursion, because chains can be long."""
+    """Return the operands of a chain such as `a or b or c`, left to right. Iterative, because chains can be
+    long.
+    """
     operands: list[Node] = []
     pending = [node]
     while pending:
@@ -130,7 +132,9 @@ def _chain(node: Node, operator: type[Node]) -> list[Node]:
 
 
 def _merge_equalities(operands: list[Node], scope: _Scope) -> list[Sql]:
-    """Convert `x eq 1 or x eq 2 or …` to one IN, which SQLite answers from its index."""
+    """Compile the operands of an `or`. Equality tests of the same field become one IN, which SQLite answers
+    from an index.
+    """
     parts: list[Sql] = []
     groups: dict[str, list[SqlValue]] = {}
     for node in operands:
@@ -154,7 +158,7 @@ def _comparison(node: ast.Compare, scope: _Scope) -> Sql:
     equality = comparator in (ast.Eq, ast.NotEq)
     if isinstance(literal, ast.Null):
         if not equality:
-            raise RequestError("Invalid expression: null can only be compared with 'eq' and 'ne'.")
+            raise RequestError("Invalid expression: null can only be compared with 'eq' or 'ne'.")
         return compare(operand, operator, None)
     if operand.type == edm.BOOLEAN and not equality:
         raise RequestError(f"Invalid expression: '{operand.name}' is {edm.BOOLEAN}; use 'eq' or 'ne'.")
@@ -162,12 +166,12 @@ def _comparison(node: ast.Compare, scope: _Scope) -> Sql:
 
 
 def _sides(node: ast.Compare, scope: _Scope) -> tuple[Operand, Node, type[Node]]:
-    """Return field, literal and comparator as if the field were on the left."""
+    """Return (field, literal, comparator) of a comparison, mirrored if the literal is on the left."""
     comparator = type(node.comparator)
     left_literal, right_literal = (isinstance(side, ast._Literal) for side in (node.left, node.right))
     if left_literal == right_literal:
         raise RequestError(
-            "Invalid expression: a comparison needs a field on one side, a constant on the other."
+            "Invalid expression: a comparison needs a field on one side and a constant on the other."
         )
     if left_literal:
         return _operand(node.right, scope), node.left, _MIRRORED.get(comparator, comparator)
@@ -184,7 +188,7 @@ def _operand(node: Node, scope: _Scope) -> Operand:
     field = _filterable(path_of(node), scope)
     if not field.has_column:
         raise RequestError(
-            f"Invalid expression: '{field.path}' of type '{field.type}' cannot be compared here."
+            f"Invalid expression: '{field.path}' of type '{field.type}' cannot be compared with a constant."
         )
     return Operand(f"columns.{field.column}", field.type, field.path)
 
@@ -207,17 +211,19 @@ def _call(node: ast.Call, scope: _Scope) -> Sql:
     name = qualified_name(node.func)
     if name == "search.in":
         return _search_in(node.args, scope)
-    raise RequestError(f"Invalid expression: the function '{name}' is not supported in $filter here.")
+    raise RequestError(f"Invalid expression: the local search server has no function '{name}' in $filter.")
 
 
 def _search_in(arguments: Sequence[Node], scope: _Scope) -> Sql:
     if len(arguments) not in (2, 3):
         raise RequestError(
-            "Invalid expression: search.in takes a field, a list of values, and maybe delimiters."
+            "Invalid expression: search.in takes a field, a string of values and optional delimiters."
         )
     operand = _operand(arguments[0], scope)
     if operand.type != edm.STRING:
-        raise RequestError(f"Invalid expression: search.in needs a string, '{operand.name}' is not one.")
+        raise RequestError(
+            f"Invalid expression: search.in needs a string field, but '{operand.name}' is '{operand.type}'."
+        )
     listed, *delimiters = string_arguments(arguments[1:], "search.in")
     values = split_values(listed, delimiters[0] if delimiters else DEFAULT_DELIMITERS)
     return is_one_of(operand.sql, [edm.canonical_text(value, "search.in") for value in values])
@@ -225,11 +231,13 @@ def _search_in(arguments: Sequence[Node], scope: _Scope) -> Sql:
 
 def _lambda(node: ast.CollectionLambda, scope: _Scope) -> Sql:
     if scope.variable is not None:
-        raise RequestError("Invalid expression: a lambda inside a lambda is not supported here.")
+        raise RequestError(
+            "Invalid expression: nested lambda expressions are not supported by the local search server."
+        )
     field = _filterable(path_of(node.owner), scope)
     if not field.has_elements:
         raise RequestError(
-            f"Invalid expression: any/all do not apply to '{field.path}' of type '{field.type}'."
+            f"Invalid expression: any/all cannot be applied to '{field.path}' of type '{field.type}'."
         )
     universal = isinstance(node.operator, ast.All)
     if not universal and not isinstance(node.operator, ast.Any):
@@ -246,15 +254,17 @@ def _lambda(node: ast.CollectionLambda, scope: _Scope) -> Sql:
 
 
 def _slots_with(field: Field, condition: Sql, *, negated: bool) -> Sql:
-    """Select documents that have (or don't have) an element that satisfies the condition."""
+    """Return a condition that a document has an element satisfying `condition`. With `negated`, it must have
+    none.
+    """
     word = "NOT IN" if negated else "IN"
     chosen = f"SELECT elements.slot FROM elements WHERE elements.field = ? AND {condition.text}"  # noqa: S608 - bound values
     return Sql(f"(columns.slot {word} ({chosen}))", (field.number, *condition.values))
 
 
 def _check_string_lambda(body: Node, *, universal: bool) -> None:
-    """Check a lambda over strings: any allows `eq` and search.in joined by `or`; all, their negations joined
-    by `and`.
+    """Raise an error if the service would reject this lambda over strings. `any` allows `eq` and search.in
+    joined by `or`; `all` allows their negations joined by `and`.
 
     Filters that pass here must pass in the service. Source: "Troubleshooting OData collection filters in
     Azure AI Search".
@@ -272,11 +282,11 @@ def _check_string_lambda(body: Node, *, universal: bool) -> None:
                 else "'eq' or 'search.in' joined by 'or'"
             )
             raise RequestError(
-                f"Invalid expression: over a collection of strings a lambda may only hold {allowed}."
+                f"Invalid expression: a lambda over a collection of strings may only contain {allowed}."
             )
 
 
-# The whole language: nodes missing from this table are refused.
+# All supported syntax; nodes missing from this table are rejected.
 _COMPILERS: Final[dict[type[Node], Callable[..., Sql]]] = {
     ast.BoolOp: _junction,
     ast.UnaryOp: _negation,

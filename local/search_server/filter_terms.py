@@ -1,6 +1,7 @@
-"""The smallest parts of a `$filter`: operands, literals, and SQL conditions that are 0 or 1 but never NULL.
+"""The leaves of a `$filter`: operands, literals and elementary SQL conditions.
 
-Values are bound as parameters; SQL text contains only our own column names and operators.
+Conditions are 0 or 1, never NULL. Values are bound as parameters, so SQL text contains only our own column
+names and operators.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,11 +17,11 @@ from local.search_server.edm import SqlValue
 from local.search_server.errors import RequestError
 
 Node = ast._Node
-MAX_FILTER_CHARS: Final = 1_000_000  # unmeasured; the service limits the whole request to 16 MB
+MAX_FILTER_CHARS: Final = 1_000_000  # unmeasured; the service limits only the whole request, to 16 MB
 
 
 def _pattern(rule: Callable[..., Any], pattern: str) -> Callable[..., Any]:
-    """Return a copy of a lexer rule with another pattern."""
+    """Return a copy of a lexer rule with a different pattern."""
 
     def bounded(lexer: object, token: object) -> object:
         return rule(lexer, token)
@@ -30,7 +31,9 @@ def _pattern(rule: Callable[..., Any], pattern: str) -> Callable[..., Any]:
 
 
 class FilterLexer(ODataLexer):
-    """A lexer whose keywords end at word boundaries; the grammar's own reads `allowed` as `all` + `owed`."""
+    """A lexer whose keywords end at word boundaries. The original reads the name `allowed` as `all` and
+    `owed`.
+    """
 
     tokens = ODataLexer.tokens
     ANY = _pattern(ODataLexer.ANY, r"any(?!\w)")
@@ -42,10 +45,10 @@ class FilterLexer(ODataLexer):
 
 
 def parse_filter(text: str) -> Node:
-    """Return a filter's syntax tree.
+    """Parse a `$filter` and return its syntax tree.
 
     Raises:
-        RequestError: 400, the text is not a filter.
+        RequestError: 400, if the syntax is invalid.
     """
     if len(text) > MAX_FILTER_CHARS:
         raise RequestError(f"The filter is longer than {MAX_FILTER_CHARS} characters.")
@@ -74,7 +77,7 @@ _LITERALS: Final[dict[str, tuple[type[Node], ...]]] = {
 
 @dataclass(frozen=True)
 class Sql:
-    """A condition that is 0 or 1 and never NULL, with its parameters."""
+    """An SQL condition with its bound values. It evaluates to 0 or 1, never to NULL."""
 
     text: str
     values: tuple[SqlValue, ...] = ()
@@ -82,7 +85,7 @@ class Sql:
 
 @dataclass(frozen=True)
 class Operand:
-    """A column, or the element that a range variable stands for."""
+    """The left side of a comparison: a column, or the current element of a lambda."""
 
     sql: str
     type: str
@@ -90,7 +93,9 @@ class Operand:
 
 
 def compare(operand: Operand, operator: str, value: SqlValue) -> Sql:
-    """Return a comparison. `IS` and `IS NOT` treat NULL as a value; orderings are false for it."""
+    """Return the SQL comparison of an operand and a value. `IS` and `IS NOT` compare NULL as a value; all
+    others are false for NULL.
+    """
     condition = f"{operand.sql} {operator} ?"
     return Sql(
         f"({condition})" if operator.startswith("IS") else _never_null(operand.sql, condition), (value,)
@@ -105,10 +110,10 @@ def is_one_of(column: str, values: Sequence[SqlValue]) -> Sql:
 
 
 def literal_value(operand: Operand, literal: Node) -> SqlValue:
-    """Return the literal as an SQL value of the operand's type.
+    """Return a literal as an SQL value of the operand's type.
 
     Raises:
-        RequestError: 400, a literal of another type, or out of range.
+        RequestError: 400, if the literal has a different type or is out of range.
     """
     if isinstance(literal, _LITERALS.get(operand.type, ())):
         match literal:
@@ -127,10 +132,11 @@ def literal_value(operand: Operand, literal: Node) -> SqlValue:
 
 
 def split_values(listed: str, delimiters: str) -> list[str]:
-    """Split the values of search.in. Empty ones are dropped, because an empty principal must never match.
+    """Split the value list of search.in. Empty values are dropped, because an empty principal must never
+    match.
 
     Raises:
-        RequestError: 400, no delimiter.
+        RequestError: 400, if there is no delimiter.
     """
     if not delimiters:
         raise RequestError("Invalid expression: search.in needs at least one delimiter.")
@@ -140,7 +146,7 @@ def split_values(listed: str, delimiters: str) -> list[str]:
 
 
 def path_of(node: Node) -> str:
-    """Return the path of a field reference, such as `address/city`."""
+    """Return the path that a field reference names, such as `address/city`."""
     match node:
         case ast.Identifier(name=str() as name, namespace=()):
             return name
@@ -157,7 +163,7 @@ def qualified_name(identifier: ast.Identifier) -> str:
 def string_arguments(arguments: Sequence[Node], function: str) -> list[str]:
     strings = [argument.val for argument in arguments if isinstance(argument, ast.String)]
     if len(strings) != len(arguments):
-        raise RequestError(f"Invalid expression: {function} takes string constants here.")
+        raise RequestError(f"Invalid expression: the arguments of {function} must be string constants.")
     return strings
 
 
@@ -166,8 +172,8 @@ def unsupported(node: Node) -> RequestError:
 
 
 def _never_null(operand: str, condition: str) -> str:
-    """Return the condition without ifnull for elements, which are never NULL, so that SQLite uses their
-    index.
+    """Return a condition that is false instead of NULL. Elements are never NULL; without ifnull, SQLite can
+    use their index.
     """
     return f"({condition})" if operand == ELEMENT else f"ifnull({condition}, 0)"
 
@@ -178,7 +184,7 @@ def _number(literal: ast.Integer | ast.Float) -> SqlValue:
             return float(str(edm.canonical_scalar(edm.DOUBLE, literal.py_val, "$filter")))
         number = int(literal.py_val)
     except ValueError:
-        number = edm.MAX_INT64 + 1  # more digits than Python parses
+        number = edm.MAX_INT64 + 1  # the literal has more digits than Python parses
     if abs(number) > edm.MAX_INT64:
         raise RequestError("Invalid expression: the number is out of range.")
     return number
@@ -189,5 +195,5 @@ def _instant(text: str, operand: Operand) -> int:
         return edm.microseconds(edm.parse_date(text.upper()))
     except ValueError as error:
         raise RequestError(
-            f"Invalid expression: '{operand.name}' is compared with no valid date. {error}"
+            f"Invalid expression: '{operand.name}' must be compared with a valid date. {error}"
         ) from error

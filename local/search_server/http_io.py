@@ -1,4 +1,4 @@
-"""The HTTP dialect: JSON in and out, errors in the protocol's format, key check."""
+"""HTTP input and output of the search server: JSON bodies, error responses and the API key check."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ from local.search_server.errors import RequestError, too_large
 from local.search_server.schema import JsonObject
 
 OPEN_PATH: Final = "/health"
-# numpy, tantivy and SQLite release the interpreter lock, so a few threads use both cores.
+# numpy, tantivy and SQLite release the interpreter lock, so a few threads keep both cores busy.
 WORKER_THREADS: Final = 4
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class KeyCheck:
-    """Refuses requests without the right `api-key`, except health checks."""
+    """Middleware that rejects requests without the right `api-key` header. Health checks need none."""
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self._app = app
@@ -54,31 +54,32 @@ async def in_worker(
     *arguments: Parameters.args,
     **options: Parameters.kwargs,
 ) -> Result:
-    """Run blocking work on a worker thread of the application."""
+    """Run a blocking function on one of the application's worker threads and return its result."""
     limiter: anyio.CapacityLimiter = request.app.state.workers
     return await anyio.to_thread.run_sync(lambda: work(*arguments, **options), limiter=limiter)
 
 
 def conditions(request: Request) -> tuple[str | None, str | None]:
-    """Return the etags of If-Match and If-None-Match."""
+    """Return the If-Match and If-None-Match headers, None if missing."""
     return request.headers.get("if-match"), request.headers.get("if-none-match")
 
 
 async def read_json(request: Request) -> JsonValue:
-    """Parse the request's body.
+    """Read and parse the JSON body of a request.
 
     Raises:
         RequestError: 413 above 16 MB, 400 if not JSON.
     """
     chunks: list[bytes] = []
     size = 0
-    # A refused body is still read completely: a client cut off while sending never sees the response.
+    # Read even a body that is too large to its end: a client interrupted while sending never sees the
+    # response.
     async for chunk in request.stream():
         size += len(chunk)
         if size <= MAX_BATCH_BYTES:
             chunks.append(chunk)
     if size > MAX_BATCH_BYTES:
-        raise too_large(f"The request has {size} bytes; {MAX_BATCH_BYTES} are allowed.")
+        raise too_large(f"The request has {size} bytes; at most {MAX_BATCH_BYTES} are allowed.")
     return parse_json(b"".join(chunks))
 
 
@@ -86,7 +87,7 @@ def parse_json(body: bytes) -> JsonValue:
     try:
         value: JsonValue = json.loads(body or b"{}", parse_constant=_refuse_constant)
         if _SURROGATE.search(body):
-            # An unpaired surrogate is valid JSON, but can't be encoded later.
+            # An unpaired surrogate is valid JSON but can't be encoded as UTF-8 later.
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise RequestError(
@@ -103,13 +104,13 @@ async def read_object(request: Request) -> JsonObject:
 
 
 def parse(model: type[Model], body: JsonObject) -> Model:
-    """Validate the body as a wire model.
+    """Validate a request body as the given model. Properties that are null count as omitted.
 
     Raises:
         RequestError: 400, naming the first invalid property.
     """
     try:
-        # The SDK omits None; other callers send null.
+        # The SDK omits properties that are None; other clients send null.
         return model.model_validate({name: value for name, value in body.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -120,7 +121,7 @@ def parse(model: type[Model], body: JsonObject) -> Model:
 
 
 def json_response(body: Mapping[str, JsonValue], status: int = 200) -> Response:
-    # ASCII with escapes: fast, and safe for any request content.
+    # ASCII with escapes is fast, and can encode any text that a request contained.
     content = json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
     return Response(content, status_code=status, media_type="application/json; odata.metadata=none")
 
@@ -137,7 +138,7 @@ async def on_request_error(request: Request, error: Exception) -> Response:
 
 
 async def on_defect(request: Request, error: Exception) -> Response:
-    """Answer an unexpected error with 500; only the log has details."""
+    """Respond to an unexpected error with a 500 that reveals no details. The traceback is logged."""
     _log.error("request.failed %s %s", request.method, request.url.path, exc_info=error)
     return error_response(
         RequestError("The local search server failed.", status=500, code="InternalServerError")

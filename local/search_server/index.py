@@ -1,7 +1,7 @@
-"""One index: the store, data derived from it, and consistent views for readers during writes.
+"""A search index: a store, the data derived from it, and consistent views for readers during writes.
 
-A write is one transaction whose effect on store, text index and vectors becomes visible at one instant. So a
-reader's transaction and its in-memory snapshot always show the same documents.
+A write is one transaction. Its effects on store, text index and vectors become visible at the same instant,
+so a reader's transaction and its in-memory snapshot always contain the same documents.
 """
 
 import sqlite3
@@ -30,7 +30,9 @@ from local.search_server.vectors import VectorColumn, VectorRows
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one action: 200 changed or already deleted, 201 new, 404 nothing to merge into."""
+    """The result of one indexing action. `status` is 200 (changed or deleted), 201 (new) or 404 (no document
+    to merge into).
+    """
 
     key: str
     status: int
@@ -38,7 +40,9 @@ class Outcome:
 
 
 class BatchPlan:
-    """Plans a batch by reading through `connection`; the caller holds the write lock until it is written."""
+    """The effect of a batch, computed without writing. The caller holds the write lock until the plan is
+    written.
+    """
 
     def __init__(self, schema: Schema, connection: sqlite3.Connection) -> None:
         self._schema = schema
@@ -69,7 +73,7 @@ class BatchPlan:
         return [document for document in self._remaining.values() if document is not None]
 
     def replaced_slots(self) -> Sequence[int]:
-        """Return the slots to delete, of changed and deleted documents."""
+        """Return the slots to delete: the old versions of changed and deleted documents."""
         slots = (self._old_slots[key] for key in self._remaining)
         return [slot for slot in slots if slot is not None]
 
@@ -81,12 +85,12 @@ class BatchPlan:
         return document or Document({})
 
 
-MAX_CACHED_FILTERS: Final = 128  # one byte per slot each: 13 MB for 100,000 documents
+MAX_CACHED_FILTERS: Final = 128  # a mask takes one byte per slot: 13 MB in all for 100,000 documents
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Selected documents, as a mask over all slots and as ascending slots."""
+    """A set of documents, as a mask over all slots and as a sorted array of slots."""
 
     mask: Mask
     slots: Slots
@@ -94,7 +98,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The in-memory data of one generation. `selections` caches filters by text for its lifetime."""
+    """The in-memory data after one write. `selections` caches the result of each filter by its text."""
 
     layout: tantivy.Schema
     searcher: Searcher
@@ -104,7 +108,7 @@ class Snapshot:
 
 
 class View:
-    """The data of one request: a snapshot and a store transaction that show the same documents."""
+    """The data that one request sees: a snapshot and a store transaction with the same documents."""
 
     def __init__(self, schema: Schema, snapshot: Snapshot, connection: sqlite3.Connection) -> None:
         self.schema = schema
@@ -116,7 +120,7 @@ class View:
         return self.snapshot.searcher
 
     def select(self, filter_text: str | None) -> Selection:
-        """Return the documents that pass a filter; all without one.
+        """Return the documents that pass a filter, or all documents if there is no filter.
 
         Raises:
             RequestError: 400, see `compile_filter`.
@@ -142,7 +146,7 @@ class View:
 
 
 class Index:
-    """An index. Reads use `view`, writes `apply`; both are thread-safe."""
+    """A thread-safe search index. Read through `view`, write through `apply`."""
 
     def __init__(self, schema: Schema, store: IndexStore, etag: str) -> None:
         self.schema = schema
@@ -160,7 +164,7 @@ class Index:
 
     @contextmanager
     def view(self) -> Iterator[View]:
-        """Yield a consistent view.
+        """Yield a consistent view of the documents, which later writes don't change.
 
         Raises:
             RequestError: 404, the index was deleted meanwhile.
@@ -175,7 +179,9 @@ class Index:
             self._store.return_reader(view.connection)
 
     def apply(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Execute a batch in order, in one transaction. On return it is durable and searchable."""
+        """Apply a batch in order and in one transaction. When this returns, the changes are committed and
+        searchable.
+        """
         with self._write_lock:
             with self.view() as view:
                 plan = BatchPlan(self.schema, view.connection)
@@ -187,8 +193,8 @@ class Index:
             return outcomes
 
     def redefine(self, schema: Schema, etag: str) -> None:
-        """Change the definition; documents stay, and derived data is rebuilt if necessary."""
-        # Readers wait: a view must never combine the old schema's column numbers with the new tables.
+        """Change the definition and keep all documents. Derived data is rebuilt if the change affects it."""
+        # Block readers: a view must never combine the old schema's column numbers with the new tables.
         with self._write_lock, self._publish_lock:
             derives = _derives_alike(self.schema.definition, schema.definition)
             with self._store.writing() as connection:
@@ -201,7 +207,7 @@ class Index:
         return len(self._snapshot.alive.slots)
 
     def size_bytes(self) -> tuple[int, int]:
-        """Return bytes on disk, and bytes of vectors in memory."""
+        """Return the bytes on disk and the bytes of vectors in memory."""
         return self._store.size_bytes(), sum(column.size_bytes() for column in self._columns.values())
 
     def _write(self, additions: Sequence[tuple[int, Document]], removed: Sequence[int]) -> None:
@@ -210,12 +216,13 @@ class Index:
                 rows.delete_slots(connection, removed)
                 rows.insert_documents(connection, self.schema, additions)
                 snapshot = self._derive(additions, removed)
-                # Readers open transaction and snapshot under this lock, both before or both after it.
+                # Readers open their transaction and snapshot under this lock, so both precede or both follow
+                # this commit.
                 with self._publish_lock:
                     connection.execute("COMMIT")
                     self._snapshot = snapshot
         except BaseException:
-            # Derived data may be ahead of the store now.
+            # The derived data may now contain changes that the store rolled back.
             self._derive_everything()
             raise
 
@@ -236,7 +243,7 @@ class Index:
         return self._snapshot_of(mask)
 
     def _derive_everything(self) -> None:
-        """Build text index and vectors from the store."""
+        """Rebuild the text index and the vectors from the store."""
         connection = self._store.borrow_reader()
         try:
             slots = rows.live_slots(connection)
@@ -263,7 +270,7 @@ def selection_of(slots: Slots, slot_count: int) -> Selection:
 
 
 def define(connection: sqlite3.Connection, schema: Schema, etag: str, *, rebuild: bool = True) -> None:
-    """Write the definition and, with `rebuild`, the derived tables."""
+    """Store the definition and, if `rebuild`, recreate the derived tables for it."""
     rows.write_meta(connection, "definition", schema.definition.model_dump_json(by_alias=True))
     rows.write_meta(connection, "etag", etag)
     if rebuild:
@@ -271,7 +278,7 @@ def define(connection: sqlite3.Connection, schema: Schema, etag: str, *, rebuild
 
 
 def _derives_alike(one: IndexDefinition, other: IndexDefinition) -> bool:
-    """Return whether two definitions derive the same tables, text index and vectors."""
+    """Return whether two definitions need the same tables, text index and vectors."""
     return (one.fields, one.suggesters, one.vector_search) == (
         other.fields,
         other.suggesters,

@@ -1,4 +1,4 @@
-"""Routes over index definitions."""
+"""Routes for index definitions: list, create, read, update and delete."""
 
 from starlette.requests import Request
 from starlette.responses import Response

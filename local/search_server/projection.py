@@ -1,4 +1,4 @@
-"""The fields of a document in a response: the selected retrievable ones, in declared order."""
+"""Projection: the selected, retrievable fields of a document in a response, in declared order."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from local.search_server.schema import JsonObject, Schema
 
 
 class Projection:
-    """A selection of fields.
+    """The fields that a response contains. An empty selection or "*" means all retrievable fields.
 
     Raises:
         RequestError: 400, a selected field is unknown or not retrievable.

@@ -1,7 +1,8 @@
-"""The parts of both query syntaxes that the application uses. An unknown operator is a 400.
+"""Parser for the parts of the simple and the full query syntax that the application uses.
 
-Simple: words with all operators escaped. Full (Lucene): words, prefixes, fuzzy words, phrases with slop,
-fields, parentheses, boosts, and a plus before required clauses.
+An unsupported operator is a 400 error. The simple syntax supports words with all operators escaped; the full
+(Lucene) syntax supports words, prefixes, fuzzy words, phrases with slop, fields, parentheses, boosts, and a
+plus before required clauses.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Final
 from local.search_server.errors import RequestError
 
 MAX_DEPTH: Final = 50
-# Anywhere, but minus only before a word and a star only after one.
+# Operators count anywhere, except that a minus must start a word and a star must end one.
 _SIMPLE_OPERATOR: Final = re.compile(r"""(?:\\.)|(?P<found>[+|"()]|(?<!\S)-|\*(?!\S))""", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _TOKEN: Final = re.compile(
@@ -29,14 +30,14 @@ _WORDS_OF_LUCENE: Final = frozenset({"AND", "OR", "NOT"})
 
 @dataclass(frozen=True)
 class Words:
-    """Text that the field's analyzer converts to terms."""
+    """Plain text that the field's analyzer converts to terms."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Like:
-    """Index terms with a prefix, or within an edit distance. Not analyzed."""
+    """A prefix (`slips` is None) or a fuzzy term with at most `slips` edits. The text is not analyzed."""
 
     text: str
     slips: int | None
@@ -44,7 +45,7 @@ class Like:
 
 @dataclass(frozen=True)
 class Phrase:
-    """Terms in this order, with at most `slop` moves between them."""
+    """Terms that must occur in this order, with at most `slop` moves of words."""
 
     text: str
     slop: int = 0
@@ -64,7 +65,7 @@ class Boost:
 
 @dataclass(frozen=True)
 class Group:
-    """Clauses, and whether each is required."""
+    """A sequence of (is_required, clause) pairs."""
 
     clauses: tuple[tuple[bool, "QueryNode"], ...]
 
@@ -73,7 +74,7 @@ QueryNode = Words | Like | Phrase | InField | Boost | Group
 
 
 def parse_simple(text: str) -> QueryNode | None:
-    """Parse simple syntax; None matches everything.
+    """Parse a query in simple syntax. Return None if it matches every document.
 
     Raises:
         RequestError: 400, an unescaped operator.
@@ -83,14 +84,14 @@ def parse_simple(text: str) -> QueryNode | None:
     for operator in _SIMPLE_OPERATOR.finditer(text):
         if operator["found"]:
             raise RequestError(
-                f"The operator '{operator['found']}' of the simple syntax is not supported here."
+                f"The operator '{operator['found']}' is not supported in the simple syntax here; escape it."
             )
     words = (_ESCAPED.sub(r"\1", word) for word in text.split())
     return Group(tuple((False, Words(word)) for word in words))
 
 
 def parse_lucene(text: str) -> QueryNode | None:
-    """Parse full syntax; None matches everything.
+    """Parse a query in full (Lucene) syntax. Return None if it matches every document.
 
     Raises:
         RequestError: 400, with the column of the error.
@@ -104,7 +105,9 @@ class _LuceneParser:
         self._at = 0
 
     def group(self, depth: int) -> Group:
-        """Clauses up to the end or, in parentheses, to the closing one, which is then the last read."""
+        """Parse clauses up to the end of the text or, if `depth` is positive, up to and including the closing
+        parenthesis.
+        """
         clauses: list[tuple[bool, QueryNode]] = []
         while self._at < len(self._text):
             token = self._next()

@@ -1,4 +1,6 @@
-"""Ranking of a search: which documents, in which order, with which scores. Returns slots rather than rows."""
+"""Ranking of a search: selects, scores and orders documents. Returns slots; reading the documents is left to
+the caller.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +19,8 @@ from local.search_server.text_index import SMALL_SELECTION, Slots, best_slots, m
 from local.search_server.text_query import TextQuestion
 
 RRF_CONSTANT: Final = 60
-# Minimum depth of the text list in hybrid searches. The service uses 1000; deeper ranks add under 1/110.
+# Minimum number of text hits for hybrid fusion. The service uses 1000, but each deeper hit adds less than
+# 1/110 to a score.
 MIN_TEXT_RECALL: Final = 50
 
 Scored = list[tuple[int, float]]
@@ -25,8 +28,8 @@ Scored = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Ranking:
-    """A ranking: `hits` best first, at least as deep as requested, and `matching` with
-    all matches if needed.
+    """A ranked result. `hits` are best first and at least as deep as requested. `matching` contains all
+    matches if the request needs them.
     """
 
     hits: Scored
@@ -35,7 +38,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class OrderClause:
-    """A sort key; `field` None means the score."""
+    """A sort key of `$orderby`. `field` is None for the score."""
 
     field: Field | None
     descending: bool
@@ -43,7 +46,7 @@ class OrderClause:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A request resolved against the index; `query` None matches everything."""
+    """A search request resolved against the index. `query` is None if all documents match."""
 
     request: SearchRequest
     query: Query | None
@@ -53,10 +56,10 @@ class _Asked:
 
 
 def rank(view: View, request: SearchRequest, question: TextQuestion, depth: int) -> Ranking:
-    """Return the best `depth` hits of a request.
+    """Return the best `depth` hits of a search request.
 
     Raises:
-        RequestError: 400, the request names something that the index doesn't have.
+        RequestError: 400, if the request names a field that doesn't exist or is unsuitable.
     """
     resolved = _Asked(
         request,
@@ -69,7 +72,9 @@ def rank(view: View, request: SearchRequest, question: TextQuestion, depth: int)
 
 
 def best_texts(view: View, query: Query, selection: Selection, limit: int) -> Scored:
-    """Return the best text hits within a selection; exact for selections of any size."""
+    """Return the best text hits among the selected documents. The result is exact for selections of any
+    size.
+    """
     count = len(selection.slots)
     if count == 0:
         return []
@@ -83,10 +88,10 @@ def best_texts(view: View, query: Query, selection: Selection, limit: int) -> Sc
 
 
 def fuse(rankings: Sequence[tuple[float, Scored]]) -> Scored:
-    """Fuse (weight, ranking) pairs by reciprocal rank, best first.
+    """Merge weighted rankings by reciprocal rank fusion. Return the hits with their fused scores, best first.
 
-    Score = sum of weight / (60 + rank), rank counted from 0, as the service's scores show. Ties keep slot
-    order, so equal input gives equal output.
+    The score is the sum of weight / (60 + rank), with ranks from 0, which matches scores observed in the
+    service. Ties are ordered by slot, so the result is deterministic.
     """
     scores: dict[int, float] = {}
     for weight, ranking in rankings:
@@ -100,7 +105,9 @@ def parse_order(schema: Schema, clauses: Sequence[str]) -> list[OrderClause]:
 
 
 def sort_slots(view: View, order: Sequence[OrderClause], scored: Scored) -> Scored:
-    """Sort hits by columns; missing values first when ascending, last when descending, as in the service."""
+    """Sort hits by the given keys. As in the service, missing values come first when ascending and last when
+    descending.
+    """
     columns = _column_values(
         view, [one.field for one in order if one.field], np.array([slot for slot, _ in scored])
     )
@@ -112,7 +119,7 @@ def sort_slots(view: View, order: Sequence[OrderClause], scored: Scored) -> Scor
             continue
         position -= 1
         at = position
-        # One type per column, so the second half of the key is never compared across types.
+        # A column has values of one type, so the second part of the key never compares different types.
         ordered.sort(
             key=lambda one: ((value := columns[one[0]][at]) is not None, value if value is not None else 0),
             reverse=clause.descending,
@@ -146,7 +153,7 @@ def _rank_vectors(view: View, resolved: _Asked) -> Ranking:
 
 
 def _nearest(view: View, one: VectorQuery, selection: Selection) -> list[tuple[float, Scored]]:
-    """Return one weighted ranking per field of a vector query."""
+    """Return (weight, hits) for each field of a vector query, hits best first."""
     rankings = []
     for path in one.fields:
         field = view.schema.field(path, "vectorQueries")
@@ -174,7 +181,7 @@ def _text_matches(view: View, query: Query | None, selection: Selection) -> Slot
 
 
 def _ordered(view: View, resolved: _Asked, matching: Slots) -> Scored:
-    """Return the first `depth` matches sorted by columns, with the scores of the text query."""
+    """Return the first `depth` matches in the requested order, with their text scores."""
     query = resolved.query
     scores: dict[int, float] = {}
     if query is not None and any(clause.field is None for clause in resolved.order):

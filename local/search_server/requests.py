@@ -1,4 +1,4 @@
-"""Bodies of query operations, parsed strictly: a parameter unknown to this server is a 400."""
+"""Bodies of search requests, validated strictly: an unknown parameter is a 400 error."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from local.search_server.definition import WireModel
 
 
 def _comma_list(value: object) -> object:
-    """Accept list parameters as an array or a comma-separated string."""
+    """Split a comma-separated string into a list. Lists are returned unchanged."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
@@ -18,9 +18,7 @@ CommaList = Annotated[tuple[str, ...], BeforeValidator(_comma_list)]
 
 
 class VectorQuery(WireModel):
-    """A vector query. Each of `fields` (comma-separated) is ranked separately; `k`
-    neighbours come from each.
-    """
+    """A vector query. Each of its fields is ranked separately and contributes its `k` nearest neighbours."""
 
     kind: Literal["vector", "text"]
     fields: CommaList = Field(min_length=1)

@@ -1,4 +1,4 @@
-"""A resolved index definition: every field by its path, with the number of its column."""
+"""The schema of an index: the fields of its definition by path, each with a column number."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,9 @@ JsonObject = dict[str, JsonValue]
 
 @dataclass(frozen=True)
 class Field:
-    """A field. `number` counts in declared order and is stable while fields are only appended."""
+    """A field of an index. `number` is its position in the definition, which is stable because fields can
+    only be appended.
+    """
 
     number: int
     path: str
@@ -44,14 +46,14 @@ class Field:
 
     @property
     def has_column(self) -> bool:
-        """Whether filters, sorting or facets can use the value."""
+        """Whether the field has an SQL column, which filters, sorting and facets use."""
         attributes = self.definition
         is_queried = attributes.filterable or attributes.sortable or attributes.facetable or attributes.key
         return bool(is_queried) and self.type in edm.SCALAR_TYPES
 
     @property
     def has_elements(self) -> bool:
-        """Whether it is a collection whose elements filters or facets can use."""
+        """Whether the field is a collection whose elements are stored for filters or facets."""
         is_queried = self.definition.filterable or self.definition.facetable
         return bool(is_queried) and self.element_type in edm.SCALAR_TYPES
 
@@ -65,10 +67,10 @@ class Field:
 
 
 class Schema:
-    """The fields of one index by path.
+    """The validated fields of one index, by path.
 
     Raises:
-        RequestError: 400, the definition is inconsistent or needs something unsupported.
+        RequestError: 400, if the definition is inconsistent or uses an unsupported feature.
     """
 
     def __init__(self, definition: IndexDefinition) -> None:
@@ -103,10 +105,10 @@ class Schema:
         return tuple(field for field in self.fields.values() if field.has_elements)
 
     def field(self, path: str, purpose: str) -> Field:
-        """Return the field at a path.
+        """Return the field with the given path.
 
         Raises:
-            RequestError: 400, unknown; `purpose` names the parameter.
+            RequestError: 400, if there is none; the message names the parameter in `purpose`.
         """
         try:
             return self.fields[path]
@@ -121,7 +123,7 @@ class Schema:
         chosen = name or (semantic.default_configuration if semantic else None)
         if semantic is None or chosen is None:
             raise RequestError(
-                "A semantic query needs a 'semanticConfiguration', or a default one in the index."
+                "A semantic query needs a 'semanticConfiguration', or a default configuration in the index."
             )
         for configuration in semantic.configurations:
             if configuration.name == chosen:
@@ -129,7 +131,9 @@ class Schema:
         raise RequestError(f"Unknown semantic configuration '{chosen}'.")
 
     def _check_references(self) -> None:
-        """Check that suggesters and semantic configurations name suitable fields."""
+        """Raise an error if a suggester or semantic configuration names an unknown field or one that isn't
+        text.
+        """
         definition = self.definition
         for path in (path for one in definition.suggesters for path in one.source_fields):
             if not self.field(path, "suggesters").is_text:
@@ -141,7 +145,7 @@ class Schema:
 
 
 def semantic_paths(configuration: SemanticConfiguration) -> list[str]:
-    """Return title, content and keyword paths of a semantic configuration, in that order."""
+    """Return the field paths of a semantic configuration: title, then content, then keywords."""
     fields = configuration.prioritized_fields
     title = [fields.title_field] if fields.title_field else []
     ordered = [*title, *fields.prioritized_content_fields, *fields.prioritized_keywords_fields]
@@ -149,13 +153,15 @@ def semantic_paths(configuration: SemanticConfiguration) -> list[str]:
 
 
 def values_at(body: JsonObject, path: str) -> list[JsonValue]:
-    """Return all values of a field that aren't null, for a collection its elements."""
+    """Return the values of a field in a document: the elements of a collection, one scalar, or nothing for
+    null.
+    """
     value = body.get(path)
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _profiles(definition: IndexDefinition) -> set[str]:
-    """Return the names of the vector profiles, each of which names an algorithm."""
+    """Return the names of the vector profiles. Raise an error if one names an unknown algorithm."""
     vector_search = definition.vector_search or VectorSearch()
     algorithms = {algorithm.name for algorithm in vector_search.algorithms or []}
     for profile in vector_search.profiles or []:

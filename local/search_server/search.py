@@ -1,4 +1,4 @@
-"""Executes a search request: rank, rerank, cut the page, build its rows."""
+"""Execution of a search request: rank, rerank, select the page and build its rows."""
 
 from typing import Final
 
@@ -20,10 +20,11 @@ MAX_PAGE: Final = 1000
 
 
 def run_search(view: View, request: SearchRequest, body: JsonObject) -> JsonObject:
-    """Return the response; `body` is the original request, repeated for the next page.
+    """Return the response to a search request. `body` is the original JSON, from which the parameters of the
+    next page are derived.
 
     Raises:
-        RequestError: 400, the request uses something that the index or this server doesn't have.
+        RequestError: 400, if the index or this server doesn't support a part of the request.
     """
     _check(request)
     question = parse_question(
@@ -60,7 +61,7 @@ def _check(request: SearchRequest) -> None:
 
 
 def _head(view: View, request: SearchRequest, ranking: Ranking) -> JsonObject:
-    """Return the response's properties before the rows. `rank` finds all matches if they are needed here."""
+    """Return the response properties that precede the rows: count, coverage and facets, if requested."""
     head: JsonObject = {}
     matching = ranking.matching
     if request.count and matching is not None:
@@ -81,7 +82,7 @@ def _next_page(request: SearchRequest, body: JsonObject, size: int) -> JsonObjec
 
 
 def _rerank(view: View, request: SearchRequest, hits: Scored) -> dict[int, float]:
-    """Return the ranker's scores by slot, best first."""
+    """Return the reranker score of each hit by slot, best first."""
     configuration = view.schema.semantic_configuration(request.semantic_configuration)
     reranker = Reranker(configuration, request.semantic_query or request.search or "")
     bodies = store.read_bodies(view.connection, [slot for slot, _ in hits])

@@ -1,4 +1,4 @@
-"""A stand-in for the semantic ranker: a documented heuristic, not a model. Pure.
+"""A documented heuristic in place of the service's semantic ranker, which is a model. Pure.
 
 rerankerScore = 4 * (0.55 passage + 0.20 document + 0.10 title + 0.15 retrieval), each part 0 to 1: passage,
 document and title are the shares of the query's term weight in the best passage, the whole text and the
@@ -16,7 +16,7 @@ from local.search_server import analyzers
 from local.search_server.definition import SemanticConfiguration
 from local.search_server.schema import JsonObject, values_at
 
-MAX_RERANKED: Final = 50  # the service reranks the first 50
+MAX_RERANKED: Final = 50  # as in the service
 MAX_SCORE: Final = 4.0
 MAX_PASSAGE_CHARS: Final = 400
 _BREAK: Final = re.compile(r"(?<=[.!?…])\s+|\n+")
@@ -45,7 +45,9 @@ class Reranker:
         self._terms = frozenset(_terms(query))
 
     def rerank(self, candidates: Sequence[Candidate]) -> list[Reranked]:
-        """Return candidates best first; equal scores keep the order of retrieval."""
+        """Return the candidates with their reranker scores, best first. Equal scores keep the order of
+        retrieval.
+        """
         whole = [self._found(self._texts(candidate.body)) for candidate in candidates]
         weights = {term: _weight(term, whole) for term in self._terms}
         best = max((candidate.score for candidate in candidates), default=0.0)
@@ -76,7 +78,7 @@ class Reranker:
 
 
 def _passages(text: str) -> Iterator[str]:
-    """Yield sentences; very long ones are split."""
+    """Yield the sentences of a text. Sentences above 400 characters are split."""
     for sentence in _BREAK.split(text):
         for start in range(0, len(sentence), MAX_PASSAGE_CHARS):
             yield sentence[start : start + MAX_PASSAGE_CHARS]

@@ -1,7 +1,8 @@
-"""One SQLite file per index: the system of record. Knows documents and rows, but no queries or HTTP.
+"""The SQLite file of one index, its system of record. Stores documents and derived rows; knows no queries or
+HTTP.
 
-A slot identifies one version of one document and is never reused in a process: a changed document gets a new
-slot. So slots remembered by a reader never refer to other content.
+A slot identifies one version of one document. A changed document gets a new slot, and slots are never reused
+within a process, so a slot that a reader remembers never refers to different content.
 """
 
 import json
@@ -25,12 +26,12 @@ CREATE TABLE IF NOT EXISTS documents (slot INTEGER PRIMARY KEY, key TEXT NOT NUL
 CREATE TABLE IF NOT EXISTS vectors (slot INTEGER, field TEXT, vector BLOB NOT NULL,
     PRIMARY KEY (slot, field));
 """
-_BATCH_OF_SLOTS = 500  # bound variables per statement; SQLite allows 32,766
-_CACHE_KIB = 65_536  # the columns of 100,000 blocks and the pages of recent bodies
+_BATCH_OF_SLOTS = 500  # bound parameters per statement; SQLite allows 32,766
+_CACHE_KIB = 65_536  # fits the columns of 100,000 blocks and the pages of recent documents
 
 
 class IndexStore:
-    """Reads and writes one index file: many readers, and one writer at a time (ensured by the caller)."""
+    """Access to the file of one index: many readers, and one writer at a time, which the caller ensures."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,10 +49,12 @@ class IndexStore:
         return self.path.stat().st_size + (log.stat().st_size if log.exists() else 0)
 
     def borrow_reader(self) -> sqlite3.Connection:
-        """Return a connection in a read transaction that sees exactly the last commit."""
+        """Return a connection in a read transaction that sees exactly the last commit. Give it back with
+        `return_reader`.
+        """
         connection = self._connect() if self._readers.empty() else self._take_reader()
         connection.execute("BEGIN")
-        # SQLite takes its snapshot at the first read, not at BEGIN.
+        # SQLite fixes the snapshot at the first read, not at BEGIN.
         connection.execute("SELECT 1 FROM meta LIMIT 1").fetchone()
         return connection
 
@@ -61,7 +64,9 @@ class IndexStore:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Wrap a transaction, committed in the block or at its end."""
+        """Yield the writer in a transaction. It is committed at the end of the block unless the block did so,
+        and rolled back on errors.
+        """
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             yield self._writer
@@ -98,7 +103,9 @@ def write_meta(connection: sqlite3.Connection, name: str, value: str) -> None:
 
 
 def open_store(path: Path) -> tuple[IndexStore, str | None, str | None]:
-    """Return the store with its definition (JSON) and etag; both None if creation was interrupted."""
+    """Open a store. Return it with its definition (JSON) and etag, which are None if creation was
+    interrupted.
+    """
     store = IndexStore(path)
     reader = store.borrow_reader()
     try:
@@ -108,11 +115,11 @@ def open_store(path: Path) -> tuple[IndexStore, str | None, str | None]:
 
 
 def rebuild_derived_tables(connection: sqlite3.Connection, schema: Schema) -> None:
-    """Rebuild the tables of columns and elements from the bodies, for this schema."""
+    """Recreate the derived tables `columns` and `elements` for this schema from the stored documents."""
     names = "".join(f", {field.column}" for field in schema.column_fields)
     connection.execute("DROP TABLE IF EXISTS columns")
     connection.execute("DROP TABLE IF EXISTS elements")
-    # Columns without a type keep values as bound, without conversion in comparisons.
+    # Columns without a declared type compare values as bound, without conversion.
     connection.execute(f"CREATE TABLE columns (slot INTEGER PRIMARY KEY{names})")
     connection.execute(
         "CREATE TABLE elements (field INTEGER, value, slot INTEGER, PRIMARY KEY (field, value, slot))"
@@ -164,7 +171,7 @@ def read_bodies(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[in
 
 
 def read_vectors(connection: sqlite3.Connection, slots: Sequence[int]) -> dict[int, dict[str, Vector]]:
-    """Return vectors by slot and field path."""
+    """Return the vectors of the given slots, by slot and field path."""
     vectors: dict[int, dict[str, Vector]] = {}
     for part in _parts(slots):
         query = f"SELECT slot, field, vector FROM vectors WHERE slot IN ({_marks(part)})"  # noqa: S608 - question marks only
@@ -189,7 +196,7 @@ def live_slots(connection: sqlite3.Connection) -> npt.NDArray[np.int64]:
 
 
 def slots_of(cursor: sqlite3.Cursor) -> npt.NDArray[np.int64]:
-    """Return the first column of all rows as slots."""
+    """Return the first column of all rows as an array of slots."""
     return np.fromiter((row[0] for row in cursor), dtype=np.int64)
 
 
@@ -202,7 +209,7 @@ def _insert_derived(
         [(slot, *_columns_of(schema, body)) for slot, body in rows],
     )
     connection.executemany(
-        # A collection may repeat a value; filters and facets count it once per document.
+        # A collection may repeat a value, but filters and facets count it once per document.
         "INSERT OR IGNORE INTO elements VALUES (?, ?, ?)",
         [(field, value, slot) for slot, body in rows for field, value in _elements_of(schema, body)],
     )

@@ -1,7 +1,7 @@
-"""The full-text index, derived from the store and kept in memory: slots and analyzed text.
+"""The full-text index, kept in memory and derived from the store.
 
-Searches are exact for any selection of slots: either the selection becomes part of the query, or hits are
-read in score order until enough of them are selected.
+Searches within a selection of slots are exact: the selection becomes part of the query, or hits are read in
+score order until enough of them belong to it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,11 +16,11 @@ from local.search_server import analyzers
 from local.search_server.schema import Field, JsonObject, Schema, values_at
 
 SLOT: Final = "slot"
-SMALL_SELECTION: Final = 1000  # up to this size, the selection is cheaper inside the query
+SMALL_SELECTION: Final = 1000  # up to this size, it is cheaper to make the selection part of the query
 _WRITER_BYTES: Final = 100_000_000
 _WRITER_THREADS: Final = 2
 _GROWTH: Final = 4
-_MARGIN: Final = 10  # hits read beyond the cut at first; scores of different texts are rarely equal
+_MARGIN: Final = 10  # extra hits in the first attempt; scores of different texts are rarely equal
 
 Slots = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -31,8 +31,8 @@ def text_name(field: Field) -> str:
 
 
 class TextIndex:
-    """A text index with one writer at a time (ensured by the caller); searchers are
-    snapshots and shareable.
+    """A text index with one writer at a time, which the caller ensures. Searchers are snapshots that threads
+    can share.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -61,13 +61,13 @@ class TextIndex:
             writer.add_document(document)
 
     def delete(self, slots: Sequence[int]) -> None:
-        # By query, because delete_documents_by_term treats numbers as signed and silently deletes nothing.
+        # Delete by query: delete_documents_by_term treats numbers as signed and silently deletes nothing.
         if slots:
             doomed = Query.term_set_query(self.layout, SLOT, list(slots))
             self._open_writer().delete_documents_by_query(doomed)
 
     def commit(self) -> Searcher:
-        """Return a searcher that sees all changes so far."""
+        """Commit all changes and return a searcher that sees them."""
         if self._writer is not None:
             self._writer.commit()
         self._index.reload()
@@ -83,18 +83,20 @@ class TextIndex:
 
 
 def selected_only(layout: tantivy.Schema, query: Query, slots: Sequence[int]) -> Query:
-    """Restrict a query to slots, without changing scores."""
+    """Return the query restricted to the given slots, with unchanged scores."""
     chosen = Query.const_score_query(Query.term_set_query(layout, SLOT, list(slots)), 0.0)
     return Query.boolean_query([(Occur.Must, query), (Occur.Must, chosen)])
 
 
 def best_slots(searcher: Searcher, query: Query, mask: Mask | None, limit: int) -> list[tuple[int, float]]:
-    """Return the `limit` best (slot, score) in the mask (None = all), best first, ties in slot order.
+    """Return the best `limit` hits as (slot, score), best first, with ties in slot order. Only slots in the
+    mask count; None allows all.
 
-    All hits with the score at the cut are read first; otherwise pages could repeat or lose hits.
+    Hits that tie at the limit are all read before the result is cut; otherwise pages could repeat or omit
+    hits.
     """
     selected = searcher.num_docs if mask is None else int(np.count_nonzero(mask))
-    # Assumes that selected documents are evenly spread; one query that is too deep beats two.
+    # Assume that the selected documents are spread evenly. One query that is too deep is cheaper than two.
     expected = limit * searcher.num_docs // max(selected, 1)
     depth = min(expected + expected // 2 + _MARGIN, searcher.num_docs)
     while depth > 0:
@@ -110,10 +112,10 @@ def best_slots(searcher: Searcher, query: Query, mask: Mask | None, limit: int) 
 
 
 def matching_slots(searcher: Searcher, query: Query) -> Slots:
-    """Return all matching slots, ascending."""
+    """Return the slots of all documents that match the query, in ascending order."""
     if searcher.num_docs == 0:
         return np.empty(0, dtype=np.int64)
-    # Ordering by the slot column makes tantivy return the slots themselves, without scoring.
+    # When ordering by the slot column, tantivy returns the slots themselves and skips scoring.
     hits = searcher.search(query, searcher.num_docs, count=False, order_by_field=SLOT).hits
     slots = np.fromiter((hit[0] for hit in hits), dtype=np.int64, count=len(hits))
     return slots[::-1]

@@ -1,4 +1,4 @@
-"""Compiles a query to a tantivy query over chosen fields."""
+"""Compiler from parsed search texts to tantivy queries over the searched fields."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,9 @@ from local.search_server.text_index import text_name
 
 @dataclass(frozen=True)
 class TextQuestion:
-    """A parsed search text (None = everything) and its matching options."""
+    """A parsed search text with its searched fields and default operator. `node` is None if every document
+    matches.
+    """
 
     node: QueryNode | None
     fields: tuple[Field, ...]
@@ -36,7 +38,8 @@ class TextQuestion:
 def parse_question(
     schema: Schema, text: str, *, full: bool, match_all_words: bool, search_fields: Sequence[str]
 ) -> TextQuestion:
-    """Parse a search text.
+    """Parse a search text and resolve the fields it searches. By default, these are all searchable text
+    fields.
 
     Raises:
         RequestError: 400, a syntax error, or a field that is not searchable text.
@@ -54,7 +57,7 @@ def searchable(schema: Schema, path: str) -> Field:
 
 
 class QueryCompiler:
-    """Compiles one question; `layout` is the text index's schema."""
+    """Compiler for one search text. `layout` is the schema of the text index."""
 
     def __init__(self, schema: Schema, layout: tantivy.Schema, question: TextQuestion) -> None:
         self._schema = schema
@@ -62,7 +65,7 @@ class QueryCompiler:
         self._question = question
 
     def compile(self) -> Query:
-        """Return the query.
+        """Return the tantivy query. It matches nothing if the analyzer removes the whole text.
 
         Raises:
             RequestError: 400, a field that is not searchable text, or a prefix that tantivy refuses.
@@ -75,7 +78,7 @@ class QueryCompiler:
         return query or Query.empty_query()
 
     def _node(self, node: QueryNode, fields: Sequence[Field]) -> Query | None:
-        """Compile a node; None if the analyzer removes the whole text."""
+        """Compile a syntax node. Return None if the analyzer removes its whole text."""
         match node:
             case InField(path=path, node=inner):
                 return self._node(inner, [searchable(self._schema, path)])
@@ -87,7 +90,7 @@ class QueryCompiler:
                 default = self._question.default
                 return _all([(Occur.Must if needed else default, query) for needed, query in parts])
             case Words() | Like() | Phrase():
-                # The text may match in any field, and the fields' scores add up.
+                # The text may match in any field, and the scores of the fields add up.
                 return _all([(Occur.Should, self._leaf(node, one)) for one in fields])
 
     def _leaf(self, node: Words | Like | Phrase, one: Field) -> Query | None:
@@ -106,7 +109,7 @@ class QueryCompiler:
 
 
 def _all(parts: Sequence[tuple[Occur, Query | None]]) -> Query | None:
-    """Combine the parts into one query; None if there are none."""
+    """Combine the queries into one, ignoring those that are None. Return None if no query remains."""
     clauses = [(occur, query) for occur, query in parts if query is not None]
     if len(clauses) == 1:
         return clauses[0][1]

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours of one vector field, in memory. Rows are only appended; snapshots are views."""
+"""Exact nearest-neighbour search over one vector field, in memory."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,8 @@ from local.search_server.edm import Vector
 from local.search_server.text_index import Mask, Slots
 
 _FIRST_CAPACITY: Final = 1024
-# Below this share, copying the selected rows is cheaper than multiplying all (100,000 rows of 384 numbers).
+# If a smaller share is selected, copying its rows is cheaper than multiplying all (100,000 rows of 384
+# numbers).
 GATHER_BELOW: Final = 0.3
 
 Matrix = npt.NDArray[np.float32]
@@ -18,15 +19,17 @@ Matrix = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class VectorRows:
-    """Rows of vectors: `matrix[i]`, of length 1, belongs to `slots[i]`; slots ascend."""
+    """An immutable snapshot of unit vectors. `matrix[i]` belongs to `slots[i]`, and the slots are
+    ascending.
+    """
 
     matrix: Matrix
     slots: Slots
 
     def nearest(self, query: Vector, mask: Mask, k: int) -> list[tuple[int, float]]:
-        """Return the k best (slot, score) among masked slots, best first.
+        """Return the `k` nearest vectors in the mask as (slot, score), best first.
 
-        Score: 1 / (1 + (1 - cos)).
+        The score is 1 / (1 + (1 - cosine)).
         """
         chosen = np.flatnonzero(mask[self.slots])
         if not len(chosen) or k <= 0:
@@ -44,7 +47,9 @@ class VectorRows:
 
 
 class VectorColumn:
-    """The growing rows of one field, with one writer at a time; `rows()` is shareable."""
+    """The growing vectors of one field, with one writer at a time. Snapshots from `rows()` can be shared by
+    threads.
+    """
 
     def __init__(self, dimensions: int) -> None:
         self._matrix = np.empty((_FIRST_CAPACITY, dimensions), dtype=np.float32)
@@ -52,7 +57,7 @@ class VectorColumn:
         self._count = 0
 
     def append(self, slot: int, vector: Vector) -> None:
-        """Append a row. Slots must ascend, and rows returned earlier never change."""
+        """Append a vector. Slots must be ascending; rows in earlier snapshots don't change."""
         if self._count == len(self._slots):
             self._move_to(2 * self._count, np.arange(self._count))
         self._matrix[self._count] = unit(vector)
@@ -63,7 +68,7 @@ class VectorColumn:
         return VectorRows(self._matrix[: self._count], self._slots[: self._count])
 
     def drop_dead(self, alive: Mask) -> None:
-        """Remove rows of deleted documents once they are the majority."""
+        """Remove the rows of deleted documents if they are more than half of all rows."""
         living = np.flatnonzero(alive[self._slots[: self._count]])
         if self._count > _FIRST_CAPACITY and 2 * len(living) < self._count:
             self._move_to(max(_FIRST_CAPACITY, 2 * len(living)), living)
@@ -72,7 +77,7 @@ class VectorColumn:
         return self._count * self._matrix.shape[1] * self._matrix.itemsize
 
     def _move_to(self, capacity: int, rows: npt.NDArray[np.int64]) -> None:
-        # New arrays, because running searches still read the old ones.
+        # Allocate new arrays, because running searches still read the old ones.
         matrix = np.empty((capacity, self._matrix.shape[1]), dtype=np.float32)
         slots = np.empty(capacity, dtype=np.int64)
         matrix[: len(rows)] = self._matrix[rows]
@@ -81,6 +86,6 @@ class VectorColumn:
 
 
 def unit(vector: Vector) -> Vector:
-    """Normalise the vector to length 1; a zero vector stays zero."""
+    """Return the vector scaled to length 1. A zero vector is returned unchanged."""
     length = float(np.linalg.norm(vector))
     return vector if length == 0 else np.asarray(vector / np.float32(length), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 in numpy: only the network and its weights, without batching, threads or HTTP.
+"""The embedding model all-MiniLM-L6-v2 in numpy: network and weights only, without threads, cache or HTTP.
 
 BERT with 6 layers, 12 heads and 384 dimensions; mean pooling, then normalisation. The weights come from a
 package that requirements/embedding.txt pins by its hash.
@@ -18,28 +18,29 @@ DIMENSIONS = 384
 LAYERS = 6
 HEADS = 12
 HEAD_SIZE = DIMENSIONS // HEADS
-MAX_TOKENS = 256  # the published limit; the model was trained on 128
+MAX_TOKENS = 256  # the published limit, although the model was trained with 128
 LAYER_NORM_EPSILON = 1e-12
-GELU_ROWS = 32  # tokens per step, so that intermediate results fit into the CPU cache: four times as fast
+# tokens per step; intermediate results then fit into the CPU cache, which is four times as fast
+GELU_ROWS = 32
 
 
 def unit(vectors: Matrix) -> Matrix:
-    """Normalise each row to length 1."""
+    """Return the rows, each scaled to length 1. Zero rows stay zero."""
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12), np.float32)
 
 
 class MiniLM:
-    """The network. Immutable after loading, so `embed` may be called from several threads at once."""
+    """The loaded network. It is immutable, so several threads may call `embed` at once."""
 
     def __init__(self, folder: Path) -> None:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.tokenizer.enable_truncation(MAX_TOKENS)  # the shipped tokenizer truncates and pads to 128
+        self.tokenizer.enable_truncation(MAX_TOKENS)  # the packaged tokenizer truncates and pads to 128
         self.tokenizer.no_padding()
         self._weights: dict[str, Matrix] = load_file(str(folder / "model.safetensors"))
         self._layers = [self._layer_weights(index) for index in range(LAYERS)]
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return unit vectors, one row per text: shape (len(texts), 384).
+        """Return one unit vector per text, as an array of shape (len(texts), 384).
 
         The texts are concatenated into one sequence of tokens, so that the matrix products are few and large.
         Only attention is computed for each text separately.
@@ -70,7 +71,8 @@ class MiniLM:
             for name, value in self._weights.items()
             if name.startswith(prefix)
         }
-        # Query, key and value in one product, transposed once instead of per call.
+        # Stack query, key and value so that one product computes all three, and transpose once instead of in
+        # every call.
         parts = [f"attention.self.{part}" for part in ("query", "key", "value")]
         own["qkv.weight"] = np.ascontiguousarray(np.concatenate([own[f"{part}.weight"] for part in parts]).T)
         own["qkv.bias"] = np.concatenate([own[f"{part}.bias"] for part in parts])
@@ -80,7 +82,9 @@ class MiniLM:
 
 
 def _run_layer(layer: dict[str, Matrix], hidden: Matrix, spans: Sequence[slice]) -> Matrix:
-    """Run one transformer block over all tokens, shape (tokens, 384) in and out."""
+    """Run one transformer layer over the tokens of all texts. `spans` separates the texts; input and output
+    have shape (tokens, 384).
+    """
     projected = hidden @ layer["qkv.weight"] + layer["qkv.bias"]
     context = np.empty_like(hidden)
     for span in spans:
@@ -98,7 +102,9 @@ def _run_layer(layer: dict[str, Matrix], hidden: Matrix, spans: Sequence[slice])
 
 
 def _attend(projected: Matrix) -> Matrix:
-    """Compute self-attention within one text: (tokens, 3 x 384) of query, key, value to (tokens, 384)."""
+    """Return the self-attention output of one text, shape (tokens, 384). `projected` stacks query, key and
+    value, shape (tokens, 3 x 384).
+    """
     length = len(projected)
     query, key, value = projected.reshape(length, 3, HEADS, HEAD_SIZE).transpose(1, 2, 0, 3)
     scores = query @ key.transpose(0, 2, 1) * np.float32(HEAD_SIZE**-0.5)
@@ -117,7 +123,7 @@ def _layer_norm(hidden: Matrix, scale: Matrix, shift: Matrix) -> Matrix:
 
 
 def _gelu(inner: Matrix) -> Matrix:
-    """Compute x * Phi(x) in place, with the error function as in training, which numpy lacks.
+    """Apply the exact GELU, x * Phi(x), in place. numpy has no error function, so it is approximated.
 
     Error of the approximation: below 1.5e-7. Source: Abramowitz and Stegun, formula 7.1.26.
     """

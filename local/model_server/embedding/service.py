@@ -1,7 +1,7 @@
-"""Embeddings for the rest of the server: threads, cache, token counts.
+"""The embedding service: threads, a cache of vectors, and token counts around the MiniLM network.
 
-Texts are embedded in small groups. Bulk requests, for example of ingestion, run in threads of a lower
-priority, so that questions and answers are embedded first.
+Texts are embedded in small groups. Bulk requests, such as those of ingestion, run in low-priority threads, so
+that questions and answers are embedded first.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ from local.model_server.embedding.minilm import DIMENSIONS, Matrix, MiniLM
 
 MINILM_NAME = "all-MiniLM-L6-v2"
 GROUP_SIZE = 6  # texts per step: about 0.2 s at 128 tokens on one core
-WORKERS = 2  # each step keeps one core busy
-BULK_NICENESS = 10  # about a tenth of the CPU time under contention
+WORKERS = 2  # one per core, because each step keeps a core busy
+BULK_NICENESS = 10  # gives bulk threads about a tenth of the CPU time under contention
 CACHE_SIZE = 20_000  # vectors: 31 MB
 
 
 class EmbeddingService:
-    """Embeds texts, with a cache by content. Safe for threads."""
+    """Thread-safe embedding of texts, with a cache keyed by content."""
 
     def __init__(self) -> None:
         self._embedder = MiniLM(Path(get_model_path()))
@@ -39,11 +39,13 @@ class EmbeddingService:
         self._lock = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return unit vectors, shape (len(texts), dimensions). Blocks, so call it from a worker thread."""
+        """Return one unit vector per text, shape (len(texts), 384). The call blocks, so make it from a worker
+        thread.
+        """
         return self._embed(texts, self._pool)
 
     def embed_in_bulk(self, texts: Sequence[str]) -> Matrix:
-        """Embed like `embed`, in threads of a lower priority."""
+        """Embed like `embed`, but in low-priority threads, so that interactive requests go first."""
         return self._embed(texts, self._bulk_pool)
 
     def _embed(self, texts: Sequence[str], pool: ThreadPoolExecutor) -> Matrix:
@@ -60,7 +62,7 @@ class EmbeddingService:
         # Group texts of similar length, so that both workers finish at about the same time.
         ordered = sorted(missing.items(), key=lambda item: (len(item[1]), item[0]))
         groups = [ordered[start : start + GROUP_SIZE] for start in range(0, len(ordered), GROUP_SIZE)]
-        # Submit a few groups at a time, so that other requests can interleave.
+        # Submit only a few groups at a time, so that other requests can run in between.
         for start in range(0, len(groups), WORKERS):
             wave = groups[start : start + WORKERS]
             results = pool.map(lambda group: self._embedder.embed([text for _, text in group]), wave)
@@ -73,21 +75,21 @@ class EmbeddingService:
         return np.stack([vectors_by_key[key] for key in keys])
 
     def count_tokens(self, text: str) -> int:
-        """Count tokens with MiniLM's tokenizer, without its two special tokens."""
+        """Return the number of MiniLM tokens in the text, without the two special tokens."""
         return len(self._counter.encode(text, add_special_tokens=False).ids)
 
     def cut_tokens(self, text: str, limit: int) -> tuple[str, bool]:
-        """Return the text's first `limit` (at least 1) tokens, and whether anything was cut off."""
+        """Return the first `limit` tokens of the text (at least 1), and whether anything was cut off."""
         ends = [end for _, end in self._counter.encode(text, add_special_tokens=False).offsets]
         return (text[: ends[limit - 1]], True) if len(ends) > limit else (text, False)
 
     def close(self) -> None:
-        """Stop the threads and cancel queued work."""
+        """Stop the worker threads and cancel queued work."""
         for pool in (self._pool, self._bulk_pool):
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _give_way() -> None:
-    """Lower the priority of this thread. Only on Linux: elsewhere it would affect the whole process."""
+    """Lower the priority of the current thread. Linux only: elsewhere, `nice` affects the whole process."""
     if sys.platform == "linux":
         os.nice(BULK_NICENESS)

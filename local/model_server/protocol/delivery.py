@@ -1,4 +1,4 @@
-"""Sending of replies at the pace and with the faults that the model's name requests."""
+"""Delivery of replies at the pace and with the faults that the model name requests."""
 
 import asyncio
 import json
@@ -17,8 +17,8 @@ FILLER = " This sentence only fills the length that was asked for."
 
 
 def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> Reply:
-    """Lengthen a reply to at least `least_tokens`, as counted by `count`. Longer replies are returned
-    unchanged.
+    """Lengthen a reply to at least `least_tokens`, measured with `count`. Replies that are long enough, and
+    refusals, are returned unchanged.
     """
     missing = least_tokens - count(reply.spoken)
     if missing <= 0 or reply.refusal:
@@ -30,25 +30,28 @@ def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> R
     lists = {name: part for name, part in parts.items() if isinstance(part, list) and part}
     texts = {name: part for name, part in parts.items() if isinstance(part, str)}
     if longest := max(lists or texts, key=lambda name: len(parts[name]), default=None):
-        once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)  # without the brackets
+        # tokens of the list items, without the brackets
+        once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)
         parts[longest] += lists[longest] * (1 + missing // once) if lists else filler
     return reply.saying(json.dumps(parts, ensure_ascii=False))
 
 
 ARGUMENT_PIECE = 12
 CUT_BODY = '{"object": "list", "data": ['
-_PIECE = re.compile(r"\s*\S{1,8}|\s+")  # split long words and tags, as a tokenizer does
+_PIECE = re.compile(r"\s*\S{1,8}|\s+")  # long words and tags are split, like a tokenizer does
 _FOREIGN_BODY: Json = {"status": "ok", "result": "no model speaks like this"}
 _GARBAGE = {"content": '{"garbage": [1, 2, ', "shape": '{"unexpected": true}'}
 _INJECTED = ApiError(500, "Injected in mid-stream.", code="injected")
 
 
 class DroppedError(ConnectionError):
-    """Signal to close the connection in the middle of a reply, requested by the knob `drop`."""
+    """Error that makes the server close the connection in the middle of a reply, as the knob `drop`
+    requests.
+    """
 
 
 class StalledResponse(Response):
-    """A response that sends nothing until the client disconnects."""
+    """A response that sends nothing, not even headers, until the client disconnects."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -57,7 +60,7 @@ class StalledResponse(Response):
 
 @dataclass(frozen=True)
 class Delivery:
-    """A reply in transit, with its knobs and pace."""
+    """A reply ready to be sent, with the knobs that determine its pace and faults."""
 
     envelope: Envelope
     reply: Reply
@@ -67,7 +70,7 @@ class Delivery:
 
     @property
     def deltas(self) -> list[Json]:
-        """The pieces in which the reply is streamed."""
+        """The pieces of the reply as OpenAI `delta` objects, in order."""
         spoken = self.reply.spoken
         if self.reply.tool_call:
             pieces = [spoken[at : at + ARGUMENT_PIECE] for at in range(0, len(spoken), ARGUMENT_PIECE)]
@@ -76,17 +79,19 @@ class Delivery:
 
     @property
     def piece_s(self) -> float:
-        """Seconds between two pieces."""
+        """The delay between two pieces, in seconds."""
         return 1 / self.knobs.tps if self.knobs.tps else 0.0
 
     @property
     def first_s(self) -> float:
-        """Seconds before the first piece."""
+        """The delay before the first piece, in seconds, including the time for hidden reasoning tokens."""
         return self.knobs.ttft / 1000 + self.usage.hidden_tokens * self.piece_s
 
 
 def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
-    """Return the reply with the content that the knobs request."""
+    """Return the reply, or what the knobs put in its place: a refusal, an empty filtered reply or invalid
+    content.
+    """
     if knobs.refuse:
         return Reply(refusal="The local model was asked by its name to refuse.")
     if knobs.filter:
@@ -95,7 +100,8 @@ def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
 
 
 async def whole(delivery: Delivery) -> Response:
-    """Return the reply, or the requested fault, in one body after the time that streaming would take.
+    """Return a non-streamed response, after as long as streaming would take, or the fault that the knobs
+    request.
 
     Raises:
         ApiError: a fault in the middle of a stream replaces a whole body.
@@ -122,7 +128,9 @@ async def _broken(body: str) -> AsyncIterator[bytes]:
 
 
 async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
-    """Yield the server-sent events of a completion, ending with [DONE] unless a fault ends it earlier."""
+    """Yield the server-sent events of a streamed completion. The stream ends with [DONE] unless a fault
+    interrupts it.
+    """
     envelope, reply, knobs = delivery.envelope, delivery.reply, delivery.knobs
     await asyncio.sleep(delivery.first_s)
     if fault := await _fault_after(0, knobs):
@@ -144,7 +152,8 @@ async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
 
 
 async def _fault_after(count: int, knobs: Knobs) -> bytes | None:
-    """Return the fault that ends the stream after `count` pieces, or None. Never returns if it stalls there.
+    """Return the event of a fault due after `count` pieces, or None. A stall waits here until the client
+    disconnects.
 
     Raises:
         DroppedError: the connection breaks here.

@@ -1,4 +1,4 @@
-"""Reply bodies in the shapes that OpenAI's clients parse. Pure; time and ids come from the caller."""
+"""Reply bodies in OpenAI's format. Pure: the caller supplies time and ids."""
 
 import base64
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ Json = dict[str, object]
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool call requested by the model; `arguments` is a JSON string."""
+    """A tool call requested by the model. `arguments` is a JSON string."""
 
     name: str
     arguments: str
@@ -19,7 +19,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """The model's output: text, one tool call, or a refusal."""
+    """The output of the model: text, one tool call or a refusal."""
 
     text: str = ""
     tool_call: ToolCall | None = None
@@ -28,24 +28,24 @@ class Reply:
 
     @property
     def spoken(self) -> str:
-        """The billed output: the text, the arguments or the refusal."""
+        """The output that is billed: the text, the tool call's arguments or the refusal."""
         return self.tool_call.arguments if self.tool_call else self.text or self.refusal or ""
 
     def saying(self, text: str) -> "Reply":
-        """Return the reply with another text, or with other arguments of its call."""
+        """Return a copy of the reply with its text, or the arguments of its tool call, replaced."""
         if self.tool_call:
             return replace(self, tool_call=replace(self.tool_call, arguments=text))
         return replace(self, text=text)
 
 
 def calling(call: ToolCall) -> Reply:
-    """Return a reply that consists of a tool call."""
+    """Return a reply that consists of one tool call."""
     return Reply(tool_call=call, finish_reason="tool_calls")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Token counts of a call; `completion_tokens` includes `hidden_tokens`."""
+    """Token counts of a model call. `completion_tokens` includes `hidden_tokens`."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -63,19 +63,19 @@ class Usage:
 
 @dataclass(frozen=True)
 class Envelope:
-    """The fields shared by all bodies of one completion. `created` is in Unix seconds."""
+    """The fields that all bodies and chunks of one completion share. `created` is in Unix seconds."""
 
     completion_id: str
     created: int
     model: str
 
     def called(self, call: ToolCall, arguments: str) -> Json:
-        """Return a tool call with its id, which is the same in the whole body and in the stream."""
+        """Return a tool call with its id. Streamed and non-streamed replies use the same id."""
         function = {"name": call.name, "arguments": arguments}
         return {"id": f"call_{self.completion_id[-24:]}", "type": "function", "function": function}
 
     def completion(self, reply: Reply, usage: Usage) -> Json:
-        """Return the body of a whole chat completion."""
+        """Return the body of a non-streamed chat completion."""
         content = reply.text if reply.tool_call is None and reply.refusal is None else None
         message: Json = {"role": "assistant", "content": content, "refusal": reply.refusal}
         if reply.tool_call:
@@ -84,12 +84,14 @@ class Envelope:
         return {**self._body("chat.completion"), "choices": [choice], "usage": usage.body}
 
     def chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
-        """Return one chunk of a streamed completion."""
+        """Return one chunk of a streamed chat completion."""
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return {**self._body("chat.completion.chunk"), "choices": [choice]}
 
     def usage_chunk(self, usage: Usage) -> Json:
-        """Return the extra last chunk requested by include_usage, without choices."""
+        """Return the chunk with token usage and no choices that ends a stream if the request sets
+        include_usage.
+        """
         return {**self._body("chat.completion.chunk"), "choices": [], "usage": usage.body}
 
     def _body(self, kind: str) -> Json:
@@ -97,7 +99,7 @@ class Envelope:
 
 
 def embedding_list(vectors: NDArray[np.float32], encoding_format: str, model: str, tokens: int) -> Json:
-    """Return vectors of shape (texts, dimensions) as lists of floats, or as base64 of
+    """Return the body of an embedding response. Each vector becomes a list of floats or base64 of
     little-endian float32.
     """
     rows: list[object] = vectors.tolist()

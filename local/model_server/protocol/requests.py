@@ -1,4 +1,4 @@
-"""Request bodies with the fields that this server uses (others are ignored), and their errors.
+"""Request bodies and errors of the OpenAI API. Fields that this server doesn't use are ignored.
 
 Errors have OpenAI's shape: {"error": {message, type, param, code}}, each with its HTTP status.
 """
@@ -11,7 +11,7 @@ from local.model_server.protocol.replies import Json
 
 
 class ApiError(Exception):
-    """An error returned to the caller. `param` names the invalid field of the body."""
+    """An error sent to the client. `param` names the invalid field of the body."""
 
     def __init__(
         self,
@@ -28,13 +28,13 @@ class ApiError(Exception):
         self.body: Json = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-MAX_INPUTS = 2048  # per embedding request, like OpenAI
+MAX_INPUTS = 2048  # texts per embedding request, the same as OpenAI
 
 BodyT = TypeVar("BodyT", bound="Body")
 
 
 class Body(BaseModel):
-    """A frozen view of a JSON body."""
+    """Base of the request models: immutable, with unknown fields ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -44,7 +44,7 @@ class ImageUrl(Body):
 
 
 class ContentPart(Body):
-    """Text or a picture; other kinds are accepted and ignored."""
+    """A text or picture in a message. Other types are accepted and ignored."""
 
     type: str
     text: str = ""
@@ -57,7 +57,7 @@ class CalledFunction(Body):
 
 
 class CalledTool(Body):
-    """An earlier tool call in the conversation."""
+    """A tool call made earlier in the conversation."""
 
     function: CalledFunction = CalledFunction()
 
@@ -67,7 +67,7 @@ def _as_parts(content: object) -> object:
 
 
 class Message(Body):
-    """One message; a plain string as content becomes a single text part."""
+    """A chat message. Content given as a string becomes a single text part."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Annotated[tuple[ContentPart, ...], BeforeValidator(_as_parts)] = ()
@@ -106,7 +106,7 @@ class StreamOptions(Body):
 
 
 class ChatRequest(Body):
-    """POST /chat/completions."""
+    """The body of POST /chat/completions."""
 
     model: str = ""
     messages: tuple[Message, ...] = Field(min_length=1)
@@ -126,22 +126,22 @@ class ChatRequest(Body):
 
     @property
     def offered(self) -> frozenset[str]:
-        """Names of the available tools."""
+        """The names of the tools that the model may call; empty if `tool_choice` is "none"."""
         return frozenset(tool.function.name for tool in self.tools if self.tool_choice != "none")
 
     def texts_of(self, role: str) -> list[str]:
-        """Return the text of each message of a role, in order."""
+        """Return the texts of all messages with the given role, in order."""
         return [message.text for message in self.messages if message.role == role]
 
     @property
     def last_user_message(self) -> Message:
-        """The last user message, or an empty message."""
+        """The last message with the role "user", or an empty one if there is none."""
         users = [message for message in self.messages if message.role == "user"]
         return users[-1] if users else Message(role="user")
 
 
 class EmbeddingRequest(Body):
-    """POST /embeddings. `input` is a text or a list of texts; empty texts are invalid."""
+    """The body of POST /embeddings. `input` is one text or a list of texts, none of them empty."""
 
     model: str = ""
     input: Annotated[
@@ -154,7 +154,7 @@ class EmbeddingRequest(Body):
 
 
 def read_body(kind: type[BodyT], raw: bytes) -> BodyT:
-    """Validate a body.
+    """Parse and validate a request body.
 
     Raises:
         ApiError: 400 that names the first invalid field.

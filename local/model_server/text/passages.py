@@ -1,4 +1,4 @@
-"""Splitting of document blocks into passages: sentences and table rows, each quotable verbatim. Pure."""
+"""Splitting of document blocks into passages: sentences and table rows that can be quoted verbatim. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,8 @@ from local.model_server.text.words import words_of
 
 _BULLET = re.compile(r"^\s*(?:[-*•‣▪◦·–]|\(?[0-9]{1,2}[.)]|\(?[a-z]\))\s+")
 _BREAK = re.compile(r"[.!?…][\"'”’»)\]]*\s+(?=[\"'“„«(\[]?[A-ZÄÖÜÀ-Þ0-9•])|\s+(?=[•‣▪])")
-# No sentence ends after these, a single letter ("J. Smith", "z. B.") or a number ("3. Mai").
+# No sentence ends after one of these, after a single letter ("J. Smith", "z. B.") or after a two-digit
+# number.
 _ABBREVIATIONS = frozenset(
     """approx art bzgl bzw ca cf co corp dr e.g eg eq etc fig figs ggf hr i.e ie inc incl inkl jr kap lt ltd
     max min mio mr mrs ms no nos nr pp prof ref rev s.o sec sr st str tab u.a u.s usw vgl vol vs z.b
@@ -23,7 +24,7 @@ _SEPARATOR_ROW = re.compile(r"^\s*\|?[\s:|-]*-[\s:|-]*$")
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences in order, each a verbatim piece of the text without surrounding white space.
+    """Return the sentences of a text in order, each verbatim and without surrounding whitespace.
 
     A line break ends a sentence only at the end of a paragraph, list item or heading, because PDF text wraps
     within sentences.
@@ -32,14 +33,15 @@ def split_sentences(text: str) -> list[str]:
 
 
 def spread(items: Sequence[Item], count: int) -> list[Item]:
-    """Return at most `count` items, evenly spread over all, including the first."""
+    """Return at most `count` items at even distances, always including the first."""
     if len(items) <= count:
         return list(items)
     return [items[len(items) * place // count] for place in range(count)]
 
 
 def table_rows(text: str) -> list[tuple[str, str]]:
-    """Return (line, reading) of each row of the Markdown tables in a text; a header is a line above |---|.
+    """Return (line, reading) of each row in the Markdown tables of a text. Header rows, the lines above
+    |---|, are excluded.
 
     The reading phrases a row as a sentence: "Model X200: Price 1,200 EUR".
     """
@@ -60,7 +62,7 @@ def table_rows(text: str) -> list[tuple[str, str]]:
 
 
 def is_table_line(line: str) -> bool:
-    """Return whether a line belongs to a Markdown table."""
+    """Return whether a line is part of a Markdown table."""
     return line.lstrip().startswith("|") and line.count("|") > 1
 
 
@@ -109,7 +111,7 @@ _ATTRIBUTE = {'"': "&quot;", "\n": " ", "\r": " ", "\t": " "}
 
 @dataclass(frozen=True)
 class Passage:
-    """The smallest unit that an answer can state.
+    """A sentence or table row, the smallest unit that an answer can quote.
 
     Attributes:
         quote: verbatim from the block, with white space collapsed.
@@ -129,30 +131,30 @@ class Passage:
 
     @property
     def statement(self) -> str:
-        """The passage as a sentence of an answer: without list marks and anything that looks like a tag."""
+        """The passage as a sentence in an answer, without list markers and with tag-like text escaped."""
         text = _LEADING_MARK.sub("", self.reading).strip()
         return plain(text if text.endswith((".", "!", "?", ":", "…")) else f"{text}.")
 
     @property
     def cited(self) -> str:
-        """The statement with its citation tag, whose quote is verbatim."""
+        """The statement followed by its citation tag with the verbatim quote."""
         doc_id, quote = attribute(self.document.doc_id), attribute(self.quote)
         return f'{self.statement} <cite doc_id="{doc_id}" quote="{quote}"/>'
 
 
 def attribute(text: str) -> str:
-    """Escape text for a double-quoted XML attribute, on one line."""
+    """Escape text for a double-quoted XML attribute. Line breaks and tabs become spaces."""
     return escape(text, _ATTRIBUTE)
 
 
 def plain(text: str) -> str:
-    """Escape document text that looks like a tag, so that it can be mixed with tags in an answer."""
+    """Escape everything in document text that could be read as a tag of the answer."""
     return re.sub(r"<(?=[/\w])", "&lt;", text)
 
 
 def passages_of(documents: Sequence[Document]) -> list[Passage]:
-    """Return all passages by document, in reading order. Repetitions, such as overlaps
-    of blocks, occur once.
+    """Return the passages of all documents in reading order. Repeated passages, as in overlapping blocks, are
+    returned once per document.
     """
     passages: dict[tuple[str, str], Passage] = {}
     blocks = ((document, block) for document in documents for block in document.blocks)
@@ -163,7 +165,9 @@ def passages_of(documents: Sequence[Document]) -> list[Passage]:
 
 
 def _pieces(block: Block) -> Iterator[tuple[str, str]]:
-    """Yield (quote, reading) of each table row and sentence."""
+    """Yield (quote, reading) of each table row, then of each sentence in the block. Sentences of fewer than
+    three words are skipped.
+    """
     yield from (row for row in table_rows(block.text) if len(words_of(row[0])) > 1)
     prose = "\n".join("" if is_table_line(line) else line for line in block.text.split("\n"))
     for sentence in split_sentences(prose):
@@ -173,6 +177,6 @@ def _pieces(block: Block) -> Iterator[tuple[str, str]]:
 
 
 def in_page_order(document: Document) -> Document:
-    """Return the document with its blocks sorted by page; blocks without a page number come first."""
+    """Return the document with its blocks sorted by page. Blocks without a page number come first."""
     blocks = sorted(document.blocks, key=lambda block: int(block.page) if block.page.isdecimal() else 0)
     return replace(document, blocks=tuple(blocks))

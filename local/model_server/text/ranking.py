@@ -1,7 +1,8 @@
-"""Ranking of passages for a question: 0.25 * BM25 / best BM25 + 0.75 * cosine.
+"""Ranking of passages for a question, and the decision whether they support an answer.
 
-The combination picked the sentence of the right paragraph more often (84.7 %) than BM25 (84.0 %) or MiniLM
-(80.8 %) alone. Embedding is slow, so only the likely passages are embedded.
+The score, 0.25 * BM25 / best BM25 + 0.75 * cosine, picked the sentence of the right paragraph more often
+(84.7 %) than BM25 (84.0 %) or MiniLM (80.8 %) alone. Embedding is slow, so only the likely passages are
+embedded.
 
 docs/internals/model-server.md, Abstention, explains when passages count as an answer.
 """
@@ -27,18 +28,18 @@ from local.model_server.text.words import (
 
 KEYWORD_WEIGHT = 0.25
 MEANING_WEIGHT = 0.75
-MAX_EMBEDDED = 24  # about 0.1 s on two cores
+MAX_EMBEDDED = 24  # passages per question; takes about 0.1 s on two cores
 K1 = 1.2  # the usual value; unmeasured
 B = 0.5  # texts are single sentences: full length normalisation (0.75) favours fragments
 BLOCK_ORDER_WEIGHT = (
-    0.5  # unmeasured; lets passages of the first blocks pass that have no word of the question
+    0.5  # unmeasured; passages in the first blocks can be embedded even without a word of the question
 )
-SAME_STATEMENT = 0.7  # minimum share of common words for a repeated statement
+SAME_STATEMENT = 0.7  # minimum share of common words for two passages to count as the same statement
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A passage with its scores: `score` is the combination, `cosine` is between -1 and 1."""
+    """A passage with its scores. `score` combines BM25 and cosine; `cosine` lies between -1 and 1."""
 
     passage: Passage
     score: float
@@ -46,7 +47,7 @@ class Ranked:
 
 
 def rank_passages(question: str, passages: Sequence[Passage], embedder: EmbeddingService) -> list[Ranked]:
-    """Return at most 24 likely passages, best first. Ties keep reading order."""
+    """Return at most 24 passages, best first. Equal scores keep the reading order."""
     if not passages:
         return []
     texts = [stems_of(f"{passage.block.heading} {passage.reading}") for passage in passages]
@@ -66,8 +67,8 @@ def rank_passages(question: str, passages: Sequence[Passage], embedder: Embeddin
 
 
 def best_of(ranked: Sequence[Ranked], share: float, most: int) -> list[Passage]:
-    """Return at most `most` passages with at least this share of the best score,
-    without repeated statements.
+    """Return at most `most` passages whose score reaches `share` of the best score. Near-duplicates are
+    dropped.
     """
     chosen: list[Passage] = []
     for item in ranked:
@@ -79,7 +80,9 @@ def best_of(ranked: Sequence[Ranked], share: float, most: int) -> list[Passage]:
 
 
 def _says_the_same(one: Passage, other: Passage) -> bool:
-    """Return whether most words of the shorter passage are in the longer, and both have the same numbers."""
+    """Return whether two passages make the same statement: equal numbers, and most words of the shorter one
+    in the longer one.
+    """
     first, second = ({stem(word) for word in content_words(passage.reading)} for passage in (one, other))
     if any(word[0].isdigit() for word in first ^ second):
         return False
@@ -87,7 +90,7 @@ def _says_the_same(one: Passage, other: Passage) -> bool:
 
 
 def _bm25(query: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
-    """Return one score per text, at least 0, with the inverse document frequency among the given texts.
+    """Return the BM25 score of each text, at least 0. Document frequencies are those within `texts`.
 
     Source: Robertson and Zaragoza, 2009; the idf as in Lucene.
     """
@@ -104,15 +107,17 @@ def _bm25(query: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
 
 THRESHOLD = 1.0
 BLOCKS_LOOKED_AT = 3
-FEWEST_DOCUMENTS = 3  # with fewer documents, a name in all of them may still distinguish answers
+FEWEST_DOCUMENTS = 3  # in fewer documents, a name common to all may still be the topic
 STEM_PREFIX = 6  # "reimburse" matches "reimbursement"
-# Capitalised inside a sentence, or with a digit. In German, all capitals, because every noun is capitalised.
+# Words capitalised inside a sentence or containing a digit. German capitalises every noun, so there only
+# words in capitals count.
 NAME = re.compile(r"(?<!^)(?<![.?!:] )\b[A-ZÀ-ÖØ-Þ][\w-]*|\b\w*\d[\w-]*(?:[.,]\d+)*")
 _NAME_IN_GERMAN = re.compile(r"\b[A-ZÀ-ÖØ-Þ]{3,}\b|\b\w*\d[\w-]*(?:[.,]\d+)*")
 
 
 def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Passage]) -> bool:
-    """Return whether `passages` contain an answer, given the best of them in ranked order.
+    """Return whether `passages` contain an answer to the question. `ranked` holds the best of them, best
+    first.
 
     Requires that every name occurs, and that the best cosine plus the best block's share of topic words
     reaches `THRESHOLD`. A name that occurs in every document, such as the organisation's, is ignored.
@@ -140,14 +145,18 @@ def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Pas
 
 
 def names_of(question: str) -> list[str]:
-    """Return the lower-case words that are names or numbers, in order, without short ones ("Q2", "5 %")."""
+    """Return the names and numbers in a question, in lower case and in order. Those of one or two characters
+    are omitted.
+    """
     pattern = _NAME_IN_GERMAN if detect_language(question) == "de" else NAME
     words = (word for name in pattern.findall(question) for word in words_of(name))
     return [word for word in dict.fromkeys(words) if len(word) > 2 and is_content_word(word)]
 
 
 def subject_of(question: str, documents: Iterable[Document]) -> str:
-    """Return the question's topic words that are in no document's name, or the whole question without any."""
+    """Return the question's topic words that occur in no document name, or the whole question if none
+    remain.
+    """
     names = stems_of(" ".join(f"{document.title} {document.filename}" for document in documents))
     telling = {*topic_stems(question)} - {*names}
     words = [word for word in question.split() if telling.intersection(stems_of(word))]
@@ -155,7 +164,7 @@ def subject_of(question: str, documents: Iterable[Document]) -> str:
 
 
 def occurs(word_stem: str, stems: Collection[str]) -> bool:
-    """Return whether a stem or a form of it is among `stems`."""
+    """Return whether `stems` contain a stem or another word that shares its first six letters."""
     if word_stem in stems or any(letter.isdigit() for letter in word_stem):
         return word_stem in stems
     beginning = word_stem[:STEM_PREFIX]
@@ -163,5 +172,5 @@ def occurs(word_stem: str, stems: Collection[str]) -> bool:
 
 
 def _stems_around(one: Passage) -> set[str]:
-    """Return the stems of a passage's block, its heading and its document's name."""
+    """Return the stems of the passage's block, its heading and the name of its document."""
     return set(stems_of(f"{one.block.text} {one.block.heading} {one.document.title} {one.document.filename}"))

@@ -1,4 +1,4 @@
-"""Words of a text: tokenization, stems, content words, and language detection. Pure."""
+"""Tokenization, stemming, content words and language detection for short texts. Pure."""
 
 import re
 import unicodedata
@@ -35,7 +35,8 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def detect_language(text: str) -> str:
-    """Return the ISO 639-1 code of the language whose stop words are most frequent, or "en" without any.
+    """Return the language code ("en", "de" or "fr") whose stop words are most frequent, or "en" if none
+    occur.
 
     A stop word of several languages ("in", "de") counts for each of them, so the others decide.
     """
@@ -43,14 +44,14 @@ def detect_language(text: str) -> str:
     return max(STOP_WORDS, key=lambda language: sum(counts[word] for word in STOP_WORDS[language]))
 
 
-# Numbers keep inner points and commas ("1,200"); "X200" is one word, "in-network" two.
+# Numbers keep inner points and commas ("1,200"). "X200" is one word, "in-network" is two.
 _WORD = re.compile(r"\d+(?:[.,]\d+)*[^\W_]*|[^\W_]+")
 _SUFFIXES = (
     "ations", "ation", "ings", "ungen", "ments", "ment", "ing", "ung", "ies", "ern", "ed", "es", "en", "er",
     "em", "ly", "s", "e", "n", "y",
 )  # fmt: skip
 _SHORTEST_STEM = 4
-# Words of a question that request a form of answer and carry no topic.
+# Words that ask for a form of answer ("summarise", "list") and say nothing about its topic.
 _ASKING = frozenset(
     """summarise summarize summary overview compare comparison changed differ difference between versus wrote
     written author fasse zusammen zusammenfassung vergleiche unterschied verfasst geschrieben viele often sagt
@@ -61,13 +62,13 @@ _ASKING = frozenset(
 
 
 def words_of(text: str) -> list[str]:
-    """Return the lower-case words and numbers in order, with accents."""
+    """Return the words and numbers of a text in order, in lower case, with accents kept."""
     return _WORD.findall(unicodedata.normalize("NFC", text).lower())
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Return a word without its ending, which suffices to match English and German inflections.
+    """Return a word without accents and its ending, which is enough to match English and German inflections.
 
     Numbers and words with digits are unchanged: "2023" must not match "202".
     """
@@ -82,29 +83,31 @@ def stem(word: str) -> str:
 
 
 def stems_of(text: str) -> list[str]:
-    """Return the stems of all words in order, including stop words."""
+    """Return the stems of all words in a text, in order, including stop words."""
     return [stem(word) for word in words_of(text)]
 
 
 def is_content_word(word: str) -> bool:
-    """Return whether a lower-case word is a content word in a supported language."""
+    """Return whether a lower-case word is a number, or longer than one letter and no English or German stop
+    word.
+    """
     if word.isdigit():
         return True
     return len(word) > 1 and word not in STOP_WORDS["en"] and word not in STOP_WORDS["de"]
 
 
 def content_words(text: str) -> list[str]:
-    """Return the distinct content words in order of appearance."""
+    """Return the distinct content words of a text, in order of appearance."""
     return list(dict.fromkeys(word for word in words_of(text) if is_content_word(word)))
 
 
 def topic_words(question: str) -> list[str]:
-    """Return a question's content words without those that only request a form of
-    answer ("explain", "list").
+    """Return the content words of a question, without words such as "explain" or "list" that only request a
+    form of answer.
     """
     return [word for word in content_words(question) if word not in _ASKING]
 
 
 def topic_stems(question: str) -> list[str]:
-    """Return the stems of a question's topic words."""
+    """Return the stems of a question's topic words, in order."""
     return [stem(word) for word in topic_words(question)]
