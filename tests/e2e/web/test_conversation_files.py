@@ -5,10 +5,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from azure.storage.blob import ContainerClient
 from playwright.sync_api import Browser, Page, expect
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
+from shared.documents.ids import files_of_thread
+from shared.platform.names import DOCUMENTS
 from tests.e2e.stack_client import eventually
 from tests.e2e.web.browser import answer_text, answered, ask, opened
 
@@ -108,6 +111,30 @@ def test_removing_a_file_that_was_asked_about_empties_the_conversation(
         page.reload()
         expect(page.locator(".composer")).to_be_visible()
         expect(page.locator(".turn")).to_have_count(0)
+
+
+def test_an_answer_outlives_an_expired_file_and_says_so(
+    stack: LocalStack, browser: Browser, tmp_path: Path
+) -> None:
+    notes = tmp_path / "quetzal-notes.md"
+    notes.write_text("# Quetzal notes\n\nThe quetzal press weighs 733 kg.\n")
+    with opened(browser, stack.base_url) as watched, client_of(stack) as anna:
+        page = watched.page
+        page.set_input_files(".composer input[type=file]", notes)
+        ask(page, QUESTION)
+        answered(page)
+        source = page.locator(".sources li", has_text="quetzal-notes.md")
+        expect(source.locator(".tag")).to_have_count(0)
+        thread_id = page.url.partition("thread=")[2][:32]
+        connection = stack.storage_connection_string
+        with ContainerClient.from_connection_string(connection, DOCUMENTS) as container:
+            for name in container.list_blob_names(name_starts_with=files_of_thread(thread_id)):
+                container.delete_blob(name)
+        page.reload()
+        expect(source.locator(".tag")).to_have_text("file removed")
+        assert "733 kg" in answer_text(page)
+        assert watched.axe() == []
+        anna.delete(f"/threads/{thread_id}").raise_for_status()
 
 
 def test_more_than_five_files_and_unknown_kinds_are_refused(

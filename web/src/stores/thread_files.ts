@@ -17,6 +17,8 @@ export interface Sending {
 }
 
 export const files = signal<readonly ThreadFile[]>([]);
+/** Whether the files of the open thread have been loaded. */
+const isLoaded = signal(false);
 export const sending = signal<readonly Sending[]>([]);
 
 const AT_ONCE = 5; // limit of the API per question
@@ -38,6 +40,14 @@ export async function showFiles(threadId: string): Promise<void> {
 export function forgetFiles(): void {
   clearTimeout(timer);
   files.value = sending.value = [];
+  isLoaded.value = false;
+}
+
+const ID_CHARS = 32; // ids of a conversation's files; other documents have 24
+
+/** Whether an answer cites a file of the open conversation that has expired. */
+export function isGone(docId: string): boolean {
+  return docId.length === ID_CHARS && isLoaded.value && !files.value.some((file) => file.doc_id === docId);
 }
 
 /** Resolves when all files have been sent, so that a question finds them. */
@@ -53,6 +63,7 @@ async function look(delay = FIRST_LOOK_MS): Promise<void> {
   if (threadId !== shownThread) return;
   const working = files.value.filter((file) => !isOver(file)).map((file) => file.doc_id);
   files.value = page.files;
+  isLoaded.value = true;
   for (const file of page.files)
     if (isOver(file) && working.includes(file.doc_id)) announce(t(file.status === "ready" ? "files.read" : "files.failed", { name: file.filename }));
   if (page.files.every(isOver)) return;

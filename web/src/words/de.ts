@@ -150,6 +150,7 @@ export const words: Words = {
   "files.add": "Dateien für diese Unterhaltung hinzufügen",
   "files.dropHere": "Ablegen, um dazu zu fragen",
   "files.failed": "{name} konnte nicht gelesen werden.",
+  "files.gone": "Datei entfernt",
   "files.list": "Dateien dieser Unterhaltung",
   "files.read": "{name} ist gelesen.",
   "files.removeText": "„{name}“ entfernen? Antworten könnten daraus zitieren. Wurde seither etwas gefragt, werden deshalb alle Fragen und Antworten dieser Unterhaltung gelöscht.",

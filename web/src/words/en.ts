@@ -147,6 +147,7 @@ export const words = {
   "files.add": "Add files to this conversation",
   "files.dropHere": "Drop files to ask about them",
   "files.failed": "{name} could not be read.",
+  "files.gone": "file removed",
   "files.list": "Files for this conversation",
   "files.read": "{name} has been read.",
   "files.removeText": "Remove “{name}”? Answers may quote it, so all questions and answers of this conversation are deleted, too, if any were asked since it was added.",

@@ -1,6 +1,7 @@
 // The cited documents of an answer with their citations.
 import type { Citation } from "../../api/types";
 import { Icon } from "../../parts/icons";
+import { isGone } from "../../stores/thread_files";
 import { t } from "../../words/words";
 import { Chip, isOutside, isProved, kindOf } from "./chip";
 
@@ -25,6 +26,7 @@ export function CitationList({ citations, runId }: Props) {
             <Icon name={isOutside(cited[0]!) ? "external" : "book"} />
             <bdi>{cited[0]!.filename}</bdi>
             {kindOf(cited[0]!) && <span class="tag">{kindOf(cited[0]!)}</span>}
+            {runId && isGone(id) && <span class="tag">{t("files.gone")}</span>}
             <span class="chips">
               {cited.map((citation) => (
                 <Chip key={citation.n} citation={citation} runId={runId} />
