@@ -1,7 +1,7 @@
-"""`make audit`: asks the running local stack whether everything agrees. Exit code 0 only if it does.
+"""`make audit`: ask the running local stack to compare its stores, and exit with 0 only if they agree.
 
-It asks the app over HTTP, as `python -m cli audit` does anywhere; here the data folder's secret signs the
-administrator's token.
+Like `python -m cli audit`, it calls the app over HTTP, but it signs an administrator token with the secret of
+the data folder.
 """
 
 import os
@@ -16,7 +16,7 @@ _AUDITOR = SampleUser("auditor", "Auditor", department="", groups=())
 
 
 def main() -> int:
-    """Print what differs. 0 = nothing, 1 = something, 2 = it could not be asked."""
+    """Print all differences. Return 0 if there are none, 1 if there are some, and 2 if the audit failed."""
     try:
         settings = read_stack_settings(os.environ)
         if not (settings.data / FILE_NAME).exists():
@@ -24,7 +24,7 @@ def main() -> int:
         token = mint_token(_AUDITOR, load_or_make_secrets(settings.data).token_secret, roles=("admin",))
         report = ApiClient(f"http://{HOST}:{settings.ports.http}", token).get("/api/maintenance/audit")
     except (StackError, CallRefusedError, OSError) as failed:
-        print(f"The audit could not be made: {failed}", file=sys.stderr)
+        print(f"The audit failed: {failed}", file=sys.stderr)
         return 2
     for difference in report["differences"]:
         print(f"{difference['kind']:<18} {difference['place']}: {difference['detail']}")
@@ -32,7 +32,7 @@ def main() -> int:
     verdict = "Everything agrees" if report["agrees"] else f"{report['difference_count']} differences"
     print(f"{verdict}: {counts}.")
     if report["share"] < 1:
-        print(f"Looked at {report['share']:.1%} of all documents; the next run checks another part.")
+        print(f"Checked {report['share']:.1%} of all documents; the next run checks another part.")
     return 0 if report["agrees"] else 1
 
 

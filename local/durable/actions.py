@@ -1,4 +1,4 @@
-"""Actions of an orchestrator: the state JSON that azure-functions-durable returns, as models.
+"""Models of the actions that an orchestrator requests, in the JSON of azure-functions-durable.
 
 Source: azure.durable_functions.models.actions and OrchestratorState of version 1.7.0.
 """
@@ -27,12 +27,12 @@ class ActionType(IntEnum):
 
 
 class _Wire(BaseModel):
-    # Not "forbid": a field added by a later SDK must not fail an instance.
+    # Fields added by a later SDK are ignored; rejecting them would fail the instance.
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, extra="ignore")
 
 
 class RetryOptions(_Wire):
-    """Retry options. Version 1.7.0 sends no backoff coefficient, so all intervals are equal."""
+    """The retry policy of an activity. SDK 1.7.0 sends no backoff coefficient, so all intervals are equal."""
 
     first_retry_interval_in_milliseconds: int = Field(gt=0)
     max_number_of_attempts: int = Field(gt=0)
@@ -76,8 +76,8 @@ class WaitForExternalEvent(_Wire):
 
 
 class Unsupported(_Wire):
-    """An action that the protocol has but this executor doesn't support: retried children, entities, durable
-    HTTP.
+    """An action that this executor doesn't support: retried sub-orchestrations, entities and durable HTTP
+    calls.
     """
 
     action_type: Literal[
@@ -114,7 +114,7 @@ Action = Annotated[
 
 
 class OrchestratorState(_Wire):
-    """The result of one replay of the generator.
+    """The result of one replay of an orchestrator.
 
     actions: all actions since the start, not only new ones; the outer list has length 1.
     error: message of the exception that the generator raised.

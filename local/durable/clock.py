@@ -1,4 +1,4 @@
-"""The executor's clock, which tests replace to advance time."""
+"""The clock of the executor, which tests replace in order to advance time."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,24 +7,24 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """A scheduled callback."""
+    """A scheduled callback that can be cancelled."""
 
     def cancel(self) -> None:
-        """Cancel the callback; no effect once it has run."""
+        """Cancel the callback. This has no effect after it has run."""
 
 
 class Clock(Protocol):
-    """A source of time for timers and timestamps."""
+    """A source of time, for timestamps and timers."""
 
     def now(self) -> datetime:
         """Return the current time in UTC."""
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> Timer:
-        """Schedule a callback in the running event loop."""
+        """Schedule a callback on the running event loop and return its timer."""
 
 
 class SystemClock:
-    """Wall-clock time."""
+    """The clock of the operating system and the running event loop."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The executor's SQLite file: schema, durability and exclusive ownership.
+"""The SQLite file of the executor: schema, durability and exclusive access.
 
 WAL with synchronous=NORMAL: a commit survives a crash of this process. A power failure may lose the last
 commits, but never half of one.
@@ -62,14 +62,14 @@ _SCHEMA_VERSION = 1
 
 
 class StoreInUse(Exception):  # noqa: N818  # a mistake of the user, who runs two stacks on one folder
-    """Another process has the store open."""
+    """Error raised if another process has the SQLite file open."""
 
 
 class Database:
-    """One connection, used by one thread. All changes happen inside `transaction`."""
+    """One SQLite connection for use by a single thread. All writes happen inside `transaction`."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file.
+        """Open the file, or create it with its schema, and lock it for this process.
 
         Raises:
             StoreInUse: another process has it open; two executors on one store would run everything twice.
@@ -109,7 +109,9 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Wrap changes in a transaction."""
+        """Yield the connection in a transaction, which is committed on exit and rolled back on an
+        exception.
+        """
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield self._connection
@@ -119,5 +121,5 @@ class Database:
         self._connection.execute("COMMIT")
 
     def rows(self, sql: str, *parameters: str | int | None) -> list[sqlite3.Row]:
-        """Run a read-only statement."""
+        """Return all rows of a read-only statement."""
         return self._connection.execute(sql, parameters).fetchall()

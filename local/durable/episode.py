@@ -1,6 +1,6 @@
-"""One episode: the changes of an instance caused by new events and the resulting actions. Pure.
+"""One episode: how an instance changes when it processes its pending events. Pure.
 
-The result is written in one transaction, so a crash leaves an episode either done or not begun.
+An episode is written in one transaction, so a crash leaves it either complete or not started.
 """
 
 import json
@@ -22,7 +22,7 @@ from local.durable.work import (
 
 @dataclass(frozen=True)
 class Completion:
-    """The end of an execution. `output` is JSON text if Completed, otherwise a plain reason."""
+    """The end of an execution. `output` is JSON text for Completed, otherwise a plain reason."""
 
     status: RuntimeStatus
     output: str
@@ -31,7 +31,9 @@ class Completion:
 
 @dataclass(frozen=True)
 class NextExecution:
-    """The next execution after continue_as_new: `input` is the trigger's input; pending events move along."""
+    """The execution that follows continue_as_new. `input` is its input; `carried_events` are still
+    pending.
+    """
 
     input: str
     carried_events: list[HistoryEvent]
@@ -39,7 +41,9 @@ class NextExecution:
 
 @dataclass(frozen=True)
 class Episode:
-    """The changes to write: events to append, work to schedule, and the instance's new state."""
+    """The changes that an episode writes: history events, requested work and the new state of the
+    instance.
+    """
 
     events: list[HistoryEvent]
     custom_status: str | None
@@ -51,10 +55,10 @@ class Episode:
 def conclude(
     instance: Instance, state: OrchestratorState, outcome: ReplayOutcome
 ) -> Completion | NextExecution | None:
-    """Return how the execution ends with this episode; None if it continues.
+    """Return how the episode ends the execution, or None if the execution continues.
 
-    Open-task rule: nothing completes, fails or continues as new while an activity, a child or an uncancelled
-    timer is open. Source: TaskOrchestrationExecutor.cs, "HasOpenTasks".
+    An execution cannot complete, fail or continue as new while an activity, a sub-orchestration or an
+    uncancelled timer is open. Source: TaskOrchestrationExecutor.cs, "HasOpenTasks".
     """
     if outcome.has_open_tasks or not outcome.all_awaited:
         return None
@@ -73,7 +77,7 @@ def failed(error: ReplayFailed) -> Completion:
 
 
 def scheduling_event(request: Request, timestamp: str) -> HistoryEvent:
-    """Return the event that records a request in the requester's history."""
+    """Return the history event that records a requested activity, sub-orchestration or timer."""
     match request:
         case ActivityRequest():
             return HistoryEvent(
@@ -106,7 +110,9 @@ def scheduling_event(request: Request, timestamp: str) -> HistoryEvent:
 def framed(
     events: Sequence[HistoryEvent], requests: Sequence[Request], ending: Completion | None, timestamp: str
 ) -> list[HistoryEvent]:
-    """Return an episode's events for the history, between OrchestratorStarted and -Completed."""
+    """Return an episode's history events in order, enclosed in OrchestratorStarted and
+    OrchestratorCompleted.
+    """
     scheduled = [scheduling_event(request, timestamp) for request in requests]
     ended = []
     if ending is not None:

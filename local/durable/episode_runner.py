@@ -1,4 +1,4 @@
-"""Runs episodes: sequentially per instance, concurrently across instances."""
+"""Execution of episodes: one at a time per instance, several instances concurrently."""
 
 import asyncio
 import logging
@@ -19,7 +19,8 @@ _LOG = logging.getLogger(__name__)
 
 
 class EpisodeRunner:
-    """Takes an instance's pending events, replays it and writes the outcome until nothing is pending.
+    """Runner that replays an instance for its pending events and commits the outcome, until no events are
+    pending.
 
     Args:
         on_commit: called after each episode with the work it scheduled.
@@ -44,17 +45,19 @@ class EpisodeRunner:
         self._is_held = False
 
     def hold(self) -> None:
-        """Stop starting episodes until `release` is called."""
+        """Defer all new episodes until `release` is called."""
         self._is_held = True
 
     def release(self, but: Collection[str]) -> None:
-        """Start the held episodes, except those of `but`, which start with their next event."""
+        """Start the deferred episodes. Instances in `but` stay deferred until they are woken again."""
         self._is_held = False
         for instance_id in self._news - set(but):
             self.wake(instance_id)
 
     def wake(self, instance_id: str) -> None:
-        """Run an episode for pending events, after the current one if there is one."""
+        """Schedule an episode for the pending events of an instance. It starts after the current one,
+        if any.
+        """
         self._news.add(instance_id)
         if instance_id in self._running or self._stopping or self._is_held:
             return
@@ -62,19 +65,19 @@ class EpisodeRunner:
         self._running[instance_id] = task
 
     async def stop(self) -> None:
-        """Wait for running episodes and start no others."""
+        """Wait for the running episodes to end, without starting new ones."""
         self._stopping = True
         await asyncio.gather(*self._running.values())
 
     async def _run(self, instance_id: str) -> None:
         try:
             while instance_id in self._news and not self._stopping:
-                # Results that are ready now are included: one replay instead of several.
+                # Let results that are ready arrive first, so that one replay covers them all.
                 await asyncio.sleep(0)
                 self._news.discard(instance_id)
                 await self._run_episode(instance_id)
         except Exception:  # noqa: BLE001  # a defect in one instance must not end the others
-            # The store is unchanged; the episode is retried at the next event or start.
+            # Nothing was written, so the episode is retried at the next event or start.
             _LOG.exception("durable.episode_broken instance_id=%s", instance_id)
         finally:
             del self._running[instance_id]
@@ -117,7 +120,7 @@ class EpisodeRunner:
         )
         custom_status = custom_status_text(state, instance.name)
         if custom_status is None and not past:
-            # The first episode after continue_as_new continues the previous one, as in the dispatcher.
+            # As in the real dispatcher, the first episode after continue_as_new keeps the custom status.
             custom_status = instance.custom_status
         outcome = replay(history, state.actions[0], scope)
         _warn_if_ahead(instance, outcome)
@@ -134,9 +137,10 @@ class EpisodeRunner:
 
 def _warn_if_ahead(instance: Instance, outcome: ReplayOutcome) -> None:
     if outcome.unreached:
-        # Both sides count independently, so their sequence numbers may differ from here on.
+        # The SDK and this host count actions independently, so from here on their sequence numbers may
+        # differ.
         _LOG.warning(
-            "durable.generator_ahead orchestrator=%s instance_id=%s unreached=%d: the orchestrator went on "
+            "durable.generator_ahead orchestrator=%s instance_id=%s unreached=%d: the orchestrator continued "
             "while the host still awaits an earlier task; see Traps in docs/internals/durable-executor.md",
             instance.name,
             instance.instance_id,

@@ -1,5 +1,5 @@
-"""Writes an episode as rows: history, scheduled work, children and events for the
-parent, in one transaction.
+"""Storage of an episode: history, requested work, sub-orchestrations and events for the parent, in one
+transaction.
 """
 
 import json
@@ -25,7 +25,7 @@ from local.durable.work import (
 
 @dataclass(frozen=True)
 class Committed:
-    """The effects of a written episode: work to dispatch, and other instances with pending events."""
+    """The effects of a committed episode: work to dispatch, timers to cancel and instances to wake."""
 
     activities: list[ActivityWork]
     timers: list[TimerWork]
@@ -38,7 +38,7 @@ NOTHING = Committed([], [], [], [])
 
 @dataclass(frozen=True)
 class EpisodeWriter:
-    """Writes one episode inside its transaction."""
+    """Writer of one episode of an instance, within a transaction of the caller."""
 
     connection: sqlite3.Connection
     instance: Instance
@@ -108,8 +108,8 @@ class EpisodeWriter:
         return TimerWork(key, request.fire_at)
 
     def _add_child(self, request: ChildRequest) -> str:
-        """Create the child, and return the instance with a new event: the child, or this one if it was
-        refused.
+        """Create a sub-orchestration and return the id of the instance to wake. If its id is in use, this is
+        the parent, which gets a failure event.
         """
         timestamp = utc_text(self.now)
         child = Instance(
@@ -117,7 +117,7 @@ class EpisodeWriter:
             execution_id=uuid4().hex,
             name=request.name,
             version=request.version,
-            # The host serialises the JSON string again, like the input of start_new.
+            # The host encodes the JSON text as a JSON string again, as for the input of start_new.
             input=json.dumps(request.input),
             runtime_status=RuntimeStatus.PENDING,
             created_at=timestamp,
@@ -174,7 +174,7 @@ class EpisodeWriter:
         return replace(dropped, woken=[instance_id])
 
     def _drop_work(self) -> Committed:
-        """Delete pending and scheduled work; late results are ignored."""
+        """Delete all pending events, activities and timers of the instance. Late results are ignored."""
         timers = self.connection.execute(
             "SELECT task_id FROM timers WHERE instance_id = ?", (self.instance.instance_id,)
         ).fetchall()
@@ -191,8 +191,8 @@ class EpisodeWriter:
 
 
 def _result_for_parent(task_id: int, ending: Completion, timestamp: str) -> HistoryEvent:
-    """Return the child's result event. A failed or terminated child fails its parent's task, with its output
-    as reason.
+    """Return the event that reports a sub-orchestration's result to its parent. Unless it completed, the
+    parent's task fails with its output as the reason.
     """
     if ending.status is RuntimeStatus.COMPLETED:
         return HistoryEvent(

@@ -1,6 +1,6 @@
-"""The durable executor: orchestrations, activities and timers on one SQLite file, controlled over HTTP.
+"""The durable executor: orchestrations, activities and timers in one SQLite file, with an HTTP API.
 
-It replaces the Durable Functions extension, and speaks its protocol with azure-functions-durable 1.7.0. See
+It replaces the Durable Functions extension and implements its protocol for azure-functions-durable 1.7.0. See
 docs/internals/durable-executor.md.
 """
 
@@ -24,12 +24,12 @@ from local.durable.store import Store
 from local.durable.task_hub import TaskHub
 from local.durable.work import ActivityWork, TaskKey, TimerWork
 
-# The event loop's clock stops while a machine sleeps, so the real clock is checked this often.
+# The event loop's clock stops while a machine sleeps, so timers check the wall clock at least this often.
 _MAX_WAIT_S = 60.0
 
 
 class TimerSet:
-    """Fires each timer once, not before its time by the clock."""
+    """A set of timers. Each fires once, and not before the clock reaches its time."""
 
     def __init__(self, clock: Clock, on_fire: Callable[[TaskKey, HistoryEvent], None]) -> None:
         self._clock = clock
@@ -42,7 +42,7 @@ class TimerSet:
         self._handles[timer.key] = self._clock.call_later(wait_s, partial(self._look, timer))
 
     def cancel(self, key: TaskKey) -> None:
-        """Cancel a timer. Unknown timers are ignored."""
+        """Cancel the timer with this key. Unknown keys are ignored."""
         if (handle := self._handles.pop(key, None)) is not None:
             handle.cancel()
 
@@ -66,13 +66,13 @@ class TimerSet:
 
 
 class ActivityPool:
-    """Runs activities and reports the event that ends each.
+    """A pool that runs activities and reports the result of each as a history event.
 
     Args:
-        clock: for these events' timestamps.
+        clock: source of the events' timestamps.
         limit: maximum number of concurrent activities; others wait in order.
-        is_open: called just before an activity starts; False skips it, because its instance has ended.
-        on_end: called with TaskCompleted or TaskFailed.
+        is_open: called just before an activity starts. If it returns False, the activity is skipped.
+        on_end: called with the TaskCompleted or TaskFailed event.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ActivityPool:
         task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
-        """Cancel running activities. Their rows remain, so they run again after the next start."""
+        """Cancel running activities. Their database rows remain, so they run again after the next start."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -129,15 +129,15 @@ class ActivityPool:
             event_type=EventType.TASK_FAILED,
             timestamp=utc_text(self._clock.now()),
             task_scheduled_id=work.key.task_id,
-            # Wording from TaskActivityShim.cs.
+            # The wording follows TaskActivityShim.cs.
             reason=_storable(f"Activity function '{work.name}' failed: {reason}"),
             details=_storable(details),
         )
 
 
 def _storable(text: str) -> str:
-    """Replace unpaired surrogates, which a message may quote from a broken document; JSON and SQLite reject
-    them.
+    """Replace unpaired surrogates, which JSON and SQLite reject. Messages that quote a damaged document may
+    contain them.
     """
     return text.encode("utf-8", "replace").decode()
 
@@ -147,10 +147,10 @@ HEARTBEAT_S = 1.0
 
 @dataclass(frozen=True)
 class CrashDelays:
-    """How long Azure Storage holds back work after a crash of the host, in seconds.
+    """Delays, in seconds, before interrupted work resumes after a crash of the host, as with Azure Storage.
 
     Attributes:
-        lease_s: until another host can acquire the partitions; no orchestration continues earlier.
+        lease_s: time until another host can acquire the partitions. No orchestration continues earlier.
         control_s: controlQueueVisibilityTimeout, for events being processed.
         work_item_s: workItemQueueVisibilityTimeout, for unfinished activities.
     """
@@ -164,15 +164,16 @@ NO_DELAYS = CrashDelays()
 
 
 class DurableExecutor:
-    """One task hub. Create it, mount `routes()`, then `start()` and `stop()` it in the same event loop.
+    """The executor of one task hub. Create it, mount `routes()`, then call `start()` and `stop()` on the same
+    event loop.
 
     Args:
         store_path: the SQLite file, created with its folder if missing. One process at a time may open it.
         functions: the application.
         max_parallel_activities: maximum number of concurrent activities, at least 1.
-        timer_limits: length above which the SDK splits a timer.
-        delays: after a crash; none after an orderly stop.
-        clock: of timers and timestamps, but not of the delays after a crash.
+        timer_limits: lengths above which the SDK splits a timer.
+        delays: apply after a crash, but not after an orderly stop.
+        clock: source of timestamps and timers, but not of the delays after a crash.
 
     Raises:
         ValueError: max_parallel_activities is not positive.
@@ -201,38 +202,40 @@ class DurableExecutor:
         self._running: _Running | None = None
 
     async def start(self) -> None:
-        """Open the store and resume where the last process stopped.
+        """Open the store and resume all work that the previous process left unfinished.
 
-        Unfinished activities are dispatched again, timers started and pending events processed: at once, or
-        after a crash once its delays are over.
+        Dispatches unfinished activities again, starts timers and processes pending events. After a crash,
+        activities and events wait for their delays.
 
         Raises:
             StoreInUse: another process has the store open.
-            RuntimeError: it is already running.
+            RuntimeError: if the executor is already running.
         """
         if self._running is not None:
-            raise RuntimeError("The durable executor is running already.")
+            raise RuntimeError("The durable executor is already running.")
         store = Store(self._store_path, self._clock)
         pool_size = self._max_parallel_activities
         self._running = _Running(store, self._functions, pool_size, self._timer_limits, self._clock)
         self._running.recover(self._delays)
 
     async def stop(self) -> None:
-        """Wait for running episodes, cancel activities and timers (they resume at the next start), and close
-        the store.
+        """Wait for running episodes, cancel activities and timers, and close the store. Cancelled work
+        resumes at the next start.
         """
         if self._running is not None:
             running, self._running = self._running, None
             await running.stop()
 
     def routes(self) -> list[BaseRoute]:
-        """Return the client API with paths from `/orchestrators` and `/instances`, to be mounted under a
+        """Return the routes of the client API, below `/orchestrators` and `/instances`. Mount them under a
         prefix.
         """
         return HttpApi(self._hub, self._task_hub).routes()
 
     def client_binding(self, base_url: str) -> str:
-        """Return a durable client binding as JSON for an app at `base_url` (scheme, host and port)."""
+        """Return the durable client binding, as JSON, of an app served at `base_url` (scheme, host and
+        port).
+        """
         return client_binding_json(base_url, self._task_hub)
 
     def _hub(self) -> TaskHub | None:
@@ -240,7 +243,7 @@ class DurableExecutor:
 
 
 class _Running:
-    """The components between start and stop."""
+    """The components of an executor, from start to stop."""
 
     def __init__(
         self, store: Store, functions: AppFunctions, pool_size: int, limits: TimerLimits, clock: Clock

@@ -1,4 +1,5 @@
-"""The executor's interface to the application: functions by name, JSON text in and out.
+"""The interface through which the executor calls the application's functions, with JSON text as input and
+output.
 
 The host implements `AppFunctions`; the executor knows neither azure-functions' converters nor the app.
 """
@@ -8,11 +9,11 @@ from typing import Protocol
 
 
 class ActivityFailed(Exception):  # noqa: N818  # part of the history (TaskFailed), not an error of this process
-    """An activity raised an exception.
+    """Error raised if an activity failed, with the texts for its TaskFailed event.
 
     Attributes:
-        reason: for `TaskFailed.Reason`: the exception's message.
-        details: for `TaskFailed.Details`: the traceback, or the message again.
+        reason: message of the exception, for `TaskFailed.Reason`.
+        details: traceback or message, for `TaskFailed.Details`.
     """
 
     def __init__(self, reason: str, details: str = "") -> None:
@@ -22,7 +23,7 @@ class ActivityFailed(Exception):  # noqa: N818  # part of the history (TaskFaile
 
 
 class AppFunctions(Protocol):
-    """The durable functions of one app, looked up by exact name."""
+    """The durable functions of one application, identified by their exact names."""
 
     def orchestrators(self) -> Collection[str]:
         """Return the names of all orchestrators."""
@@ -33,28 +34,29 @@ class AppFunctions(Protocol):
         ...
 
     async def run_orchestrator(self, name: str, trigger_json: str) -> str:
-        """Run one episode: trigger JSON of the out-of-process protocol in, state JSON out.
+        """Run an orchestrator for one episode. The input is a trigger and the result a state, both JSON of
+        the out-of-process protocol.
 
-        It may block the event loop: an episode is short, and the executor awaits nothing else meanwhile.
+        The call may block the event loop, because an episode is short.
 
         Raises:
-            Exception: the SDK's exception, unchanged; its text contains `$OutOfProcData$:` and the state.
+            Exception: as raised by the SDK. Its text contains `$OutOfProcData$:` and the state.
         """
         ...
 
     async def run_activity(self, name: str, input_json: str, instance_id: str) -> str:
-        """Run one activity, with input and result as JSON text.
+        """Run an activity. Input and result are JSON text.
 
         Synchronous functions must run in a thread, because several activities run concurrently.
 
         Raises:
-            ActivityFailed: the activity raised, or its argument or result could not be converted.
+            ActivityFailed: if the activity raises, or its argument or result cannot be converted.
         """
         ...
 
 
 def unknown_function(name: str, kind: str, known: Collection[str]) -> str:
-    """Return the host's message for an unregistered name; `kind` is activity or orchestrator."""
+    """Return the real host's message for an unknown function. `kind` is "activity" or "orchestrator"."""
     names = "', '".join(sorted(known))
     return (
         f"The function '{name}' doesn't exist, is disabled, or is not an {kind} function. Additional info: "

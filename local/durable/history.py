@@ -1,4 +1,4 @@
-"""Events of an orchestration's history, with azure-functions-durable's wire names.
+"""History events of an orchestration, with the field names of azure-functions-durable.
 
 Source of names and numbers: azure.durable_functions.models.history and DurableTask.Core/History.
 """
@@ -40,18 +40,17 @@ COMPLETIONS = FAILURES | {
 
 
 class HistoryEvent(BaseModel):
-    """One event. Fields that its type doesn't have are None and not sent.
+    """An event in the history of an instance. Fields that its type doesn't use are None and omitted in JSON.
 
-    event_id: sequence number on events that schedule work; -1 on all others.
-    task_scheduled_id, timer_id: sequence number of the work that ended.
-    input, result: JSON text.
+    event_id: sequence number of the scheduled work; -1 for events that schedule none. task_scheduled_id,
+    timer_id: sequence number of the work that finished. input, result: JSON text.
     """
 
     model_config = ConfigDict(frozen=True, alias_generator=to_pascal, populate_by_name=True, extra="forbid")
 
     event_type: EventType
     event_id: int = -1
-    # The SDK also derives "replayed" from the last OrchestratorStarted, so this value needn't be accurate.
+    # May stay False: the SDK also derives it from the last OrchestratorStarted event.
     is_played: bool = False
     timestamp: str
     name: str | None = None
@@ -68,10 +67,10 @@ class HistoryEvent(BaseModel):
 
     @property
     def ended_id(self) -> int:
-        """The sequence number of the work that this event ends."""
+        """The sequence number of the activity, sub-orchestration or timer whose result this event reports."""
         ended = self.timer_id if self.event_type is EventType.TIMER_FIRED else self.task_scheduled_id
         if ended is None:
-            raise ValueError(f"{self.event_type.name} has no sequence number of its task")
+            raise ValueError(f"A {self.event_type.name} event has no sequence number of a task.")
         return ended
 
 
@@ -79,12 +78,12 @@ _EVENTS = TypeAdapter(list[HistoryEvent])
 
 
 def utc_text(moment: datetime) -> str:
-    """Format an instant for the wire: ISO 8601, microseconds, `Z`. Text order is time order."""
+    """Return a time as ISO 8601 text in UTC with microseconds. Sorting these texts sorts by time."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def parse_utc(text: str) -> datetime:
-    """Parse a wire timestamp; one without an offset is in UTC.
+    """Parse an ISO 8601 timestamp. Without an offset, it is taken as UTC.
 
     Raises:
         ValueError: not ISO 8601.
@@ -94,10 +93,10 @@ def parse_utc(text: str) -> datetime:
 
 
 def dump_events(events: Iterable[HistoryEvent]) -> str:
-    """Serialise events as a JSON array."""
+    """Return the events as a JSON array."""
     return _EVENTS.dump_json(list(events), by_alias=True, exclude_none=True).decode()
 
 
 def load_events(text: str) -> list[HistoryEvent]:
-    """Parse the output of `dump_events`."""
+    """Parse a JSON array written by `dump_events`."""
     return _EVENTS.validate_json(text)

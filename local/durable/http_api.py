@@ -1,4 +1,4 @@
-"""The client API of Durable Functions over HTTP, as DurableOrchestrationClient 1.7.0 calls it.
+"""The HTTP API of Durable Functions, as called by DurableOrchestrationClient 1.7.0.
 
 Source of paths, codes and bodies: HttpApiHandler.cs.
 """
@@ -22,13 +22,13 @@ RPC_PREFIX = "/durabletask"
 WEBHOOK_PREFIX = "/runtime/webhooks/durabletask"
 
 
-# The SDK replaces this text, given in managementUrls["id"], by the instance's id.
+# In each URL, the SDK replaces the text of managementUrls["id"] with an instance id.
 _ID_PLACEHOLDER = "INSTANCEID"
 
 
 def client_binding_json(base_url: str, task_hub: str, rpc_path: str = RPC_PREFIX) -> str:
-    """Return the client binding. Clients call the RPC address; the management addresses are for people and
-    other programs.
+    """Return the durable client binding as JSON. The SDK calls the RPC URL; the management URLs are for
+    people and other programs.
     """
     root = base_url.rstrip("/")
     return json.dumps(
@@ -42,7 +42,7 @@ def client_binding_json(base_url: str, task_hub: str, rpc_path: str = RPC_PREFIX
 
 
 def management_urls(webhook_url: str, instance_id: str, task_hub: str) -> dict[str, str]:
-    """Return the operations on one instance by name, which are also the body of an accepted start."""
+    """Return the URLs of the operations on one instance. A start request is answered with this document."""
     instance = f"{webhook_url}/instances/{quote(instance_id, safe='')}"
     hub = f"taskHub={quote(task_hub, safe='')}&connection=Storage"
     return {
@@ -87,8 +87,8 @@ _HIDDEN = {"event_type", "event_id", "is_played", "version", "task_scheduled_id"
 def status_document(
     instance: Instance, *, show_input: bool, history: list[JsonValue] | None = None
 ) -> StatusDocument:
-    """Return an instance's status. Times have whole seconds, as in the host. Inputs from the SDK appear as
-    JSON strings.
+    """Return the status of an instance as JSON. As in the real host, times are cut to seconds, and inputs
+    from the SDK are JSON strings.
     """
     return {
         "name": instance.name,
@@ -106,7 +106,9 @@ def status_document(
 def history_document(
     events: Sequence[HistoryEvent], *, show_input: bool, show_output: bool
 ) -> list[JsonValue]:
-    """Return readable events, with each scheduling event folded into the one that ended the work."""
+    """Return the history as readable JSON. The event that ends an activity or sub-orchestration absorbs the
+    one that scheduled it.
+    """
     scheduled = {event.event_id: event for event in events if event.event_type in SCHEDULING}
     ended = {event.ended_id for event in events if event.event_type in COMPLETIONS}
     documents: list[JsonValue] = []
@@ -139,7 +141,7 @@ def _event(
 
 
 def _parsed(text: str | None) -> JsonValue:
-    """Parse JSON, or return the text unchanged: after a failure or termination it is often a plain reason."""
+    """Return the parsed JSON, or the text itself if it is none, such as the reason of a failure."""
     if text is None:
         return None
     try:
@@ -154,12 +156,12 @@ def _whole_seconds(timestamp: str) -> str:
 
 
 _CONTINUATION_HEADER = "x-ms-continuation-token"
-_DEFAULT_PAGE_SIZE = 100  # OrchestrationStatusQueryCondition.cs
+_DEFAULT_PAGE_SIZE = 100  # default of OrchestrationStatusQueryCondition.cs
 _POLL_AGAIN_S = "5"
 
 
 class _Json(JSONResponse):
-    """A JSON response with NaN, which an orchestrator may return; its status must still be readable."""
+    """A JSON response that permits NaN, because an orchestrator may return it."""
 
     def render(self, content: JsonValue | StatusDocument) -> bytes:
         return json.dumps(content).encode()
@@ -169,10 +171,11 @@ Endpoint = Callable[[Request, TaskHub], Awaitable[Response]]
 
 
 class HttpApi:
-    """Routes over the running hub; 503 without one.
+    """The routes of the client API. They respond with 503 while the executor is stopped.
 
     Args:
-        hub: called for each request, since routes are mounted before the executor starts.
+        hub: returns the running task hub or None; called for each request, because routes are mounted before
+            the executor starts.
     """
 
     def __init__(self, hub: Callable[[], TaskHub | None], task_hub_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Rows of instances: read one, list by filter and page, delete."""
+"""The table of instances and their pending events: read, list, insert and delete."""
 
 import base64
 import binascii
@@ -27,7 +27,9 @@ _NO_LIMIT = -1
 
 @dataclass(frozen=True)
 class InstanceFilter:
-    """A filter of instances; None matches everything. Times are wire timestamps, both ends inclusive."""
+    """Criteria for listing instances; None matches everything. Times are ISO 8601 text, and both limits are
+    inclusive.
+    """
 
     created_from: str | None = None
     created_to: str | None = None
@@ -37,7 +39,7 @@ class InstanceFilter:
 
 @dataclass(frozen=True)
 class InstancePage:
-    """A page of instances; `continuation_token` is None on the last one."""
+    """A page of instances. `continuation_token` is None on the last page."""
 
     instances: list[Instance]
     continuation_token: str | None
@@ -49,7 +51,7 @@ def find(database: Database, instance_id: str) -> Instance | None:
 
 
 def list_page(database: Database, criteria: InstanceFilter, size: int, token: str | None) -> InstancePage:
-    """Return a page ordered by instance id, as in Azure Storage.
+    """Return a page of matching instances, ordered by instance id as in Azure Storage.
 
     Raises:
         ValueError: the continuation token is invalid.
@@ -63,7 +65,7 @@ def list_page(database: Database, criteria: InstanceFilter, size: int, token: st
 
 
 def insert(connection: sqlite3.Connection, instance: Instance) -> None:
-    """Add an instance. An ended instance with the same id is replaced, with everything it left.
+    """Insert an instance. An ended instance with the same id is first deleted with all its data.
 
     Raises:
         InstanceExists: an instance with the same id has not ended.
@@ -101,7 +103,7 @@ def remove(connection: sqlite3.Connection, instance_id: str) -> None:
 
 
 def purge(database: Database, criteria: InstanceFilter) -> int:
-    """Delete all matching instances that have ended. Return their number."""
+    """Delete all matching instances that have ended, and return their number."""
     with database.transaction() as connection:
         rows = _select(connection, criteria, size=_NO_LIMIT)
         ended = [row["instance_id"] for row in rows if RuntimeStatus(row["runtime_status"]) in ENDED]
@@ -156,14 +158,14 @@ def _decode_token(token: str) -> str:
 
 @dataclass(frozen=True)
 class WaitingEvent:
-    """A pending event. `position` is its order of arrival across all instances."""
+    """A pending event. `position` orders events by arrival across all instances."""
 
     position: int
     event: HistoryEvent
 
 
 def create(connection: sqlite3.Connection, instance: Instance) -> None:
-    """Add an instance with its ExecutionStarted pending.
+    """Insert an instance with a pending ExecutionStarted event.
 
     Raises:
         InstanceExists: an instance with this id has not ended.
@@ -183,7 +185,7 @@ def started(instance: Instance, timestamp: str) -> HistoryEvent:
 
 
 def post(connection: sqlite3.Connection, instance_id: str, event: HistoryEvent) -> bool:
-    """Add a pending event. Return False if the instance is missing or has ended."""
+    """Add a pending event to an instance. Return False if the instance doesn't exist or has ended."""
     row = connection.execute(
         "SELECT runtime_status FROM instances WHERE instance_id = ?", (instance_id,)
     ).fetchone()

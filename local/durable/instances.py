@@ -1,11 +1,11 @@
-"""Stored orchestration instances, and errors of requests for them."""
+"""Orchestration instances as stored, and the error for an instance id in use."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class RuntimeStatus(StrEnum):
-    """The status names of the client API."""
+    """The status of an instance, with the names of the client API."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -19,7 +19,7 @@ ENDED = frozenset({RuntimeStatus.COMPLETED, RuntimeStatus.FAILED, RuntimeStatus.
 
 @dataclass(frozen=True)
 class ParentTask:
-    """A child's task in its parent, which receives the result."""
+    """The task of a parent instance that waits for a sub-orchestration."""
 
     instance_id: str
     execution_id: str
@@ -28,7 +28,7 @@ class ParentTask:
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance; `execution_id` changes with every continue-as-new and restart.
+    """An orchestration instance. Each continue-as-new or restart changes its `execution_id`.
 
     input: JSON text as posted, or None; SDK clients post a JSON string that contains JSON.
     output: JSON text, or the plain reason of a failure or termination.
@@ -53,7 +53,7 @@ class Instance:
 
 
 class InstanceExists(Exception):  # noqa: N818  # the caller's mistake, with the real host's message
-    """Another instance with this id has not ended yet."""
+    """Error raised if an instance with the same id exists and has not ended."""
 
     def __init__(self, status: RuntimeStatus) -> None:
         super().__init__(f"An Orchestration instance with the status {status} already exists.")

@@ -1,4 +1,4 @@
-"""The out-of-process protocol around one replay: trigger out, state or failure back.
+"""The out-of-process protocol of one replay: a trigger sent to the SDK, and the state or failure it returns.
 
 Source: OrchestrationTriggerAttributeBindingProvider.cs and OutOfProcExceptionHelpers.cs; for the reader,
 azure.durable_functions.models.DurableOrchestrationContext.
@@ -16,25 +16,29 @@ from local.durable.history import SCHEDULING, EventType, HistoryEvent, dump_even
 from local.durable.instances import Instance
 from local.durable.work import ReplayFailed
 
-_MAX_CUSTOM_STATUS_KB = 16  # DurableOrchestrationContext.cs, SetCustomStatus
+_MAX_CUSTOM_STATUS_KB = 16  # limit of SetCustomStatus in DurableOrchestrationContext.cs
 
 OUT_OF_PROC_LABEL = "$OutOfProcData$:"
 
-# Events that the SDK doesn't use. Parsing each timestamp (30 us) in every episode would be half of
-# the cost of a long sequential orchestration, so they stay in the store.
+# Events that the SDK doesn't use, so they aren't sent. Parsing their timestamps (30 us each) in every episode
+# would take half the time of a long sequential orchestration.
 _UNREAD = SCHEDULING | {EventType.ORCHESTRATOR_COMPLETED}
 
 
 @dataclass(frozen=True)
 class TimerLimits:
-    """How the SDK splits long timers, as .NET TimeSpan text. Defaults: the Azure Storage backend."""
+    """Limits by which the SDK splits long timers, as .NET TimeSpan text. The defaults are those of Azure
+    Storage.
+    """
 
     maximum_short_timer: str = "6.00:00:00"
     long_timer_interval: str = "3.00:00:00"
 
 
 def trigger_json(instance: Instance, history: Sequence[HistoryEvent], limits: TimerLimits) -> str:
-    """Return the body of an orchestration trigger; `history` ends with this episode's events."""
+    """Return the trigger of an orchestrator as JSON. `history` must include the events of the current
+    episode.
+    """
     fields: dict[str, JsonValue] = {
         "input": None if instance.input is None else json.loads(instance.input),
         "instanceId": instance.instance_id,
@@ -51,17 +55,17 @@ def trigger_json(instance: Instance, history: Sequence[HistoryEvent], limits: Ti
 
 
 async def run_generator(functions: AppFunctions, name: str, trigger: str) -> OrchestratorState:
-    """Let the SDK replay the orchestrator.
+    """Replay an orchestrator in the SDK and return its state.
 
     Raises:
-        ReplayFailed: the orchestrator is missing from the app, failed outside its generator, or returned
-            malformed state.
+        ReplayFailed: if the orchestrator doesn't exist, fails outside its generator, or returns a malformed
+            state.
     """
     if name not in functions.orchestrators():
         raise ReplayFailed(unknown_function(name, "orchestrator", functions.orchestrators()))
     try:
         state_json = await functions.run_orchestrator(name, trigger)
-    except Exception as error:  # by contract: anything that application code and the SDK raise
+    except Exception as error:  # the contract allows any exception of the application or the SDK
         _, label, state_json = str(error).partition(OUT_OF_PROC_LABEL)
         if not label:
             raise ReplayFailed(f"Orchestrator function '{name}' failed: {error}") from error
@@ -72,10 +76,10 @@ async def run_generator(functions: AppFunctions, name: str, trigger: str) -> Orc
 
 
 def custom_status_text(state: OrchestratorState, name: str) -> str | None:
-    """Return the custom status as JSON text; None if it is unset or falsy.
+    """Return the custom status as JSON text, or None if the orchestrator set none or a falsy one.
 
     Raises:
-        ReplayFailed: it exceeds the host's limit.
+        ReplayFailed: if it exceeds the size limit of the host.
     """
     if state.custom_status is None:
         return None

@@ -1,8 +1,8 @@
-"""The host's half of a replay: which work is scheduled, which is open, and whether all of it is done. Pure.
+"""The host's side of a replay: matches the orchestrator's actions with the history. Pure.
 
 The SDK replays the generator and returns its actions; DurableTask replays the actions in order against the
-same history and assigns sequence numbers. Both must arrive at the same numbers.
-Source: OutOfProcOrchestrationShim.cs (schemas V2 and V3), TaskOrchestrationContext.cs and -Executor.cs.
+same history and assigns sequence numbers. Both must assign the same numbers. Source:
+OutOfProcOrchestrationShim.cs (schemas V2 and V3), TaskOrchestrationContext.cs and -Executor.cs.
 """
 
 from collections import defaultdict, deque
@@ -39,7 +39,9 @@ from local.durable.work import (
 
 
 class HostTask:
-    """A task that is ended from outside by `finish`: an activity, child, timer or awaited event."""
+    """A task of an orchestration: an activity, sub-orchestration, timer or awaited event. A history event
+    finishes it.
+    """
 
     def __init__(self) -> None:
         self.done = False
@@ -47,8 +49,8 @@ class HostTask:
         self._callback: Callable[[bool], None] | None = None
 
     def then(self, callback: Callable[[bool], None]) -> None:
-        """Call `callback` with `failed` when this task ends, or now if it has ended. A
-        task has one parent.
+        """Call `callback` with the task's `failed` flag when it finishes, or now if it already has. Only one
+        callback is kept.
         """
         if self.done:
             callback(self.failed)
@@ -56,7 +58,7 @@ class HostTask:
             self._callback = callback
 
     def finish(self, *, failed: bool = False) -> None:
-        """End this task, and the composite tasks that are complete with it. A second call is ignored."""
+        """Finish the task and notify its parent. Later calls are ignored."""
         if self.done:
             return
         self.done, self.failed = True, failed
@@ -65,9 +67,9 @@ class HostTask:
 
 
 class CompoundTask(HostTask):
-    """A task that ends when `needed` children have: all for WhenAll, one for WhenAny.
+    """A WhenAll or WhenAny: a task that finishes when `needed` of its children have finished.
 
-    Failed children count: in the host a WhenAll waits for all children even after an error.
+    Failed children count too: in the real host, a WhenAll waits for all children even after an error.
     """
 
     def __init__(self, children: Sequence[HostTask], *, needed: int) -> None:
@@ -85,15 +87,16 @@ class CompoundTask(HostTask):
 
 
 class RetriedTask(HostTask):
-    """Attempts separated by timers, and one more timer, due at once, after the last failure.
+    """An activity with retries: attempts separated by timers, plus one timer of zero length after the last
+    failure.
 
-    That last timer is a bug of early DurableTask that had to stay; the SDK waits for it.
+    That last timer began as a bug of DurableTask that was kept for compatibility; the SDK waits for it.
     Source: DurableTask.Core/RetryInterceptor.cs.
 
     Args:
         max_attempts: at least 1.
         start_attempt: schedules one attempt and returns its task.
-        start_timer: schedules a timer; its argument says whether it is the last one, due at once.
+        start_timer: schedules a timer; its argument is True for the last one, which is due immediately.
     """
 
     def __init__(
@@ -129,7 +132,7 @@ _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 def replay(history: Iterable[HistoryEvent], actions: Sequence[Action], scope: ReplayScope) -> ReplayOutcome:
-    """Run the actions against the history.
+    """Match all actions with the history and return the resulting state.
 
     Raises:
         ReplayFailed: the history contains work that the actions don't request at that point
@@ -183,7 +186,7 @@ class _Replay:
         elif kind in SCHEDULING:
             self._confirm(event)
         elif kind in COMPLETIONS:
-            # Late results of cancelled or ended tasks are ignored, as in the host.
+            # As in the real host, late results of cancelled or finished tasks are ignored.
             if (task := self.open_tasks.pop(event.ended_id, None)) is not None:
                 task.finish(failed=kind in FAILURES)
         elif kind is EventType.EVENT_RAISED:
@@ -192,7 +195,7 @@ class _Replay:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Run the following actions, one by one, until one isn't done yet."""
+        """Start the next actions in order, until one of them has to wait."""
         while self._awaited is None or self._awaited.done:
             self._awaited = None
             if self.unreached == 0:
@@ -203,7 +206,9 @@ class _Replay:
 
     @singledispatchmethod
     def _begin(self, action: Action) -> HostTask:
-        """Invoke one action like the host's API; its leaves get sequence numbers depth first."""
+        """Start an action and return its task. Nested actions get their sequence numbers depth first, as in
+        the real host.
+        """
         raise TypeError(f"unsupported action of the protocol: {action}")
 
     @_begin.register
@@ -235,7 +240,7 @@ class _Replay:
         if self._buffered[name]:
             self._buffered[name].popleft()
             return _finished()
-        # A stack: the newest waiter gets the event, so waiters abandoned by a WhenAny never do.
+        # Waiters form a stack: the newest one gets the event, so those abandoned by a WhenAny never do.
         self._waiting[name].append(task := HostTask())
         return task
 
@@ -275,8 +280,8 @@ class _Replay:
     def _create_timer(self, fire_at: datetime, *, cancelled: bool = False) -> HostTask:
         task = self._schedule(lambda task_id: TimerRequest(task_id, fire_at, cancelled))
         if cancelled:
-            # The host cancels immediately after creation, so on a replay the timer and a WhenAny over it are
-            # done before anything else happens: see "Traps" in docs/internals/durable-executor.md.
+            # The host cancels a timer right after creating it. On a replay, the timer and a WhenAny over it
+            # are thus finished before anything else: see "Traps" in docs/internals/durable-executor.md.
             task_id = self._next_id - 1
             self.cancelled_timers.add(task_id)
             self.open_tasks.pop(task_id).finish()
@@ -298,7 +303,7 @@ class _Replay:
             self._buffered[name].append(event)
 
     def _confirm(self, event: HistoryEvent) -> None:
-        """Match a scheduling event with the action that currently requests it."""
+        """Match a scheduling event with the request of the same sequence number."""
         request = self.unconfirmed.pop(event.event_id, None)
         expected = REQUEST_OF_EVENT[event.event_type]
         description = None if request is None else describe(type(request), getattr(request, "name", None))

@@ -1,4 +1,4 @@
-"""The executor's data and the transactions that change it: one per episode, one per result."""
+"""The durable state of the executor. Each episode and each result is written in one transaction."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from local.durable.work import ActivityWork, TaskKey, TimerWork
 
 
 class Store:
-    """The durable state of one task hub. Not thread-safe: only the event loop's thread uses it."""
+    """The stored state of a task hub. It is not thread-safe; only the event loop's thread uses it."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self.database = Database(path)
@@ -25,14 +25,12 @@ class Store:
         self.database.close()
 
     def last_heartbeat(self) -> float | None:
-        """Return when the previous process was last known to run, as a timestamp; None
-        after an orderly stop.
-        """
+        """Return the Unix time of the last heartbeat, or None if the executor was stopped in order."""
         rows = self.database.rows("SELECT at FROM heartbeat")
         return rows[0]["at"] if rows else None
 
     def beat(self, at: float | None) -> None:
-        """Record that the executor is running; None = an orderly stop."""
+        """Store a heartbeat at the given Unix time, or delete it with None after an orderly stop."""
         with self.database.transaction() as connection:
             connection.execute("DELETE FROM heartbeat")
             if at is not None:
@@ -45,11 +43,11 @@ class Store:
         rows = self.database.rows(
             "SELECT events FROM history WHERE instance_id = ? ORDER BY episode", instance_id
         )
-        # The rows are JSON arrays; joined without brackets they parse as one array.
+        # Each row is a JSON array; without their brackets, the rows join into one array.
         return load_events("[" + ",".join(row["events"][1:-1] for row in rows) + "]")
 
     def waiting(self, instance_id: str) -> list[instance_table.WaitingEvent]:
-        """Return the instance's pending events, oldest first."""
+        """Return the pending events of an instance, oldest first."""
         rows = self.database.rows(
             "SELECT position, event FROM inbox WHERE instance_id = ? ORDER BY position", instance_id
         )
@@ -70,7 +68,7 @@ class Store:
         return [TimerWork(_key(row), parse_utc(row["fire_at"])) for row in rows]
 
     def is_open(self, key: TaskKey) -> bool:
-        """Return whether an instance still waits for the activity."""
+        """Return whether an activity is still needed by its instance."""
         return bool(
             self.database.rows(
                 "SELECT 1 FROM activities WHERE instance_id = ? AND task_id = ? AND execution_id = ?",
@@ -81,7 +79,7 @@ class Store:
         )
 
     def create(self, instance: Instance) -> None:
-        """Add an instance with its ExecutionStarted pending.
+        """Insert an instance with a pending ExecutionStarted event.
 
         Raises:
             InstanceExists: an instance with this id has not ended.
@@ -90,7 +88,7 @@ class Store:
             instance_table.create(connection, instance)
 
     def post(self, instance_id: str, event: HistoryEvent) -> bool:
-        """Add a pending event. Return False if the instance is missing or has ended."""
+        """Add a pending event to an instance. Return False if the instance doesn't exist or has ended."""
         with self.database.transaction() as connection:
             return instance_table.post(connection, instance_id, event)
 
@@ -101,13 +99,15 @@ class Store:
             return exists
 
     def end_activity(self, key: TaskKey, event: HistoryEvent) -> bool:
-        """Record a result once. Return False if nothing waits for it any more."""
+        """Store the result event of an activity, at most once. Return False if the instance no longer needs
+        it.
+        """
         return self._end(
             "DELETE FROM activities WHERE instance_id = ? AND task_id = ? AND execution_id = ?", key, event
         )
 
     def end_timer(self, key: TaskKey, event: HistoryEvent) -> bool:
-        """Record once that a timer fired. Return False if it was cancelled meanwhile."""
+        """Store the event of a fired timer, at most once. Return False if the timer was cancelled."""
         return self._end(
             "DELETE FROM timers WHERE instance_id = ? AND task_id = ? AND execution_id = ?", key, event
         )
@@ -118,7 +118,9 @@ class Store:
             return removed.rowcount == 1 and instance_table.post(connection, key.instance_id, event)
 
     def commit(self, instance: Instance, positions: Sequence[int], episode: Episode) -> Committed:
-        """Write an episode, unless the instance was purged or replaced while it ran."""
+        """Write an episode and return its effects. Nothing is written if the instance was purged or replaced
+        meanwhile.
+        """
         with self.database.transaction() as connection:
             current = instance_table.find(self.database, instance.instance_id)
             if current is None or current.execution_id != instance.execution_id:

@@ -1,4 +1,6 @@
-"""The client's operations on instances: start, get, list, raise events, terminate, purge."""
+"""The operations that clients may perform on instances: start, get, list, raise events, terminate and
+purge.
+"""
 
 import re
 from collections.abc import Callable
@@ -12,16 +14,16 @@ from local.durable.instance_table import InstanceFilter, InstancePage
 from local.durable.instances import Instance, RuntimeStatus
 from local.durable.store import Store
 
-_MAX_INSTANCE_ID_LENGTH = 100  # DurableClient.cs
+_MAX_INSTANCE_ID_LENGTH = 100  # limit in DurableClient.cs
 _INVALID_IN_IDS = re.compile(r"[/\\#?\x00-\x1f\x7f]")
 
 
 class InvalidRequest(Exception):  # noqa: N818  # the caller's mistake, answered with 400
-    """An argument that the host refuses, with its message."""
+    """Error raised for an argument that the host rejects, with its message."""
 
 
 class TaskHub:
-    """The client's view of the store; the next episode sees all changes.
+    """The client operations of one task hub. Changes take effect in the next episode of an instance.
 
     Args:
         wake: tells the runner that an instance has pending events.
@@ -67,7 +69,7 @@ class TaskHub:
         return self._store.history(instance_id)
 
     def list_page(self, criteria: InstanceFilter, size: int, token: str | None) -> InstancePage:
-        """Return a page of instances.
+        """Return a page of matching instances, ordered by instance id.
 
         Raises:
             ValueError: the token is invalid.
@@ -75,19 +77,23 @@ class TaskHub:
         return instance_table.list_page(self._store.database, criteria, size, token)
 
     def raise_event(self, instance_id: str, event_name: str, data_json: str) -> bool:
-        """Add a pending event. Return False if the instance has ended or doesn't exist."""
+        """Raise an external event for an instance. Return False if the instance doesn't exist or has
+        ended.
+        """
         return self._post(instance_id, EventType.EVENT_RAISED, name=event_name, data=data_json)
 
     def terminate(self, instance_id: str, reason: str) -> bool:
-        """Terminate an instance. Its children continue, as with Azure Storage; callers end them if needed."""
+        """Terminate an instance. Return False if it doesn't exist or has ended. As with Azure Storage, its
+        sub-orchestrations continue.
+        """
         return self._post(instance_id, EventType.EXECUTION_TERMINATED, data=reason)
 
     def purge(self, instance_id: str) -> bool:
-        """Delete an instance in any state. Return False if it doesn't exist."""
+        """Delete an instance, whatever its status. Return False if it doesn't exist."""
         return self._store.purge(instance_id)
 
     def purge_matching(self, criteria: InstanceFilter) -> int:
-        """Delete all matching instances that have ended. Return their number."""
+        """Delete all matching instances that have ended, and return their number."""
         return instance_table.purge(self._store.database, criteria)
 
     def _post(

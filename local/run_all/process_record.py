@@ -1,6 +1,6 @@
-"""Record of the processes that belong to a data folder, so that leftovers of a killed launcher can be ended.
+"""A record of a stack's processes in its data folder, used to stop those that a killed launcher left running.
 
-Process ids are reused, so an id counts only with the same start time.
+Process ids are reused, so a process is recognised by its id and start time.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ END_TIMEOUT_S = 20.0
 
 
 def birth(pid: int) -> str | None:
-    """Return when a process started, in the system's notation, or None if it doesn't exist."""
+    """Return the start time of a process in a system-specific format, or None if it doesn't exist."""
     stat = Path(f"/proc/{pid}/stat")
     if Path("/proc/self/stat").exists():
         try:
-            # The name in parentheses may contain spaces; the fields follow it.
+            # The process name in parentheses may contain spaces, so split the text after it.
             after_name = stat.read_text().rpartition(")")[2].split()
         except OSError:
             return None
@@ -36,10 +36,10 @@ def birth(pid: int) -> str | None:
 
 
 def claim(data: Path) -> None:
-    """Claim the data folder and end the processes that an earlier launcher left running.
+    """Claim the data folder for this launcher, and stop the processes that an earlier one left running.
 
     Raises:
-        StackError: a running launcher uses it.
+        StackError: if another launcher is running on the folder.
     """
     recorded = read(data)
     alive = {name: pid for name, (pid, born) in recorded.items() if birth(pid) == born}
@@ -55,7 +55,7 @@ def claim(data: Path) -> None:
 
 
 def write(data: Path, children: Mapping[str, int]) -> None:
-    """Record this launcher and its children."""
+    """Record the process ids of this launcher and its children."""
     pids = {LAUNCHER: os.getpid(), **children}
     recorded = {name: [pid, birth(pid)] for name, pid in pids.items()}
     draft = data / f"{FILE_NAME}.new"
@@ -64,12 +64,12 @@ def write(data: Path, children: Mapping[str, int]) -> None:
 
 
 def release(data: Path) -> None:
-    """Delete the record: no process of this folder is running."""
+    """Delete the record. Call this after all processes of the folder have ended."""
     (data / FILE_NAME).unlink(missing_ok=True)
 
 
 def read(data: Path) -> dict[str, tuple[int, str]]:
-    """Return recorded processes: process id and start time by name."""
+    """Return (process id, start time) of each recorded process, by name."""
     path = data / FILE_NAME
     if not path.exists():
         return {}

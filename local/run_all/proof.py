@@ -1,4 +1,4 @@
-"""Verification of an answer against the samples: quotations, expectations, and leaks."""
+"""Verification of answers against the samples: quotations, expectations and leaks."""
 
 import re
 from dataclasses import dataclass
@@ -12,26 +12,28 @@ from samples.acl import ACCESS, SampleUser, readable_by
 from samples.questions import GIVEAWAYS, Expected
 
 _NOT_A_LETTER = re.compile(r"[\W_]+")
-# Fragments of prompts, which readers must never see.
+# Fragments of prompts, which must never appear in an answer.
 _MARKUP = re.compile(r"(?:<|&lt;)/?(?:block|document|documents|cite|gap|output_rules)\b")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault of an answer."""
+    """A fault found in an answer."""
 
     text: str
 
 
 class SampleTexts:
-    """The samples' text, read without any part of the app."""
+    """The text of the samples, extracted independently of the app."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pages: dict[str, list[str]] = {}
 
     def says(self, filename: str, page_number: int | None, quote: str) -> bool:
-        """Return whether the page contains each line of the quotation, ignoring spaces and markup."""
+        """Return whether the page contains every line of the quotation. Only letters and digits are compared.
+        Without a page number, any page counts.
+        """
         pages = self._texts(filename)
         if page_number is not None and filename.endswith(".pdf"):
             pages = pages[page_number - 1 : page_number]
@@ -47,12 +49,14 @@ class SampleTexts:
 
 
 def letters(text: str) -> str:
-    """Return letters and digits only, in lower case."""
+    """Return only the letters and digits of a text, case-folded."""
     return _NOT_A_LETTER.sub("", text).casefold()
 
 
 def check_reply(reply: Reply, user: SampleUser, expected: Expected, texts: SampleTexts) -> list[Finding]:
-    """Return all faults of a reply. A proved reply has none."""
+    """Return all faults of a reply: errors, unproved quotations, leaks, prompt markup and missed
+    expectations.
+    """
     if reply.error is not None:
         return [Finding(f"ended in an error: {reply.error.get('message')}")]
     if not reply.answer:

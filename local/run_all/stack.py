@@ -1,6 +1,6 @@
-"""The local stack: Azurite, search server, model server and Functions host, one process each.
+"""The local stack: Azurite, search server, model server and Functions host, each as a process.
 
-Starts them in order, knows their addresses, and ends them by process id.
+Starts and stops them in order, and provides their addresses and credentials.
 """
 
 import hashlib
@@ -43,14 +43,16 @@ def ensure_container(connection_string: str, name: str) -> None:
 
 
 def allow_uploads_from(connection_string: str, origin: str) -> None:
-    """Allow the web page to upload large files directly to storage, as infra/bicep does in Azure."""
+    """Allow browsers on the web page's origin to upload large files to storage, as infra/bicep does in
+    Azure.
+    """
     rule = CorsRule([origin], ["PUT"], allowed_headers=["*"], max_age_in_seconds=3600)
     with BlobServiceClient.from_connection_string(connection_string) as service:
         service.set_service_properties(cors=[rule])
 
 
 def upload_changed(connection_string: str, container: str, files: Mapping[Path, dict[str, str]]) -> list[str]:
-    """Upload files whose content or metadata differs from the blob of the same name. Return the uploaded
+    """Upload the files whose content or metadata differs from the blob of the same name, and return their
     names.
 
     Unchanged files are skipped, so a second start ingests nothing.
@@ -83,7 +85,7 @@ DOCUMENTS_CONTAINER = "documents"
 _DURABLE = "AzureFunctionsJobHost__extensions__durableTask__storageProvider__"
 
 
-# After a crash, the local host doesn't wait as long as Azure, unless `environment` says so.
+# Shortens the delays after a crash, which are longer in Azure, unless the environment sets the lease.
 QUICK_RECOVERY = {
     "LOCAL_HOST_LEASE_S": "0.5",
     f"{_DURABLE}controlQueueVisibilityTimeout": "00:00:01",
@@ -92,12 +94,12 @@ QUICK_RECOVERY = {
 
 
 class LocalStack:
-    """A stack on loopback. A context manager that starts and stops it.
+    """A stack on the loopback interface. As a context manager, it starts on entry and stops on exit.
 
     Args:
         settings: addresses and data folder.
-        overrides: app settings that replace ours, such as CHAT_MODEL with a speed knob.
-        environment: inherited by the servers and searched for a model endpoint; defaults to this process's.
+        overrides: app settings that replace the defaults, such as a CHAT_MODEL with knobs.
+        environment: variables for the servers, and for the choice of a model; defaults to os.environ.
     """
 
     def __init__(
@@ -119,7 +121,7 @@ class LocalStack:
 
     @property
     def base_url(self) -> str:
-        """The app's address; the API is below /api."""
+        """The URL of the app. The API is below /api."""
         return f"http://{HOST}:{self.ports.http}"
 
     @property
@@ -137,7 +139,7 @@ class LocalStack:
 
     @property
     def host_headers(self) -> dict[str, str]:
-        """The key for the host's own addresses: /admin and /runtime."""
+        """The headers that authenticate requests to the host's own addresses, /admin and /runtime."""
         return {"x-functions-key": host_key(self._host_folder)}
 
     @property
@@ -145,14 +147,14 @@ class LocalStack:
         return self._children[FUNCTIONS_HOST].pid
 
     def token(self, user: SampleUser) -> str:
-        """Return a development token for a user of this stack."""
+        """Return a development token for a sample user, signed for this stack."""
         return mint_token(user, self.secrets.token_secret)
 
     def start(self) -> None:
-        """Start every server and wait until the host serves.
+        """Start all servers and wait until the host serves requests.
 
         Raises:
-            StackError: a port is taken, a server didn't start, or the folder is in use.
+            StackError: if a port or the folder is in use, or a server doesn't start.
         """
         process_record.claim(self.data)
         try:
@@ -173,7 +175,7 @@ class LocalStack:
         for name in names:
             self._until_healthy(name)
         connection_string = self.storage_connection_string
-        # The blob trigger lists this container from the start.
+        # Create the container first, because the blob trigger lists it as soon as the host starts.
         ensure_container(connection_string, DOCUMENTS_CONTAINER)
         allow_uploads_from(connection_string, self.base_url)
         settings = app_settings(self.ports, self.secrets, connection_string, self.model, self._environment)
@@ -188,7 +190,9 @@ class LocalStack:
         self._record()
 
     def start_host(self, changes: Mapping[str, str] | None = None) -> None:
-        """Start the host and wait until it serves, after `kill_host` optionally with other app settings."""
+        """Start the host and wait until it serves requests. After `kill_host`, `changes` may replace app
+        settings.
+        """
         self.app_settings.update(changes or {})
         data = ("--data", str(self._host_folder))
         command = [sys.executable, "-m", "local.host", "--port", str(self.ports.http), *data]
@@ -198,17 +202,18 @@ class LocalStack:
         wait_until_healthy(child, self.ports.http, "/admin/host/status", self.host_headers)
 
     def stop_host(self) -> None:
-        """Stop the host in order, so that its work needn't wait for leases."""
+        """Stop the host in order, so that its successor needn't wait for leases."""
         self._children.pop(FUNCTIONS_HOST).stop()
 
     def kill_host(self) -> None:
-        """Kill the host like a crash; the other servers continue."""
+        """Kill the host to simulate a crash. The other servers continue."""
         self._children.pop(FUNCTIONS_HOST).kill()
 
     def crash(self, name: str) -> None:
-        """Kill one of the other servers and restart it.
+        """Kill a server other than the host to simulate a crash, and restart it.
 
-        The storage emulator is stopped in order, because it writes its index seconds after answering.
+        The storage emulator is stopped in order instead, because it writes its index only seconds after a
+        response.
         """
         if name == AZURITE:
             self._children[name].stop()
@@ -224,13 +229,13 @@ class LocalStack:
 
     @property
     def worker_pid(self) -> int:
-        """Return the process id of the host's worker, which changes with each restart."""
+        """The process id of the host's worker, which changes with each restart."""
         status = urllib.request.Request(f"{self.base_url}/admin/host/status", headers=self.host_headers)  # noqa: S310
         with urllib.request.urlopen(status, timeout=10) as answer:  # noqa: S310  # of this stack
             return int(json.load(answer)["workerProcessId"])
 
     def kill_worker(self) -> None:
-        """Kill only the host's worker; the host starts a new worker."""
+        """Kill the worker process of the host, which then starts a new one."""
         os.kill(self.worker_pid, signal.SIGKILL)
 
     def _spawn(self, name: str) -> None:
@@ -240,7 +245,7 @@ class LocalStack:
         }[name]
         data = ("--data", str(self.data / module.rpartition(".")[2])) if name == SEARCH else ()
         command = [sys.executable, "-m", module, "--port", str(self._port_of(name)), *data]
-        self._start(name, command, {"SERVER_KEY": key})  # every user can read command lines
+        self._start(name, command, {"SERVER_KEY": key})  # not on the command line, which every user can read
 
     def _port_of(self, name: str) -> int:
         return self.ports.search if name == SEARCH else self.ports.model
@@ -258,19 +263,19 @@ class LocalStack:
         process_record.write(self.data, {name: child.pid for name, child in self._children.items()})
 
     def check(self) -> None:
-        """Raise StackError with the end of the log if a server has ended."""
+        """Raise `StackError` with the end of the log if a server has exited."""
         for child in self._children.values():
             if not child.is_running():
                 raise StackError(child.describe_end())
 
     def watch(self, interval_s: float = 0.5) -> None:
-        """Block, and raise when a server ends."""
+        """Block until a server exits, then raise `StackError`."""
         while True:
             self.check()
             time.sleep(interval_s)
 
     def stop(self) -> None:
-        """Stop every process, first the host, which uses the others."""
+        """Stop all processes, the host first because it uses the others."""
         for name in (FUNCTIONS_HOST, MODEL, SEARCH, AZURITE):
             child = self._children.pop(name, None)
             if child is not None:

@@ -1,4 +1,4 @@
-"""The launcher's own settings: ports and the data folder."""
+"""Settings of the local stack itself: ports and the data folder."""
 
 import socket
 from collections.abc import Mapping
@@ -7,18 +7,18 @@ from pathlib import Path
 
 
 class StackError(RuntimeError):
-    """The stack can't start or continue; the message says why and what to change."""
+    """Error raised if the stack can't start or continue. The message states the cause and a remedy."""
 
 
 class CallRefusedError(StackError):
-    """The app responded with a status other than 200."""
+    """Error raised if the app responds with a status other than 200."""
 
     def __init__(self, call: str, status: int, detail: str) -> None:
-        super().__init__(f"{call} answered {status}: {detail}")
+        super().__init__(f"{call} returned status {status}: {detail}")
         self.status = status
 
 
-HOST = "127.0.0.1"  # always: nothing in the local stack may be reachable from outside
+HOST = "127.0.0.1"  # fixed, because nothing in the local stack may be reachable from other machines
 DATA_SETTING = "GROUNDWORK_DATA"
 DEFAULT_DATA = Path(".local/data")
 PORT_SETTINGS = {
@@ -33,7 +33,7 @@ PORT_SETTINGS = {
 
 @dataclass(frozen=True)
 class Ports:
-    """A loopback port per server; 0 chooses a free one at start."""
+    """The loopback port of each server. 0 chooses a free port at start."""
 
     http: int = 7071
     search: int = 7072
@@ -48,19 +48,19 @@ FREE_PORTS = Ports(0, 0, 0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class StackSettings:
-    """Ports and data folder of a stack. Two stacks must share neither."""
+    """The ports and data folder of a stack, which no other stack may share."""
 
     ports: Ports
     data: Path
 
 
 def read_stack_settings(environment: Mapping[str, str]) -> StackSettings:
-    """Read ports and the data folder from environment variables.
+    """Return the ports and data folder that the environment variables configure.
 
     If the app's port isn't the default, the other servers use free ports unless theirs are set.
 
     Raises:
-        StackError: a port isn't a number from 0 to 65535, or two servers have the same.
+        StackError: if a port isn't a number from 0 to 65535, or two servers have the same port.
     """
     is_moved = environment.get(PORT_SETTINGS["http"], "").strip() not in ("", str(Ports.http))
     defaults = FREE_PORTS if is_moved else Ports()
@@ -73,12 +73,12 @@ def read_stack_settings(environment: Mapping[str, str]) -> StackSettings:
 
 
 def settle_ports(ports: Ports) -> Ports:
-    """Replace each 0 by a free port and refuse ports in use.
+    """Replace each port 0 with a free port, and raise an error if another port is in use.
 
     All sockets stay open until the last port is known, so that no port is chosen twice.
 
     Raises:
-        StackError: a port is in use; names the setting to change.
+        StackError: if a port is in use. The message names the setting to change.
     """
     sockets: dict[str, socket.socket] = {}
     try:
@@ -107,7 +107,7 @@ def _refuse_twins(chosen: Mapping[str, int]) -> None:
 
 def _take(name: str, port: int) -> socket.socket:
     probe = socket.socket()
-    # Like the servers, so that a connection in TIME_WAIT doesn't count as a busy port.
+    # The servers set this too: a connection in TIME_WAIT doesn't make the port busy.
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         probe.bind((HOST, port))

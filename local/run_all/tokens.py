@@ -1,4 +1,4 @@
-"""Development tokens like an identity provider's, signed with the data folder's own secret."""
+"""Secrets of a data folder, and development tokens signed with one of them."""
 
 import json
 import os
@@ -17,7 +17,7 @@ HOST_KEY_FILE = "master-key"
 
 @dataclass(frozen=True)
 class StackSecrets:
-    """Keys between the servers of one stack. They protect nothing beyond this machine."""
+    """The secrets that the servers of one stack share. They protect nothing beyond this machine."""
 
     search_key: str
     model_key: str
@@ -26,7 +26,9 @@ class StackSecrets:
 
 
 def load_or_make_secrets(data: Path) -> StackSecrets:
-    """Return the folder's secrets, which survive restarts. Missing ones are generated."""
+    """Return the secrets of a data folder. Missing ones are generated and stored, so they survive
+    restarts.
+    """
     path = data / FILE_NAME
     stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     new_secrets = StackSecrets(
@@ -38,7 +40,7 @@ def load_or_make_secrets(data: Path) -> StackSecrets:
 
 
 def host_key(folder: Path) -> str:
-    """Return the host's master key for a data folder, creating it on first use."""
+    """Return the master key of the host with this data folder. It is created on first use."""
     path = folder / HOST_KEY_FILE
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +49,7 @@ def host_key(folder: Path) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file readable only by its owner, atomically."""
+    """Write a file atomically, readable only by its owner."""
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -65,13 +67,13 @@ USERS: dict[str, tuple[SampleUser, tuple[str, ...]]] = {
     **{user.user_id: (user, ()) for user in SAMPLE_USERS},
     _ADMINISTRATOR.user_id: (_ADMINISTRATOR, ("admin",)),
 }
-"""Who can sign in on this machine, with their application roles, by id."""
+"""The users who can sign in on this machine, with their application roles, by user id."""
 
 
 def mint_token(
     user: SampleUser, secret: str, *, lifetime_s: int = LIFETIME_S, roles: tuple[str, ...] = ()
 ) -> str:
-    """Return a signed token with the claims that the app reads from real ones."""
+    """Return a signed development token for a user, with the claims that the app reads from real tokens."""
     now = int(time.time())
     claims: dict[str, object] = {
         "sub": user.user_id,
@@ -89,9 +91,10 @@ def mint_token(
 
 
 def write_tokens_file(data: Path, url: str, secret: str) -> Path:
-    """Write tokens of the sample users and an administrator, for `python -m cli login --dev-user anna`.
+    """Write tokens for the sample users and an administrator to a file, which `cli login --dev-user` reads.
+    Return its path.
 
-    Only their owner can read them, like the secret that signs them.
+    Only the owner of the file can read it, as with the secret that signs the tokens.
     """
     tokens = {user_id: mint_token(user, secret, roles=roles) for user_id, (user, roles) in USERS.items()}
     path = data / TOKENS_FILE
