@@ -1,4 +1,4 @@
-"""Serves one function app: `python -m local.host --port 17071 --data FOLDER [--app function_app]`."""
+"""`python -m local.host --port 17071 --data FOLDER [--app function_app]`: serve one function app."""
 
 import argparse
 import asyncio
@@ -40,7 +40,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=int(os.environ.get(PORT_SETTING, DEFAULT_PORT)))
     parser.add_argument("--data", type=Path, required=True, help="folder for data that survives restarts")
     parser.add_argument(
-        "--app", default="function_app", help="module name in the current folder, or path of a .py file"
+        "--app",
+        default="function_app",
+        help=("name of a module in the current folder, or path of a .py file (default: %(default)s)"),
     )
     return parser.parse_args()
 
@@ -49,13 +51,13 @@ def _run(arguments: argparse.Namespace) -> bool:
     listener = _bind(arguments.port)
     folder, _ = locate(arguments.app)
     fill_environment(folder, os.environ)
-    # Set by `func start` as well.
+    # `func start` sets these variables too.
     os.environ.setdefault("AZURE_FUNCTIONS_ENVIRONMENT", "Development")
     os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{arguments.port}")
     options = read_host_options(folder)
     base_url = f"http://{ADDRESS}:{arguments.port}"
     worker = Worker(("--app", arguments.app, "--base-url", base_url), os.environ)
-    # Imported here to overlap with the worker's import of the app.
+    # Import these only now, while the worker process imports the app.
     from local.host.functions_host import FunctionsHost
     from local.host.serving import serve
 
@@ -72,17 +74,18 @@ def _run(arguments: argparse.Namespace) -> bool:
 
 
 def _bind(port: int) -> socket.socket:
-    """Bind the port before anything else starts.
+    """Return a socket that listens on the port. Called before anything else starts.
 
     Raises:
         PortBusyError: another process uses the port.
     """
-    # asyncio disables Nagle's algorithm only for an explicit protocol; it would delay responses by 40 ms.
+    # asyncio disables Nagle's algorithm only if the protocol is given explicitly; otherwise it delays
+    # responses by 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((ADDRESS, port))
-        # Listen from here, so that functions that call the durable API during the start wait instead of
+        # Listen already, so that functions that call the durable API during the start wait instead of
         # failing.
         listener.listen(128)
     except OSError as error:

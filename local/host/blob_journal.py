@@ -1,7 +1,7 @@
-"""Receipts of blobs, and their pending events. SQLite; every operation is one transaction.
+"""Journal of blob versions and their pending events, in SQLite. Every operation is one transaction.
 
-A blob's receipt and its event are written together, so a crash neither loses an event nor raises it twice.
-Events are handled at least once.
+The receipt of a blob version and its event are written together, so a crash neither loses an event nor
+creates it twice. Events are handled at least once.
 """
 
 import json
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS blob_deletions (id INTEGER PRIMARY KEY, message TEXT 
 
 @dataclass(frozen=True)
 class BlobVersion:
-    """A version of a blob, as an event for one function. `place` is connection/container."""
+    """A version of a blob that one function must handle. `place` is connection/container."""
 
     function: str
     place: str
@@ -39,7 +39,7 @@ class BlobVersion:
 
 @dataclass(frozen=True)
 class BlobEvent:
-    """A pending event. `tries` counts started attempts."""
+    """A pending blob event. `tries` is the number of attempts started so far."""
 
     event_id: int
     version: BlobVersion
@@ -48,25 +48,25 @@ class BlobEvent:
 
 @dataclass(frozen=True)
 class Deletion:
-    """A pending message for the deletion queue."""
+    """A message about a deleted blob, not sent to the deletion queue yet."""
 
     deletion_id: int
     message: str
 
 
 class BlobJournal:
-    """The store of receipts and events, for one process and one event loop."""
+    """Store of blob receipts and events, for use by one process and one event loop."""
 
     def __init__(self, path: Path) -> None:
         self._database = open_database(path, SCHEMA)
         rows = self._database.execute("SELECT function, place, name, etag FROM blob_receipts")
-        # In memory, because listings compare every blob twice a second.
+        # Kept in memory, because listings compare every blob up to twice a second.
         self._etags: dict[str, dict[str, dict[str, str]]] = {}  # place -> name -> function -> etag
         for function, place, name, etag in rows:
             self._remember(BlobVersion(function, place, name, etag))
 
     def record(self, versions: Iterable[BlobVersion]) -> int:
-        """Raise an event for each version with a new etag; return their number."""
+        """Store an event for each version whose etag is new. Return the number of events."""
         new = [version for version in versions if self._etag(version) != version.etag]
         if not new:
             return 0
@@ -82,12 +82,12 @@ class BlobJournal:
         return len(new)
 
     def names(self, place: str) -> set[str]:
-        """Return the names of all blobs in a place that have a receipt."""
+        """Return the names of all blobs with a receipt for the place."""
         return set(self._etags.get(place, ()))
 
     def record_deletion(self, place: str, name: str, message: str) -> None:
-        """Delete the receipts of a deleted blob, so that its return raises an event, and store a message to
-        send.
+        """Delete the receipts of a deleted blob and store a message to send. If the blob returns, it raises
+        an event again.
         """
         with self._transaction() as database:
             database.execute("DELETE FROM blob_receipts WHERE place = ? AND name = ?", (place, name))
@@ -95,7 +95,9 @@ class BlobJournal:
         self._etags.get(place, {}).pop(name, None)
 
     def due_events(self, limit: int, excluded: Iterable[int]) -> list[BlobEvent]:
-        """Return the oldest visible events, except events in `excluded`, which are in progress."""
+        """Return up to `limit` events that are due, oldest first. Events in `excluded` are already in
+        progress.
+        """
         if limit <= 0:
             return []
         query = (
@@ -106,14 +108,16 @@ class BlobJournal:
         return [BlobEvent(row[0], BlobVersion(*row[1:5]), row[5]) for row in rows]
 
     def begin(self, event: BlobEvent) -> None:
-        """Count an attempt before it is made, so that a blob that kills the process is also dead-lettered."""
+        """Count an attempt. This happens before the attempt, so that a blob that crashes the process is also
+        dead-lettered.
+        """
         self._database.execute("UPDATE blob_events SET tries = tries + 1 WHERE id = ?", (event.event_id,))
 
     def finish(self, event: BlobEvent) -> None:
         self._database.execute("DELETE FROM blob_events WHERE id = ?", (event.event_id,))
 
     def postpone(self, event: BlobEvent, delay_s: float) -> None:
-        """Hide an event until its next attempt."""
+        """Postpone the next attempt at an event by `delay_s` seconds."""
         self._database.execute(
             "UPDATE blob_events SET visible_at = ? WHERE id = ?", (time.time() + delay_s, event.event_id)
         )

@@ -1,7 +1,7 @@
-"""Watches containers and handles blob events, in place of Event Grid and the blob trigger's internal queue.
+"""Blob triggers: detects changed and deleted blobs by listing containers, and calls the triggered functions.
 
-Azurite raises no events, so containers are listed. New versions and deletions are recorded in the journal in
-one transaction, and handled from there at least once.
+This replaces Event Grid, because Azurite raises no events. New versions and deletions are recorded in the
+journal, from which each is handled at least once.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class BlobTrigger:
-    """A blob-triggered function and the container that it watches."""
+    """A function with a blob trigger, and the container that it watches."""
 
     function: FunctionDocument
     connection: str
@@ -39,17 +39,17 @@ class BlobTrigger:
 
     @property
     def place(self) -> str:
-        """The key of its receipts: connection/container."""
+        """The key of the container in the journal: connection/container."""
         return f"{self.connection}/{self.container}"
 
 
 def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients) -> list[BlobTrigger]:
-    """Return the blob triggers of an app.
+    """Return the blob triggers among the functions of an app.
 
     Raises:
-        AppError: the source isn't EventGrid, which Flex Consumption requires; the binding would read whole
-            blobs into memory; or the path is invalid.
-        SettingError: the connection, or a %SETTING% of the path, is missing.
+        AppError: if the source isn't EventGrid, which Flex Consumption requires, the binding would read whole
+            blobs into memory, or the path is invalid.
+        SettingError: if the connection or a %SETTING% in the path is missing.
     """
     triggers = []
     for function in functions:
@@ -62,16 +62,16 @@ def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients
                 raise AppError(f"function {function.name}: its blob parameter must have an SDK type")
             connection = function.trigger.get("connection") or DEFAULT_STORAGE
             container = container_of(storage.resolve(function.trigger["path"]))
-            storage.container(connection, container)  # fail at start if the connection is missing
+            storage.container(connection, container)  # fails at start if the connection is missing
             triggers.append(BlobTrigger(function, connection, container))
     return triggers
 
 
 def container_of(path: str) -> str:
-    """Return the container of a path such as `documents/{name}`, which matches all its blobs.
+    """Return the container in a blob path such as `documents/{name}`.
 
     Raises:
-        AppError: the path has another form.
+        AppError: if the path has a different form.
     """
     if (found := _PATH.fullmatch(path)) is None:
         raise AppError(
@@ -81,18 +81,19 @@ def container_of(path: str) -> str:
 
 
 LISTING_PAUSE_S = 0.5
-LISTING_SHARE = 9  # pause as a multiple of a listing's duration: large containers must not occupy a core
+# pause as a multiple of the time a listing took, so that large containers don't occupy a core
+LISTING_SHARE = 9
 LONGEST_PAUSE_S = 5.0
 HANDLING_PAUSE_S = 0.05
 RETRY_DELAY_S = 0.25
-MAX_PARALLEL, POISON_THRESHOLD = 8, 5  # the real host's defaults
+MAX_PARALLEL, POISON_THRESHOLD = 8, 5  # the defaults of the real host
 POISON_QUEUE = "webjobs-blobtrigger-poison"
 DELETION_QUEUE_SETTING = "LOCAL_BLOB_DELETED_QUEUE"
 DEFAULT_DELETION_QUEUE = "blob-deleted"
 
 
 class BlobListener:
-    """The listener for all blob triggers of an app."""
+    """Listener for all blob triggers of an app."""
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class BlobListener:
         self._deletion_queue = os.environ.get(DELETION_QUEUE_SETTING, DEFAULT_DELETION_QUEUE)
 
     async def watch(self) -> None:
-        """List the watched containers forever."""
+        """List all watched containers repeatedly and record changes. Never returns."""
         while True:
             listing_s = 0.0
             for place in sorted({trigger.place for trigger in self._triggers.values()}):
@@ -124,7 +125,7 @@ class BlobListener:
             await asyncio.sleep(min(max(LISTING_PAUSE_S, LISTING_SHARE * listing_s), LONGEST_PAUSE_S))
 
     async def handle(self) -> None:
-        """Handle due events forever, several at once."""
+        """Handle due events concurrently. Never returns."""
         while True:
             await self._worker.ready()
             free = MAX_PARALLEL - len(self._handling)
@@ -135,8 +136,8 @@ class BlobListener:
             await asyncio.sleep(HANDLING_PAUSE_S)
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for running calls. Those that exceed the grace period are handled again
-        after the next start.
+        """Wait for running calls, at most `grace_s` seconds. The others are cancelled and repeated after the
+        next start.
         """
         if not self._handling:
             return
@@ -156,7 +157,7 @@ class BlobListener:
         try:
             seen = await self._storage.lister.etags(container)
         except ResourceNotFoundError:
-            return  # the container doesn't exist (yet), which doesn't mean that its blobs were deleted
+            return  # a container that doesn't exist (yet) is no reason to report its blobs as deleted
         self._journal.record(
             BlobVersion(trigger.function.name, place, name, etag)
             for name, etag in seen.items()
@@ -173,13 +174,13 @@ class BlobListener:
             return
         queue = self._storage.queue(DEFAULT_STORAGE, self._deletion_queue)
         for deletion in deletions:
-            # Send before finishing: a crash in between sends the message twice instead of losing it.
+            # Send first: a crash in between then sends the message twice instead of losing it.
             await self._storage.send(queue, deletion.message)
             self._journal.finish_deletion(deletion)
 
     async def _handle(self, event: BlobEvent) -> None:
         trigger = self._triggers.get(event.version.function)
-        if trigger is None:  # the app no longer has the function
+        if trigger is None:  # the app no longer has this function
             self._journal.finish(event)
             return
         if event.tries >= POISON_THRESHOLD:
@@ -188,7 +189,7 @@ class BlobListener:
         self._journal.begin(event)
         try:
             await self._run(trigger, event.version.name)
-        except Exception:  # app code or storage; both are retried
+        except Exception:  # raised by app code or storage; either way, the event is retried
             log.exception("function %s failed on blob %s", trigger.function.name, event.version.name)
             if event.tries + 1 >= POISON_THRESHOLD:
                 await self._poison(event, trigger)
@@ -198,7 +199,7 @@ class BlobListener:
             self._journal.finish(event)
 
     async def _run(self, trigger: BlobTrigger, blob_name: str) -> None:
-        """Call the function, unless the blob has been deleted."""
+        """Call the function for a blob, unless the blob has been deleted."""
         container = self._storage.container(trigger.connection, trigger.container)
         if not await container.get_blob_client(blob_name).exists():
             return
@@ -240,9 +241,7 @@ _TOPIC = (
 
 
 def deleted_message(container_url: str, container: str, name: str) -> str:
-    """Return the message that Event Grid sends to a storage queue about a deleted blob:
-    one event, in base64.
-    """
+    """Return an Event Grid message about a deleted blob, in base64 as in a storage queue."""
     now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     event = {
         "topic": _TOPIC,

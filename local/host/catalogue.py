@@ -1,6 +1,7 @@
-"""Indexes the function app once, and describes each function as the worker does.
+"""Loading of the function app: imports it, checks its functions and describes them to the host.
 
-Rejects at start what the worker rejects and what this host doesn't support, rather than ignore a trigger.
+Functions that the real worker rejects, or that this host doesn't support, are errors at start, so that no
+trigger is ignored.
 """
 
 import importlib.util
@@ -25,10 +26,11 @@ STREAMING_HINT = "import azurefunctions.extensions.http.fastapi and annotate its
 
 
 def check_annotation(function_name: str, parameter: Parameter) -> None:
-    """Check that the worker accepts an annotation. A missing annotation is always accepted.
+    """Raise an error if the real worker would reject a parameter's annotation. A missing annotation is always
+    accepted.
 
     Raises:
-        AppError: the annotation doesn't match the binding.
+        AppError: if the annotation doesn't match the binding.
     """
     if parameter.binding_type == "httpTrigger":
         _check_http(function_name, parameter)
@@ -48,10 +50,10 @@ def check_annotation(function_name: str, parameter: Parameter) -> None:
 
 
 def check_return(function_name: str, annotation: object) -> None:
-    """Check that the worker accepts the return annotation of an HTTP function.
+    """Raise an error if the real worker would reject the return annotation of an HTTP function.
 
     Raises:
-        AppError: it is a generic such as dict[str, str], or a type that cannot be sent.
+        AppError: if the annotation is a generic such as dict[str, str], or a type that cannot be sent.
     """
     is_sent = inspect.isclass(annotation) and extension_base.ResponseTrackerMeta.check_type(annotation)
     if annotation is not None and not is_sent:
@@ -62,7 +64,7 @@ def check_return(function_name: str, annotation: object) -> None:
 
 
 def _check_generic(function_name: str, parameter: Parameter) -> None:
-    # The worker supports typing's generics (typing.Dict[str, int]), but neither dict[str, int] nor unions.
+    # The worker supports generics of typing, such as typing.Dict[str, int], but not dict[str, int] or unions.
     is_builtin_generic = isinstance(parameter.annotation, types.GenericAlias | types.UnionType)
     is_generic = not is_builtin_generic and inspect.isclass(typing.get_origin(parameter.annotation))
     if not (is_generic and parameter.binding_type == "activityTrigger"):
@@ -73,8 +75,8 @@ def _check_generic(function_name: str, parameter: Parameter) -> None:
 
 
 def _check_http(function_name: str, parameter: Parameter) -> None:
-    # This host supports only the streaming extension. In Azure, importing it anywhere switches the whole
-    # app.
+    # This host supports only the streaming extension. In Azure, importing it anywhere enables it for the
+    # whole app.
     if not extension_base.HttpV2FeatureChecker.http_v2_enabled():
         raise AppError(f"function {function_name}: {STREAMING_HINT}")
     annotation = parameter.annotation
@@ -96,7 +98,7 @@ IMPLICIT_RETURN = frozenset({"orchestrationTrigger", "activityTrigger"})
 
 @dataclass(frozen=True)
 class HostedFunction:
-    """A function of the app."""
+    """A function of the app, with its bindings and parameters."""
 
     name: str
     call: Callable[..., Any]
@@ -107,7 +109,7 @@ class HostedFunction:
 
     @property
     def kind(self) -> str:
-        """The trigger's type, such as httpTrigger."""
+        """The type of the trigger, such as "httpTrigger"."""
         return str(self.trigger["type"])
 
     @property
@@ -120,36 +122,37 @@ class HostedFunction:
 
     @property
     def document(self) -> FunctionDocument:
-        """The description that the host receives."""
+        """The description of the function that the host receives."""
         return FunctionDocument(self.name, self.bindings, self.trigger, self.trigger_parameter.deferred)
 
 
 def load_app(module_name: str, folder: Path) -> func.FunctionRegister:
-    """Import the app's module from `folder`, and return its only top-level app object.
+    """Import the app's module from `folder` and return its function app object.
 
     Raises:
-        AppError: the module is missing, has no or several app objects, or rejects its settings.
+        AppError: if the module is missing, doesn't have exactly one app object, or rejects its settings.
     """
     sys.path.insert(0, str(folder))
     if importlib.util.find_spec(module_name) is None:
-        raise AppError(f"no module {module_name} in {folder}: name it with --app")
+        raise AppError(f"there is no module {module_name} in {folder}; choose one with --app")
     try:
         module = importlib.import_module(module_name)
-    except ValueError as refused:  # raised by the app for an invalid setting
+    except ValueError as refused:  # raised by the app if a setting is invalid
         raise AppError(f"{module_name} failed to start. {refused}") from refused
     apps = {id(value): value for value in vars(module).values() if isinstance(value, func.FunctionRegister)}
     if len(apps) != 1:
         raise AppError(
-            f"{module_name} must have exactly one top-level function app object, it has {len(apps)}"
+            f"{module_name} must have exactly one top-level function app object, but has {len(apps)}"
         )
     return next(iter(apps.values()))
 
 
 def index_functions(app: func.FunctionRegister) -> list[HostedFunction]:
-    """Describe every function of the app. Call it once: a second call of `get_functions()` raises.
+    """Return a description of every function. Call this once per app, because a second `get_functions()`
+    raises an error.
 
     Raises:
-        AppError: the worker would reject a function, or this host doesn't support it.
+        AppError: if the real worker would reject a function, or this host doesn't support it.
     """
     return [_describe(function) for function in app.get_functions()]
 
@@ -183,8 +186,7 @@ def _parameter(function_name: str, binding: BindingDocument, annotations: Mappin
     if binding["direction"] == "OUT" or binding["type"] not in INPUTS | TRIGGERS:
         raise AppError(f"function {function_name}: this host does not serve the binding {binding['type']}")
     annotation = annotations.get(binding["name"])
-    # The worker uses its generic converter for str and bytes, unless the trigger has an implicit
-    # output.
+    # For str and bytes, the worker uses its generic converter, unless the trigger has an implicit output.
     generic = annotation in {str, bytes} and binding["type"] not in IMPLICIT_RETURN
     kind = "generic" if generic else binding["type"]
     parameter = Parameter(binding["name"], kind, annotation, is_sdk_type(annotation))

@@ -1,4 +1,4 @@
-"""Converts between the host's wire values (Datum) and function arguments, by the converters the worker uses.
+"""Conversion between wire values (Datum) and function arguments, with the converters of the real worker.
 
 The converters are azure-functions' own registry, and the registry of azurefunctions.extensions.base for SDK
 types ("deferred bindings"). Only the generic converter, which lives in the worker itself, is written here.
@@ -18,7 +18,7 @@ DEFERRED_SOURCE = "AzureStorageBlobs"
 
 
 class Converter(Protocol):
-    """The interface of the classes in both registries."""
+    """The interface that the converters in both registries implement."""
 
     def check_input_type_annotation(self, pytype: type) -> bool: ...
     def check_output_type_annotation(self, pytype: type) -> bool: ...
@@ -29,7 +29,7 @@ class Converter(Protocol):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A bound parameter, or the return value, of a function.
+    """A parameter of a function, or its return value, with its binding.
 
     `binding_type` selects the converter: the binding's own type, or "generic" if the annotation is str or
     bytes.
@@ -43,7 +43,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class BlobModelBindingData:
-    """The host's value for a blob bound to an SDK type: connection, container and name, but no content."""
+    """The wire value of a blob bound to an SDK type: its connection, container and name, without its
+    content.
+    """
 
     content: bytes
     version: str = "1.0"
@@ -52,7 +54,7 @@ class BlobModelBindingData:
 
 
 class GenericConverter:
-    """The converter of bindings without their own, and of parameters annotated str or bytes."""
+    """Converter for binding types without a registered one, and for parameters annotated str or bytes."""
 
     @classmethod
     def check_input_type_annotation(cls, pytype: type) -> bool:
@@ -82,7 +84,7 @@ class GenericConverter:
 
 
 def converter_for(binding_type: str, *, deferred: bool = False) -> Converter:
-    """Return the converter of a binding type; the generic one if none is registered."""
+    """Return the converter registered for a binding type, or the generic one."""
     found: Converter | None = _registry(deferred=deferred).get(binding_type)
     return GenericConverter() if found is None else found
 
@@ -93,12 +95,14 @@ def _registry(*, deferred: bool) -> Any:
 
 
 def is_sdk_type(annotation: object) -> bool:
-    """Return whether a parameter with this annotation is a deferred binding."""
+    """Return whether the annotation is an SDK type, such as BlobClient, which makes the binding a deferred
+    one.
+    """
     return bool(_registry(deferred=True).check_supported_type(annotation))
 
 
 def datum_of(value: Value) -> Datum:
-    """Convert a wire value to the converters' type."""
+    """Return a wire value as the Datum that converters accept."""
     content = value.content
     if value.type == "model_binding_data" and isinstance(content, bytes):
         return Datum(type=value.type, value=BlobModelBindingData(content))
@@ -106,7 +110,7 @@ def datum_of(value: Value) -> Datum:
 
 
 def decode(parameter: Parameter, datum: Datum, metadata: dict[str, Datum]) -> Any:
-    """Convert a wire value to the function's argument.
+    """Convert a wire value to a function argument.
 
     Raises:
         ValueError, NotImplementedError: the converter rejects the value.
@@ -118,7 +122,7 @@ def decode(parameter: Parameter, datum: Datum, metadata: dict[str, Datum]) -> An
 
 
 def encode(parameter: Parameter, value: object) -> Datum:
-    """Convert an output or return value to its wire value.
+    """Convert a return value of a function to a wire value.
 
     Raises:
         ValueError, NotImplementedError: the converter rejects the value.

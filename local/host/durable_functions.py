@@ -1,7 +1,7 @@
-"""The app's orchestrators and activities for the durable executor, called in the worker.
+"""Adapter that lets the durable executor call the app's orchestrators and activities in the worker.
 
 Calls that are lost with a worker, or arrive before the next one is ready, fail: an activity with TaskFailed,
-an orchestration for good. This is how the extension treats version 1.7 of the Python SDK.
+an orchestration permanently. This is how the extension treats version 1.7 of the Python SDK.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,10 +13,12 @@ from local.host.worker_process import CallFailedError, Worker, WorkerLostError
 
 
 class HostedDurableFunctions:
-    """An implementation of `local.durable.functions.AppFunctions` for one app."""
+    """The durable functions of one app, as the protocol `local.durable.functions.AppFunctions` requires."""
 
     def __init__(self, functions: Iterable[FunctionDocument], worker: Worker) -> None:
-        """Index the functions. Raises `AppError` if two orchestrators, or two activities, share a name."""
+        """Index the functions by name. Raise `AppError` if two orchestrators or two activities have the same
+        name.
+        """
         functions = list(functions)
         self._orchestrators = _by_name(functions, "orchestrationTrigger", "orchestration")
         self._activities = _by_name(functions, "activityTrigger", "activity")
@@ -29,23 +31,23 @@ class HostedDurableFunctions:
         return self._activities.keys()
 
     async def run_orchestrator(self, name: str, trigger_json: str) -> str:
-        """Run one episode.
+        """Run one episode of an orchestrator and return its state as JSON.
 
         Raises:
-            CallFailedError: the SDK raised; the message is unchanged.
-            WorkerLostError: the instance cannot continue.
+            CallFailedError: if the SDK raises an exception. The message is the SDK's.
+            WorkerLostError: if the worker is lost. The instance then cannot continue.
         """
         try:
             return await self._call(self._orchestrators[name], trigger_json)
         except WorkerLostError as lost:
-            # The extension then replays the history without a result and reports this error.
+            # In this case, the real extension replays the history without a result and reports this error.
             raise WorkerLostError(f"Non-Deterministic workflow detected: {lost}") from None
 
     async def run_activity(self, name: str, input_json: str, instance_id: str) -> str:
-        """Run one activity.
+        """Run an activity and return its result as JSON.
 
         Raises:
-            ActivityFailed: the function or a converter raised, or the worker was lost.
+            ActivityFailed: if the function or a converter raises an exception, or the worker is lost.
         """
         del instance_id
         try:
@@ -60,7 +62,7 @@ class HostedDurableFunctions:
 
 
 def _by_name(functions: list[FunctionDocument], kind: str, name_key: str) -> dict[str, str]:
-    """Map the names that orchestrations use to the functions of one kind."""
+    """Return the functions with the given trigger type, by the names that orchestrations use."""
     found: dict[str, str] = {}
     for function in functions:
         if function.kind == kind:

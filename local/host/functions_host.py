@@ -1,4 +1,4 @@
-"""The host of one function app, composed of HTTP front, listeners and durable executor."""
+"""The host of a function app: combines the HTTP front, the trigger listeners and the durable executor."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,9 @@ GRACE_S = 5.0
 
 
 class DrainingApp:
-    """ASGI middleware that drains requests. `stop()` is called once, when the host starts to stop."""
+    """ASGI middleware that lets running requests finish when the host stops, at most GRACE_S seconds. Event
+    streams end immediately.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -67,7 +69,7 @@ class DrainingApp:
 
 
 class _ObservedResponse:
-    """A response whose progress is tracked, so that it can be ended in a way that clients understand."""
+    """A response that records its progress, so that an interrupted one can be ended cleanly."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -87,7 +89,7 @@ class _ObservedResponse:
         await self._send(message)
 
     async def finish(self) -> None:
-        """End the response: as 503 if it hasn't started, otherwise with its last chunk."""
+        """End the response: with status 503 if it hasn't started, otherwise with a final empty chunk."""
         if not self._started:
             await self.send(
                 {"type": "http.response.start", "status": 503, "headers": [(b"retry-after", b"5")]}
@@ -102,7 +104,7 @@ log = logging.getLogger(__name__)
 
 
 class FunctionsHost:
-    """The host of one app. Call `start()` on a running loop, and `stop()` once."""
+    """The host of one app. Start its parts on a running event loop, and call `stop()` once."""
 
     def __init__(
         self,
@@ -111,7 +113,9 @@ class FunctionsHost:
         data_folder: Path,
         worker: Worker,
     ) -> None:
-        """Raises HostError if a trigger, a route or a connection of the app cannot be served."""
+        """Create all parts. Raise `HostError` if a trigger, route or connection of the app cannot be
+        served.
+        """
         enabled = [function for function in functions if not is_disabled(function.name, os.environ)]
         self.failed = asyncio.Event()
         self._storage = StorageClients()
@@ -143,12 +147,12 @@ class FunctionsHost:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start_durable(self) -> None:
-        """Resume the orchestrations that were running when the host was stopped or killed."""
+        """Start the durable executor, which resumes the orchestrations of the previous process."""
         await self._durable.start()
 
     def start_listeners(self) -> None:
-        """Start listening for blobs, messages and timers. Functions use HTTP, so it
-        must be served already.
+        """Start the listeners for blobs, queues and timers. HTTP must be served already, because functions
+        call it.
         """
         self._worker.watch(self.failed.set)
         self._listen("blob listing", self._blobs.watch())
@@ -159,7 +163,9 @@ class FunctionsHost:
             self._listen(f"timer trigger {timer.function.name}", timer.listen())
 
     async def stop(self) -> None:
-        """Accept no new work, wait GRACE_S for running calls, then abandon the rest. HTTP is still served."""
+        """Stop all listeners, wait up to GRACE_S seconds for running calls, and cancel the rest. HTTP
+        requests are still served.
+        """
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -170,7 +176,7 @@ class FunctionsHost:
         )
 
     async def close(self) -> None:
-        """Close files and connections. Call it after `stop()` and the last HTTP request."""
+        """Close files and connections. Call this after `stop()` and the last HTTP request."""
         self._journal.close()
         self._timer_store.close()
         await self._storage.close()
@@ -184,7 +190,8 @@ class FunctionsHost:
                 Mount(WEBHOOK_PREFIX, routes=durable_routes),
             ],
             redirect_slashes=False,
-            default=SignIn(front, os.environ),  # not a Mount at "/", which matches no path with a line break
+            # a Mount at "/" would not match paths that contain a line break
+            default=SignIn(front, os.environ),
         )
 
     async def _status(self, request: Request) -> Response:
@@ -198,5 +205,5 @@ class FunctionsHost:
 
     def _report_end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            log.error("%s ended; the host stops", task.get_name(), exc_info=task.exception())
+            log.error("%s ended unexpectedly; the host stops", task.get_name(), exc_info=task.exception())
             self.failed.set()

@@ -1,8 +1,8 @@
-"""Protection of the host's own addresses: they require a key, and reject requests of foreign web pages.
+"""Protection of the host's own routes: they require a key and reject requests from foreign web pages.
 
-In Azure, `/admin` requires the master key and `/runtime` the durable extension's key. Here one key, in the
-header x-functions-key or the parameter `code`, serves for both. The SDK sends no key to `/durabletask`, which
-only the worker calls, so its URL contains the worker's key.
+In Azure, `/admin` requires the master key and `/runtime` the durable extension's key. Here one key is used
+for both, in the header x-functions-key or the parameter `code`. Only the worker calls `/durabletask`; the SDK
+sends no key there, so the URL contains the worker's key.
 """
 
 import re
@@ -24,8 +24,8 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
-    """ASGI middleware that rejects requests as the real host does. Absolute-form request lines are accepted,
-    as in Kestrel.
+    """ASGI middleware that rejects requests to the host's own routes without its key. Like Kestrel, it
+    accepts absolute URLs in request lines.
     """
 
     def __init__(self, app: ASGIApp, key: str) -> None:
@@ -70,7 +70,7 @@ def _is_loopback(authority: str) -> bool:
 
 
 class StrictProtocol(H11Protocol):
-    """HTTP/1.1 without folded headers: h11 would join them, but Kestrel replies 400."""
+    """HTTP/1.1 that rejects folded headers with status 400, as Kestrel does. h11 would join their lines."""
 
     def data_received(self, data: bytes) -> None:
         unread, _ = self.conn.trailing_data

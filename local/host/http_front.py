@@ -1,6 +1,6 @@
-"""Routes an HTTP request to its function in the worker, and forwards the response.
+"""Routing of HTTP requests to functions in the worker, and forwarding of their responses.
 
-Rejects requests that the real host rejects before routing; docs/internals/host.md lists them.
+Requests that the real host rejects before routing are rejected too; docs/internals/host.md lists them.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from local.host.settings import AppError, HostOptions
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, FunctionDocument
 from local.host.worker_process import Body, Worker, WorkerLostError
 
-# Headers of a connection, not of the message; the server sets lengths itself.
+# Headers of a single connection, which must not be forwarded. The server sets the length itself.
 _HOP_BY_HOP = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"te", b"upgrade", b"expect"})
 
 
-_MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = 100, 32 * 1024, 8 * 1024  # Kestrel's limits
+_MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = 100, 32 * 1024, 8 * 1024  # the limits of Kestrel
 
 
 _NOT_IN_A_TARGET = re.compile(r"[^\x21-\x7e]")
@@ -34,24 +34,24 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class HttpRoute:
-    """The route of an HTTP function: a fixed path, and with `takes_rest` everything below it."""
+    """The route of an HTTP function: a fixed path and, if `takes_rest` is set, all paths below it."""
 
     function: FunctionDocument
     path: str
     takes_rest: bool
 
     def matches(self, path: str) -> bool:
-        """Return whether a path (raw, without slashes at its ends) is the function's, in any case."""
+        """Return whether the route serves a raw path, given without outer slashes. Case is ignored."""
         path = path.lower()
         above = f"{self.path}/" if self.path else ""
         return path == self.path or (self.takes_rest and path.startswith(above))
 
 
 def http_routes(functions: Sequence[FunctionDocument]) -> list[HttpRoute]:
-    """Return the routes of all HTTP functions, ordered by function name: the first match is called.
+    """Return the routes of all HTTP functions in matching order, which is by function name.
 
     Raises:
-        AppError: a route has parameters other than a final catch-all, or is limited to some methods; or two
+        AppError: if a route has parameters other than a final catch-all or is limited to some methods, or two
             functions share a route.
     """
     routes = [_route_of(function) for function in functions if function.kind == "httpTrigger"]
@@ -75,7 +75,7 @@ def _route_of(function: FunctionDocument) -> HttpRoute:
 
 
 class HttpFront:
-    """The ASGI app below the route prefix."""
+    """ASGI application that forwards requests below the route prefix to the worker."""
 
     def __init__(self, routes: Sequence[HttpRoute], options: HostOptions, worker: Worker) -> None:
         self._routes = routes
@@ -122,7 +122,7 @@ class HttpFront:
         self, request: "_IncomingRequest", path: str, call: Mapping[str, object], send: Send
     ) -> None:
         headers = request.headers
-        # In the real host, a request with non-ASCII headers never reaches its waiting invocation.
+        # In the real host, a request with non-ASCII headers never reaches its function.
         is_lost = any(not value.isascii() for _, value in request.scope["headers"])
         headers.add(INVOCATION_HEADER, "lost" if is_lost else str(call["id"]))
         headers[CALL_HEADER] = json.dumps(call)
@@ -136,7 +136,7 @@ class HttpFront:
                 kept = [pair for pair in answer.raw_headers if pair[0].lower() not in _HOP_BY_HOP]
                 start = {"type": "http.response.start", "status": answer.status, "headers": kept}
                 async for piece in answer.content.iter_any():
-                    if not has_begun:  # status and headers are sent with the first byte
+                    if not has_begun:  # status and headers are sent together with the first byte
                         has_begun = True
                         await send(start)
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -151,7 +151,7 @@ class HttpFront:
 
 
 def _refusal(scope: Scope, path: str) -> int | None:
-    """Return the status of a request that is rejected before routing; None for all others."""
+    """Return the status for a request that the real host rejects before routing, or None."""
     headers = scope["headers"]
     if (
         len(headers) > _MAX_HEADERS
@@ -187,11 +187,13 @@ def _without_dots(path: str) -> str:
 
 
 class BodyTooLargeError(Exception):
-    """A chunked body exceeds the host's limit."""
+    """Error raised if a chunked body exceeds the size limit of the host."""
 
 
 class _IncomingRequest:
-    """An incoming request. A body with a length is read whole; a chunked one is forwarded in pieces."""
+    """An incoming request. A body with a Content-Length is read completely; a chunked body is forwarded in
+    pieces.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, max_bytes: int) -> None:
         self.scope = scope
@@ -202,7 +204,7 @@ class _IncomingRequest:
 
     @property
     def headers(self) -> CIMultiDict[str]:
-        """The message's headers, except its length."""
+        """The headers to forward, without those of the connection and without the length."""
         return CIMultiDict(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in self.scope["headers"]
@@ -211,7 +213,7 @@ class _IncomingRequest:
 
     @property
     def declared_bytes(self) -> int:
-        """The Content-Length; 0 if it is missing."""
+        """The value of Content-Length, or 0 if it is missing."""
         return int(dict(self.scope["headers"]).get(b"content-length", b"0"))
 
     async def body(self) -> Body:
@@ -236,7 +238,8 @@ class _IncomingRequest:
             if message["type"] == "http.disconnect":
                 self._has_left = True
                 self._is_read.set()
-                await asyncio.Event().wait()  # wait for this task's cancellation: the client has disconnected
+                # the client has disconnected, so wait until this task is cancelled
+                await asyncio.Event().wait()
             size_bytes += len(message.get("body", b""))
             if size_bytes > self._max_bytes:
                 raise BodyTooLargeError(f"the body exceeds {self._max_bytes:,} bytes")

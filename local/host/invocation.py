@@ -1,4 +1,5 @@
-"""Assembles the arguments of a function and calls it, whatever triggered it.
+"""Invocation of functions: converts and collects their arguments, and calls them on the event loop or in a
+thread.
 
 Async functions run on the event loop, others in the thread pool, as in the worker.
 """
@@ -17,7 +18,7 @@ from local.host.conversion import decode, encode
 
 
 class Invoker:
-    """The caller of functions.
+    """Invoker of the app's functions, for all kinds of triggers.
 
     Args:
         client_binding: the JSON of a durable client binding.
@@ -25,14 +26,14 @@ class Invoker:
 
     def __init__(self, client_binding: str) -> None:
         self._client_binding = client_binding
-        # The real worker's default: PYTHON_THREADPOOL_THREAD_COUNT, otherwise cores + 4.
+        # As in the real worker, the default is the number of cores + 4.
         count = os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")
         self._threads = ThreadPoolExecutor(int(count) if count else None, thread_name_prefix="function")
         self._count_lock = threading.Lock()
-        self.running_threads = 0  # includes threads of cancelled invocations, which cannot be killed
+        self.running_threads = 0  # includes threads of cancelled calls, which cannot be killed
 
     async def run(self, function: HostedFunction, trigger: Datum, metadata: Mapping[str, Datum]) -> object:
-        """Call a function with a wire value as trigger argument; return its result.
+        """Convert the trigger's wire value, call the function with it and return the result.
 
         Raises:
             Exception: any exception of the function or a converter.
@@ -40,7 +41,7 @@ class Invoker:
         return await self.call(function, decode(function.trigger_parameter, trigger, dict(metadata)))
 
     async def call(self, function: HostedFunction, argument: object) -> object:
-        """Call a function with a converted trigger argument.
+        """Call a function whose trigger argument is already converted, and return the result.
 
         Raises:
             Exception: as `run`.
@@ -52,7 +53,7 @@ class Invoker:
         return result
 
     def encode_result(self, function: HostedFunction, result: object) -> Datum:
-        """Convert a function's result to its wire value.
+        """Convert the result of a function to a wire value.
 
         Raises:
             ValueError: the function has no return binding, or its converter rejects the value.
@@ -62,13 +63,13 @@ class Invoker:
         return encode(function.returns, result)
 
     def close(self) -> None:
-        """Accept no further calls. Running threads are left to finish."""
+        """Reject further calls and cancel queued ones. Running threads are not interrupted."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _arguments(self, function: HostedFunction, argument: object) -> dict[str, object]:
         arguments: dict[str, object] = {function.trigger_parameter.name: argument}
         for name, parameter in function.inputs.items():
-            if name not in arguments:  # a durableClient, the only other input that this host supports
+            if name not in arguments:  # a durableClient, the only other input binding that this host supports
                 arguments[name] = decode(parameter, Datum(type="string", value=self._client_binding), {})
         return arguments
 

@@ -1,8 +1,8 @@
-"""Queue triggers: polls one queue for one function. A message is deleted, retried, or moved to the poison
-queue.
+"""Queue triggers: polls a queue and calls the triggered function for each message.
 
-A message is received under a short lease that is renewed while its function runs, so that the messages of a
-killed host return within LEASE_S rather than the real host's ten minutes.
+A message is then deleted, retried or moved to the poison queue. Its short lease is renewed while the function
+runs, so that the messages of a killed host reappear within LEASE_S rather than after the real host's ten
+minutes.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from local.host.storage import StorageClients
 from local.host.wire import Call, FunctionDocument, Value, json_value, text_value
 from local.host.worker_process import Worker
 
-BATCH_SIZE = 16  # the real host's default, like all values here that host.json could override
+BATCH_SIZE = 16  # the default of the real host, like all values here that host.json could override
 SHORTEST_PAUSE_S = 0.1
 LEASE_S = 30
 RENEWAL_S = 10.0
@@ -28,9 +28,10 @@ log = logging.getLogger(__name__)
 
 
 def message_text(content: str) -> str:
-    """Return the text of a message: base64 is decoded if it contains UTF-8, other text is returned unchanged.
+    """Return the text of a queue message. Base64 that contains UTF-8 is decoded; any other text is returned
+    unchanged.
 
-    The real host would reject plain text; accepting it here loses no message.
+    Unlike the real host, this function accepts plain text.
     """
     try:
         return base64.b64decode(content, validate=True).decode("utf-8")
@@ -39,7 +40,7 @@ def message_text(content: str) -> str:
 
 
 def queue_metadata(message: QueueMessage) -> dict[str, Value]:
-    """Return the trigger metadata from which azure-functions builds a QueueMessage."""
+    """Return the trigger metadata of a message, from which azure-functions creates a QueueMessage."""
     return {
         "Id": text_value(str(message.id)),
         "DequeueCount": json_value(message.dequeue_count),
@@ -55,7 +56,7 @@ def _utc_text(moment: datetime | None) -> str:
 
 
 class QueueListener:
-    """The listener of one queue-triggered function."""
+    """Listener for one function with a queue trigger."""
 
     def __init__(
         self, function: FunctionDocument, storage: StorageClients, worker: Worker, options: QueueOptions
@@ -71,7 +72,9 @@ class QueueListener:
         self._handling: set[asyncio.Task[None]] = set()
 
     async def listen(self) -> None:
-        """Poll forever: without pause while there are messages, otherwise with a growing interval."""
+        """Poll the queue repeatedly, without pauses while there are messages, otherwise at growing intervals.
+        Never returns.
+        """
         pause_s = SHORTEST_PAUSE_S
         while True:
             taken = await self._take()
@@ -79,7 +82,9 @@ class QueueListener:
             await asyncio.sleep(pause_s if not taken else 0)
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for running calls. Messages of unfinished calls return when their lease ends."""
+        """Wait for running calls, at most `grace_s` seconds. The messages of the others reappear when their
+        lease expires.
+        """
         if not self._handling:
             return
         _, late = await asyncio.wait(self._handling, timeout=grace_s)
@@ -105,7 +110,7 @@ class QueueListener:
                 if taken == free:
                     break
         except ResourceNotFoundError:
-            return 0  # the queue does not exist yet
+            return 0  # the queue has not been created yet
         except AzureError as error:
             log.warning("cannot read the queue %s: %s", self._queue_name, error.__class__.__name__)
             return 0
@@ -119,7 +124,7 @@ class QueueListener:
                 await self._poison(lease)  # every attempt killed the host
                 return
             await self._run(message)
-        except Exception:  # app code; the message is retried
+        except Exception:  # raised by app code; the message is retried
             log.exception("function %s failed on a message of %s", self.function.name, self._queue_name)
             await self._failed(lease)
         else:
@@ -138,8 +143,8 @@ class QueueListener:
             else:
                 await lease.give_back()
         except AzureError as error:
-            # The lease expires and the message is redelivered.
-            log.warning("cannot give a message back to %s: %s", self._queue_name, error.__class__.__name__)
+            # When the lease expires, the message reappears.
+            log.warning("cannot release a message of %s: %s", self._queue_name, error.__class__.__name__)
 
     async def _poison(self, lease: "_Lease") -> None:
         await self._storage.send(self._poison_queue, lease.message.content)
@@ -148,22 +153,22 @@ class QueueListener:
 
 
 class _Lease:
-    """The lease of one message. Each renewal changes the pop receipt."""
+    """The lease of a message. Each update of the message replaces its pop receipt."""
 
     def __init__(self, queue: QueueClient, message: QueueMessage) -> None:
         self.message = message
         self._queue = queue
-        self._changing = asyncio.Lock()  # a receipt is valid for one change
+        self._changing = asyncio.Lock()  # each change invalidates the receipt, so changes must not overlap
 
     async def keep(self) -> None:
-        """Renew the lease forever."""
+        """Renew the lease repeatedly, until this coroutine is cancelled."""
         while True:
             await asyncio.sleep(RENEWAL_S)
             async with self._changing:
                 try:
                     await self._update(LEASE_S)
                 except AzureError as error:
-                    log.warning("cannot renew a message's lease: %s", error.__class__.__name__)
+                    log.warning("cannot renew the lease of a message: %s", error.__class__.__name__)
 
     async def give_back(self) -> None:
         async with self._changing:
@@ -174,8 +179,8 @@ class _Lease:
             try:
                 await self._queue.delete_message(self.message)
             except AzureError as error:
-                # It is redelivered and handled again: queues guarantee at-least-once delivery.
-                log.warning("cannot delete a message that was done: %s", error.__class__.__name__)
+                # The message reappears and is handled again; queues guarantee at-least-once delivery.
+                log.warning("cannot delete a handled message: %s", error.__class__.__name__)
 
     async def _update(self, visible_in_s: int) -> None:
         updated = await self._queue.update_message(self.message, visibility_timeout=visible_in_s)

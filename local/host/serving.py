@@ -1,4 +1,4 @@
-"""Serves a host on its port with uvicorn, until SIGTERM or Ctrl-C stops it gracefully."""
+"""Serving of a host with uvicorn, and its orderly stop on SIGTERM or Ctrl-C."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from local.host.settings import HostError
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without signal handling: the host decides in which order its parts stop."""
+    """uvicorn without signal handlers, because the host stops its parts in its own order."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -23,7 +23,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable[[], None]) -> bool:
-    """Serve until a signal arrives or a listener fails. Returns False after a failure."""
+    """Serve the host until a signal arrives or a listener fails. Return False if a listener failed."""
     stopping = _stop_signal()
     config = uvicorn.Config(
         host.app,
@@ -31,8 +31,8 @@ async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable
         lifespan="off",
         log_config=None,
         access_log=False,
-        # The Durable client keeps connections open for 15 s. Closing one earlier races with its next call,
-        # whose failure closes all other connections.
+        # The Durable client keeps connections open for 15 s. Closing one earlier would race with its next
+        # call, and a failed call makes the client close all its connections.
         timeout_keep_alive=120,
         timeout_graceful_shutdown=round(GRACE_S) + 2,
     )
@@ -56,7 +56,7 @@ async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable
 
 
 def _stop_signal() -> asyncio.Event:
-    """Return an event that SIGTERM and SIGINT set. A second signal kills the process."""
+    """Return an event that is set by SIGTERM or SIGINT. A second signal kills the process."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
 

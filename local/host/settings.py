@@ -1,7 +1,7 @@
-"""Reads host.json and local.settings.json, and resolves %SETTING% references and storage connection names.
+"""Settings of the host: host.json, local.settings.json, %SETTING% references and storage connections.
 
-Settings of the app come from the process environment, as with `func start`; local.settings.json supplies the
-missing ones. Options of host.json without a local effect are ignored.
+As with `func start`, app settings come from the environment, and local.settings.json supplies missing ones.
+Options in host.json that have no local effect are ignored.
 """
 
 import json
@@ -16,28 +16,28 @@ from typing import Any
 
 
 class HostError(Exception):
-    """The host cannot start. The developer sees the message in one line, without a traceback."""
+    """Error raised if the host cannot start. Its message is printed in one line, without a traceback."""
 
 
 class AppError(HostError):
-    """The function app cannot be indexed, or has a binding that the worker rejects."""
+    """Error raised if the function app cannot be loaded, or has a binding that the worker rejects."""
 
 
 class SettingError(HostError):
-    """A setting is missing or invalid."""
+    """Error raised if a setting is missing or invalid."""
 
 
 class PortBusyError(HostError):
-    """Another process listens on the port."""
+    """Error raised if another process listens on the port."""
 
 
 DEFAULT_STORAGE = "AzureWebJobsStorage"
-DEFAULT_FUNCTION_TIMEOUT_S = 30 * 60.0  # Flex Consumption's default
-DEFAULT_VISIBILITY_S = 300.0  # delay before Durable Functions redelivers messages of a dead host
-DEFAULT_LEASE_S = 30.0  # lease of its partitions; fixed in the real host
+DEFAULT_FUNCTION_TIMEOUT_S = 30 * 60.0  # the default of Flex Consumption
+DEFAULT_VISIBILITY_S = 300.0  # until Durable Functions redelivers the messages of a dead host
+DEFAULT_LEASE_S = 30.0  # of Durable Functions partitions; fixed in the real host
 LEASE_SETTING = "LOCAL_HOST_LEASE_S"
 BODY_SETTING = "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT"
-DEFAULT_BODY_BYTES = 104_857_600  # the real host's
+DEFAULT_BODY_BYTES = 104_857_600  # the default of the real host
 OVERRIDE_PREFIX = "AzureFunctionsJobHost__"
 SETTING_REFERENCE = re.compile(r"%([^%]+)%")
 TIMESPAN = re.compile(r"^(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)$")
@@ -45,15 +45,15 @@ TIMESPAN = re.compile(r"^(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)$")
 
 @dataclass(frozen=True)
 class QueueOptions:
-    """`extensions.queues` of host.json."""
+    """The options in `extensions.queues` of host.json."""
 
     max_dequeue_count: int = 5
-    max_polling_interval_s: float = 1.0  # the real host's default of 60 s is too slow for development
+    max_polling_interval_s: float = 1.0  # the default of the real host, 60 s, is too slow for development
 
 
 @dataclass(frozen=True)
 class HostOptions:
-    """The supported parts of host.json."""
+    """The options in host.json that this host supports, with related settings."""
 
     route_prefix: str = "api"
     function_timeout_s: float | None = DEFAULT_FUNCTION_TIMEOUT_S
@@ -67,10 +67,10 @@ class HostOptions:
 
 
 def parse_timespan(text: str) -> float:
-    """Convert a .NET TimeSpan, `hh:mm:ss` or `d.hh:mm:ss`, to seconds.
+    """Return the seconds in a .NET TimeSpan of the form `hh:mm:ss` or `d.hh:mm:ss`.
 
     Raises:
-        SettingError: the text has another form.
+        SettingError: if the text has a different form.
     """
     matched = TIMESPAN.match(text)
     if matched is None:
@@ -80,13 +80,13 @@ def parse_timespan(text: str) -> float:
 
 
 def read_host_options(folder: Path, environment: Mapping[str, str] = os.environ) -> HostOptions:
-    """Read `folder`/host.json, with defaults for missing options.
+    """Read host.json from `folder`. Missing options have default values.
 
     Args:
         environment: `AzureFunctionsJobHost__a__b` replaces the value `b` of the section `a`.
 
     Raises:
-        SettingError: the file isn't JSON, or a time span is invalid.
+        SettingError: if the file isn't JSON or a time span is invalid.
     """
     document = _overridden(_read_json(folder / "host.json"), environment)
     extensions = document.get("extensions", {})
@@ -130,14 +130,14 @@ def _function_timeout(text: str | None) -> float | None:
 
 
 def fill_environment(folder: Path, environment: MutableMapping[str, str]) -> None:
-    """Add the `Values` of local.settings.json to the environment. Existing variables take precedence."""
+    """Add the `Values` in local.settings.json to the environment. Existing variables take precedence."""
     for name, value in _read_json(folder / "local.settings.json").get("Values", {}).items():
         environment.setdefault(name, str(value))
 
 
 def locate(app: str) -> tuple[Path, str]:
-    """Return folder and module of `--app`, which is a module in the current folder or
-    the path of a .py file.
+    """Return folder and module name of the argument `--app`: a module in the current folder, or the path of a
+    .py file.
     """
     path = Path(app)
     if path.suffix == ".py":
@@ -146,7 +146,7 @@ def locate(app: str) -> tuple[Path, str]:
 
 
 def set_up_logging() -> None:
-    """Configure logging to stderr, for host and worker."""
+    """Configure logging to stderr. Used by host and worker."""
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
@@ -155,10 +155,10 @@ def set_up_logging() -> None:
 
 
 def resolve_references(text: str, environment: Mapping[str, str]) -> str:
-    """Replace each `%NAME%` in a path, queue name or schedule with the setting NAME.
+    """Replace each `%NAME%` in a path, queue name or schedule with the value of the setting NAME.
 
     Raises:
-        SettingError: NAME is missing.
+        SettingError: if the setting is missing.
     """
 
     def setting(matched: re.Match[str]) -> str:
@@ -171,12 +171,12 @@ def resolve_references(text: str, environment: Mapping[str, str]) -> str:
 
 
 def storage_connection(name: str | None, environment: Mapping[str, str]) -> str:
-    """Return the connection string for a binding's `connection`; AzureWebJobsStorage if it has none.
+    """Return the storage connection string that a binding names, or that of AzureWebJobsStorage.
 
     The real host looks for `AzureWebJobs<name>` before `<name>`.
 
     Raises:
-        SettingError: neither setting exists.
+        SettingError: if neither setting exists.
     """
     wanted = name or DEFAULT_STORAGE
     for candidate in (f"AzureWebJobs{wanted}", wanted):
@@ -188,7 +188,7 @@ def storage_connection(name: str | None, environment: Mapping[str, str]) -> str:
 
 
 def is_disabled(function_name: str, environment: Mapping[str, str]) -> bool:
-    """Return whether the setting `AzureWebJobs.<function>.Disabled` disables the function."""
+    """Return whether the setting `AzureWebJobs.<function>.Disabled` is true."""
     return environment.get(f"AzureWebJobs.{function_name}.Disabled", "").lower() in {"true", "1"}
 
 

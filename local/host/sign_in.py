@@ -1,9 +1,9 @@
-"""Replaces App Service Authentication: the same addresses, a cookie, and sample users to choose from.
+"""Local replacement of App Service Authentication, with the same URLs and a choice of sample users.
 
-A browser signs in at `/.auth/login/aad` and gets a cookie that scripts cannot read. A request with the cookie
-and without a token reaches the app with the development token added, so that neither app nor page depends on
-where it runs. Only for a loopback `Host`, so that a foreign host name that resolves to this machine gets
-nothing.
+A browser signs in at `/.auth/login/aad` and gets a cookie that scripts cannot read. A request with this
+cookie and without a token reaches the app with the development token added, so that neither the app nor the
+web page depends on where it runs. Only requests to a loopback `Host` are handled, so that foreign host names
+that resolve to this machine gain no access.
 """
 
 import html
@@ -51,7 +51,9 @@ _BUTTON = '<button name="user" value="{user_id}">{name}<small>{about}</small></b
 
 
 class SignIn:
-    """ASGI middleware. Without a secret it forwards every request unchanged."""
+    """ASGI middleware that signs in sample users. Without DEV_TOKEN_SECRET, it forwards all requests
+    unchanged.
+    """
 
     def __init__(self, app: ASGIApp, environment: Mapping[str, str]) -> None:
         self._app = app
@@ -111,7 +113,9 @@ def _is_loopback(headers: Headers) -> bool:
 
 
 def _own_path(wanted: str | None) -> str:
-    """Return the path to continue at. It always belongs to this origin, however a browser parses it."""
+    """Return the redirect target if it is a path on this origin, otherwise "/". This prevents open
+    redirects.
+    """
     is_own = wanted is not None and wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
     return wanted if wanted and is_own else "/"
 

@@ -1,4 +1,4 @@
-"""Opens storage clients by the connection names of bindings, and caches them until the host stops."""
+"""Azure Storage clients for the connections that bindings name, cached until the host stops."""
 
 import contextlib
 import os
@@ -23,19 +23,19 @@ from yarl import URL
 
 from local.host.settings import resolve_references, storage_connection
 
-PAGE_BLOBS = 5000  # the service's maximum
+PAGE_BLOBS = 5000  # the maximum of the service
 TIMEOUT = aiohttp.ClientTimeout(total=60)
 SIGNATURE_LIFETIME = timedelta(minutes=15)
 
 
 class BlobLister:
-    """A lister of containers, for clients made from a connection string with a key."""
+    """Lister of blobs, for containers whose connection string contains an account key."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
 
     async def etags(self, container: ContainerClient) -> dict[str, str]:
-        """Return the etag, unquoted, of every blob by name.
+        """Return the etag of every blob by name, without quotation marks.
 
         Raises:
             ResourceNotFoundError: the container doesn't exist.
@@ -53,7 +53,7 @@ class BlobLister:
                 return found
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the HTTP connections."""
         if self._session is not None:
             await self._session.close()
 
@@ -69,7 +69,7 @@ class BlobLister:
         except (aiohttp.ClientError, TimeoutError) as failed:
             raise ServiceRequestError(f"listing failed: {type(failed).__name__}") from None
         if response.status == 404:
-            raise ResourceNotFoundError("the container does not exist")
+            raise ResourceNotFoundError("The container does not exist.")
         if response.status != 200:
             raise HttpResponseError(f"listing returned {response.status}")
         return ElementTree.fromstring(body)  # noqa: S314 - of the storage emulator on this machine
@@ -93,19 +93,19 @@ def _name(blob: ElementTree.Element) -> str:
     return unquote(name.text or "") if name.get("Encoded") == "true" else name.text or ""
 
 
-# Fewer retries than the default, which waits up to a minute: listeners retry anyway, and stops must be fast.
+# The default retries take up to a minute. Few suffice, because listeners retry anyway and stops must be fast.
 RETRIES: dict[str, Any] = {
     "retry_total": 1,
     "initial_backoff": 0.5,
     "increment_base": 0.5,
     "random_jitter_range": 0,
-    # Otherwise the transport reads ~/.netrc in a thread before every request. No proxy is needed.
+    # Otherwise the transport reads ~/.netrc in a thread before every request.
     "use_env_settings": False,
 }
 
 
 class StorageClients:
-    """One blob client and one queue client per connection string, closed together."""
+    """Storage clients, one blob and one queue service per connection string. All are closed together."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._environment = environment
@@ -116,7 +116,7 @@ class StorageClients:
         self._open.push_async_callback(self.lister.close)
 
     def resolve(self, text: str) -> str:
-        """Replace `%SETTING%` references.
+        """Replace each `%SETTING%` reference in a text.
 
         Raises:
             SettingError: a setting is missing.
@@ -124,7 +124,7 @@ class StorageClients:
         return resolve_references(text, self._environment)
 
     def queue(self, connection: str | None, name: str) -> QueueClient:
-        """Return a queue client for a binding's connection name; None means AzureWebJobsStorage.
+        """Return a client for a queue. `connection` is named by the binding; None means AzureWebJobsStorage.
 
         Raises:
             SettingError: the connection is missing.
@@ -138,7 +138,7 @@ class StorageClients:
 
     @staticmethod
     async def send(queue: QueueClient, text: str) -> None:
-        """Put a message on a queue, creating the queue if needed.
+        """Send a message to a queue, which is created if it doesn't exist.
 
         Raises:
             AzureError: storage rejected the request.
@@ -151,7 +151,8 @@ class StorageClients:
             await queue.send_message(text)
 
     def container(self, connection: str | None, name: str) -> ContainerClient:
-        """Return a container client for a binding's connection name.
+        """Return a client for a blob container. `connection` is named by the binding; None means
+        AzureWebJobsStorage.
 
         Raises:
             SettingError: the connection is missing.

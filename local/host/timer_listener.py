@@ -1,5 +1,5 @@
-"""Timer triggers: NCRONTAB schedules in UTC. The status is stored on disk, and a missed
-run is made up for.
+"""Timer triggers: runs functions on NCRONTAB schedules in UTC. Runs missed while the host was stopped are
+made up for once.
 """
 
 import asyncio
@@ -26,25 +26,25 @@ CREATE TABLE IF NOT EXISTS timer_status (
     function TEXT PRIMARY KEY, last TEXT NOT NULL, next TEXT NOT NULL, updated TEXT NOT NULL
 );
 """
-LONGEST_SLEEP_S = 30.0  # the clock jumps when a laptop wakes up
+LONGEST_SLEEP_S = 30.0  # the wall clock jumps when a computer wakes from sleep
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class TimerStatus:
-    """The last run of a timer, or None, and the next one."""
+    """The times of a timer's last run (None before the first) and its next one."""
 
     last: datetime | None
     next: datetime
 
 
 class Schedule:
-    """An NCRONTAB expression: six fields, the first of which is seconds."""
+    """A parsed NCRONTAB expression: six fields, the first for seconds."""
 
     def __init__(self, expression: str) -> None:
-        """Parse the expression. Raises `AppError` if it is invalid."""
+        """Parse the expression. Raise `AppError` if it is invalid."""
         if len(expression.split()) != 6:
-            raise AppError(f"schedule {expression!r} must have six fields, the first for seconds")
+            raise AppError(f"schedule {expression!r} must have six fields, of which the first is for seconds")
         self._expression = expression
         try:
             self.after(datetime.now(UTC))
@@ -52,13 +52,13 @@ class Schedule:
             raise AppError(f"schedule {expression!r} cannot be parsed: {error}") from error
 
     def after(self, moment: datetime) -> datetime:
-        """Return the first time strictly after `moment`."""
+        """Return the first scheduled time after `moment`."""
         found: datetime = croniter(self._expression, moment, second_at_beginning=True).get_next(datetime)
         return found
 
 
 class TimerStatusStore:
-    """The schedule status of all timers."""
+    """Persistent store of the status of all timers."""
 
     def __init__(self, path: Path) -> None:
         self._database: sqlite3.Connection = open_database(path, SCHEMA)
@@ -81,19 +81,23 @@ class TimerStatusStore:
 
 
 class TimerListener:
-    """The listener of one timer-triggered function. As in the real host, its runs never overlap."""
+    """Listener for one function with a timer trigger. As in the real host, its runs never overlap."""
 
     def __init__(
         self, function: FunctionDocument, storage: StorageClients, worker: Worker, store: TimerStatusStore
     ) -> None:
-        """Raises AppError for an unreadable schedule, SettingError for an unset %SETTING%."""
+        """Parse the schedule. Raise `AppError` if it is invalid, and `SettingError` if it refers to a missing
+        setting.
+        """
         self.function = function
         self._schedule = Schedule(storage.resolve(function.trigger["schedule"]))
         self._worker = worker
         self._store = store
 
     async def listen(self) -> None:
-        """Run on schedule forever. At start, run once for runOnStartup or a missed run."""
+        """Run the function on schedule. At start, run it once if runOnStartup is set or a run was missed.
+        Never returns.
+        """
         now = datetime.now(UTC)
         status = self._store.read(self.function.name)
         is_past_due = (
@@ -111,7 +115,7 @@ class TimerListener:
     async def _run(self, status: TimerStatus, *, is_past_due: bool) -> TimerStatus:
         try:
             await self._call(status, is_past_due=is_past_due)
-        except Exception:  # app code; the next run stays on schedule
+        except Exception:  # raised by app code; the next run remains scheduled
             log.exception("function %s failed", self.function.name)
         now = datetime.now(UTC)
         following = TimerStatus(now, self._schedule.after(max(now, status.next)))

@@ -1,6 +1,6 @@
-"""The protocol between host and worker: descriptions of functions, values and calls as JSON. Pure.
+"""JSON messages between host and worker: function descriptions, values and calls. Pure.
 
-The host knows functions only by their bindings; the worker holds the app.
+Only the worker loads the app; the host knows functions by their bindings.
 """
 
 import base64
@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 CALL_HEADER = "x-local-call"
-"""Names the function on a request that the host passes on."""
+"""Header of a forwarded HTTP request that names the function to call."""
 KEY_HEADER = "x-local-key"
 INVOCATION_HEADER = "x-ms-invocation-id"
 
-# One entry of function.json: camelCase keys, as get_raw_bindings() writes it.
+# An entry of function.json with camelCase keys, as returned by get_raw_bindings().
 BindingDocument: TypeAlias = dict[str, Any]
 ValueType = Literal["string", "json", "bytes", "model_binding_data"]
 
 
 @dataclass(frozen=True)
 class FunctionDocument:
-    """The description of a function for its host.
+    """The description of a function, as the worker sends it to the host.
 
     Attributes:
         takes_place: whether a blob trigger is bound to an SDK type, and so receives the blob's name instead
@@ -35,13 +35,13 @@ class FunctionDocument:
 
     @property
     def kind(self) -> str:
-        """The trigger's type, such as httpTrigger."""
+        """The type of the trigger, such as "httpTrigger"."""
         return str(self.trigger["type"])
 
 
 @dataclass(frozen=True)
 class Value:
-    """The text or bytes of a trigger, its metadata, or a result."""
+    """A typed value: the input of a trigger, an item of its metadata, or a result."""
 
     type: ValueType
     content: str | bytes
@@ -49,7 +49,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function."""
+    """A request to call a function, with its trigger input and metadata."""
 
     function: str
     trigger: Value
@@ -74,7 +74,7 @@ def dump_call(call: Call) -> bytes:
 
 
 def load_call(body: bytes) -> Call:
-    """Parse the output of `dump_call`."""
+    """Parse a call serialised by `dump_call`."""
     document = json.loads(body)
     return Call(
         document["function"],

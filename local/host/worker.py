@@ -1,7 +1,7 @@
-"""The worker: loads the app, runs its functions, and serves HTTP functions through the streaming extension.
+"""The worker process: loads the app, and runs its functions when the host requests it.
 
-The host starts it with a bound socket, and it exits with the host. The extension converts requests, and
-responses of type str, dict or model.
+The host starts it with a listening socket, and it exits with the host. HTTP functions are served through the
+streaming extension, which converts requests, and responses of type str, dict or model.
 """
 
 import argparse
@@ -38,14 +38,14 @@ from local.host.settings import HostError, locate, read_host_options, set_up_log
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, KEY_HEADER, Call, load_call
 from local.host.worker_process import KEY_SETTING
 
-INNERMOST_FRAMES = 4  # the outer frames are this worker's; the text is stored in the history
+INNERMOST_FRAMES = 4  # of a traceback, which is stored in the history; the outer frames belong to this worker
 EXIT_CANNOT_START = 2
 log = logging.getLogger(__name__)
 
 
 class WorkerApp:
-    """The ASGI app that the host calls: GET / lists the functions, POST / calls one, other requests are
-    HTTP's.
+    """ASGI application called by the host. GET / lists the functions and POST / calls one; requests with
+    CALL_HEADER go to HTTP functions.
     """
 
     def __init__(self, functions: list[HostedFunction], invoker: Invoker, key: str) -> None:
@@ -53,7 +53,7 @@ class WorkerApp:
         self._invoker = invoker
         self._key = key
         self._web_app = _build_web_app(self._functions, invoker)
-        # Separate from the functions' pool, so that activities that fill it cannot block the orchestrations
+        # Orchestrators have their own pool: activities that fill the other one can't block the orchestrations
         # that wait for them.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="orchestrator")
 
@@ -79,7 +79,7 @@ class WorkerApp:
             return await self._run_orchestrator(function, datum_of(call.trigger))
         try:
             return JSONResponse({"result": await self._run(function, call)})
-        except Exception as error:  # app code; the host handles the failure
+        except Exception as error:  # raised by app code; the host handles the failure
             log.warning("function %s failed", call.function, exc_info=True)
             details = "".join(traceback.format_exception(error, limit=-INNERMOST_FRAMES))
             return JSONResponse({"error": f"{type(error).__name__}: {error}", "details": details})
@@ -94,7 +94,7 @@ class WorkerApp:
         context = decode(function.trigger_parameter, trigger, {})
         call = functools.partial(function.call, **{function.trigger_parameter.name: context})
         try:
-            # In a thread, so that an orchestrator that blocks by mistake doesn't block the worker.
+            # Use a thread, so that an orchestrator that blocks by mistake doesn't block the worker.
             state = await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except Exception as error:  # noqa: BLE001  # raised by the SDK if an orchestration failed
             return JSONResponse({"error": str(error), "details": ""})
@@ -105,7 +105,7 @@ class WorkerApp:
 
         async def send_if_reached(message: Any) -> None:
             if not call["reached"]:
-                await _never()  # no route in the extension: the real worker then waits forever
+                await _never()  # the extension has no such route; the real worker would wait forever too
             await send(message)
 
         hidden = {CALL_HEADER.encode(), KEY_HEADER.encode()}
@@ -123,12 +123,13 @@ def _build_web_app(functions: dict[str, HostedFunction], invoker: Invoker) -> AS
     async def catch_all(request):  # type: ignore[no-untyped-def]
         call = request.scope[CALL_HEADER]
         if request.headers.get(INVOCATION_HEADER) != call["id"]:
-            await _never()  # an id sent by a client: the real worker waits for that invocation forever
+            # the id comes from a client; the real worker would wait for that invocation forever
+            await _never()
         call["reached"] = True
-        synchronizer.sync_route_params(request, {})  # a function that reads a catch-all fails here
+        synchronizer.sync_route_params(request, {})  # fails for functions that read a catch-all parameter
         return await _respond(invoker, functions[call["function"]], request)
 
-    # FastAPI passes the request itself only if the parameter is annotated.
+    # FastAPI passes the request to a handler only if the parameter is annotated.
     catch_all.__annotations__["request"] = request_type
     web_app = extension.WebApp()
     web_app.route(catch_all)
@@ -140,12 +141,12 @@ async def _respond(invoker: Invoker, function: HostedFunction, request: object) 
     try:
         response = await invoker.call(function, request)
     except HTTPException:
-        raise  # the extension's FastAPI converts it into a response
+        raise  # FastAPI, which the extension uses, converts it into a response
     except Exception:  # app code: every exception becomes a 500
         log.exception("function %s failed", function.name)
         return PlainTextResponse("", status_code=500)
     if response is None:
-        log.error("function %s returned None; the worker answers 500 to that", function.name)
+        log.error("function %s returned None; the response is a 500", function.name)
         return PlainTextResponse("", status_code=500)
     return response
 
@@ -155,7 +156,9 @@ async def _never() -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that only SIGTERM stops. Ctrl-C also reaches the host, which stops the worker in order."""
+    """uvicorn that is stopped only by SIGTERM. Ctrl-C also reaches the host, which then stops the worker in
+    order.
+    """
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -179,7 +182,7 @@ def main() -> None:
         print(f"local.host: {error}", file=sys.stderr, flush=True)
         sys.exit(EXIT_CANNOT_START)
     key = os.environ.pop(KEY_SETTING)
-    rpc_path = f"{RPC_PREFIX}/{key}"  # the only way to make the SDK send the key
+    rpc_path = f"{RPC_PREFIX}/{key}"  # the SDK sends the key only as a part of the URL
     invoker = Invoker(client_binding_json(arguments.base_url, options.task_hub, rpc_path))
     app = WorkerApp(functions, invoker, key)
 
@@ -191,7 +194,7 @@ def main() -> None:
             access_log=False,
             server_header=False,
             date_header=False,
-            timeout_keep_alive=3600,  # only the host closes connections
+            timeout_keep_alive=3600,  # connections are closed only by the host
             timeout_graceful_shutdown=1,  # the host has already waited for running calls
         )
         await _Server(config).serve(sockets=[socket.socket(fileno=arguments.socket)])
@@ -199,7 +202,7 @@ def main() -> None:
 
     asyncio.run(serve())
     if invoker.running_threads:
-        # Threads of synchronous functions may never end, so don't wait for them.
+        # Threads of synchronous functions may never end, so exit without waiting for them.
         logging.shutdown()
         os._exit(0)
 

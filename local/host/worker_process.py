@@ -1,7 +1,7 @@
-"""The worker as a child process of the host: started, called, restarted after a crash, and stopped.
+"""The worker as a child process of the host: start, calls, restart after a crash, and stop.
 
-As in the real host, nothing is delivered twice: a call that is lost with a worker, or arrives before the next
-one is ready, raises `WorkerLostError`. A call that exceeds functionTimeout ends the worker.
+As in the real host, no call is delivered twice: a call that is lost with a worker, or arrives before the next
+worker is ready, raises `WorkerLostError`. A call that exceeds functionTimeout kills the worker.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ ADDRESS = "127.0.0.1"
 KEY_SETTING = "LOCAL_WORKER_KEY"
 RESTART_SETTING = "LOCAL_WORKER_RESTART_S"
 DEFAULT_RESTART_S = 2.0  # the real host took 2 to 8 s
-MAX_DEATHS = 3  # each within 30 minutes of the previous one; then the host exits, like the real one
+MAX_DEATHS = 3  # each within 30 minutes of the previous one; then the host exits, as the real one does
 DEATHS_WITHIN_S = 1800.0
 STOP_TIMEOUT_S = 10.0
 Body: TypeAlias = bytes | AsyncIterator[bytes] | None
@@ -34,15 +34,15 @@ log = logging.getLogger(__name__)
 
 
 class WorkerLostError(Exception):
-    """The call has no result: the worker died, or isn't ready."""
+    """Error raised if a call has no result because the worker died or isn't ready."""
 
 
 class WorkerFailedError(HostError):
-    """The worker failed to start, and has printed the reason."""
+    """Error raised if the worker failed to start. The worker has already printed the cause."""
 
 
 class CallFailedError(Exception):
-    """The function raised, or an argument or result could not be converted."""
+    """Error raised if the function failed, or an argument or result could not be converted."""
 
     def __init__(self, reason: str, details: str) -> None:
         super().__init__(reason)
@@ -50,10 +50,12 @@ class CallFailedError(Exception):
 
 
 class Worker:
-    """One worker process at a time. Created outside an event loop, so that it starts while the host does."""
+    """The worker process of a host, replaced when it dies. Create it outside the event loop, so that the
+    process starts early.
+    """
 
     def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start a process with the arguments of `local.host.worker`, except its socket."""
+        """Start a process. `arguments` are those of `local.host.worker` without the socket."""
         self._arguments = arguments
         self._restart_s = float(environment.get(RESTART_SETTING, DEFAULT_RESTART_S))
         self.key = secrets.token_hex(16)  # shared secret of host and worker
@@ -73,13 +75,13 @@ class Worker:
         return self._process.pid
 
     async def start(self, timeout_s: float | None) -> list[FunctionDocument]:
-        """Wait for the first process; return the functions of the app.
+        """Wait until the first process is ready, and return the functions of the app.
 
         Args:
-            timeout_s: functionTimeout; None = no limit.
+            timeout_s: the functionTimeout of calls, in seconds; None means no limit.
 
         Raises:
-            WorkerFailedError: the process exited, and has printed the reason.
+            WorkerFailedError: if the process exits. It has printed the cause.
         """
         self._timeout_s = timeout_s
         self._changed = asyncio.Event()
@@ -100,21 +102,21 @@ class Worker:
         ]
 
     def watch(self, on_end: Callable[[], None]) -> None:
-        """Restart the process from now on when it dies. `on_end` is called if it died too often."""
+        """From now on, restart the process when it dies. `on_end` is called if it dies too often."""
         self._watching = asyncio.create_task(self._watch(on_end), name="worker")
 
     async def ready(self) -> None:
-        """Wait until the worker is ready, for calls that can wait."""
+        """Wait until the worker is ready. Calls that don't wait fail in the meantime."""
         while not self._is_ready:
             self._changed.clear()
             await self._changed.wait()
 
     async def call(self, call: Call) -> str | None:
-        """Call a function; return its result as wire text.
+        """Call a function and return its result as wire text.
 
         Raises:
-            WorkerLostError: the worker died, or isn't ready.
-            CallFailedError: the function raised.
+            WorkerLostError: if the worker dies or isn't ready.
+            CallFailedError: if the function fails, or an argument or result cannot be converted.
         """
         async with self.request("POST", "/", {}, dump_call(call)) as answer:
             document = json.loads(await answer.read())
@@ -127,10 +129,12 @@ class Worker:
     async def request(
         self, method: str, target: str, headers: Mapping[str, str], body: Body
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send an HTTP request to the worker. `target` is a percent-encoded path with its query.
+        """Send an HTTP request to the worker and yield the response. `target` is a percent-encoded path with
+        a query.
 
         Raises:
-            WorkerLostError: as `call`; also outside the block, while the response is read.
+            WorkerLostError: if the worker dies or isn't ready. It may also be raised while the response is
+                read.
         """
         if not self._is_ready:
             raise WorkerLostError("Did not find any initialized language workers")
@@ -151,7 +155,7 @@ class Worker:
             raise WorkerLostError(f"The worker process exited ({type(lost).__name__})") from None
 
     async def stop(self) -> None:
-        """Stop the process gracefully; kill it if it doesn't exit."""
+        """Ask the process to exit, and kill it after STOP_TIMEOUT_S."""
         self._is_stopping = True
         if self._watching is not None:
             self._watching.cancel()
@@ -165,13 +169,13 @@ class Worker:
 
     def _spawn(self) -> None:
         with socket.socket() as listener:
-            # Listen before the worker runs: the first request waits for it, and fails if it dies.
+            # Listen before the worker starts: a first request waits for it, and fails if it dies.
             listener.bind((ADDRESS, 0))
             listener.listen(128)
             self._url = f"http://{ADDRESS}:{listener.getsockname()[1]}"
             number = listener.fileno()
             command = [sys.executable, "-m", "local.host.worker", "--socket", str(number), *self._arguments]
-            # The worker's stdin closes when this process dies, which makes the worker exit.
+            # When this process dies, the worker's stdin closes, which makes the worker exit.
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, pass_fds=[number], env=self._environment
             )
