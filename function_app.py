@@ -1,4 +1,6 @@
-"""The Functions app: registers all functions, and fails at import if the settings are invalid."""
+"""Entry point of the Azure Functions app. Registers every function, and fails at import if the settings are
+invalid.
+"""
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -14,7 +16,8 @@ require_settings()
 keep_memory_low()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-# One function per resource, so that monitoring distinguishes them. All of them serve the same app.
+# Each resource gets its own function so that monitoring shows them separately. All functions run the same
+# ASGI app.
 STARTING_WORK = (
     *("chat", "documents", "maintenance", "mcp", "messages", "runs", "summaries"),
     *("threads", "users", "v1"),
@@ -28,8 +31,8 @@ for resource in STARTING_WORK:
     add_function(app, resource, f"api/{resource}/{{*rest}}", starts_work=True)
 for resource in OTHERS:
     add_function(app, resource, f"api/{resource}/{{*rest}}")
-# All other URLs: the web page, the API description and 404s. The host matches functions in the
-# alphabetical order of their names, so `www` must be the last.
+# Serves all remaining URLs: the web page, the API description and 404s. The host matches functions in
+# alphabetical order of their names, so `www` must sort last.
 add_function(app, "www", "{*path}")
 
 for module in (triggers, ingest, registration, ingest_activities):

@@ -1,3 +1,3 @@
-"""The triggers, one file per resource: parse, call a capability, reply. `http` holds
-what HTTP routes share.
+"""Azure Functions triggers, one module per resource. Each parses its input, calls the application code and
+sends the reply. Code shared by HTTP routes is in `http`.
 """

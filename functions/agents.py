@@ -1,4 +1,4 @@
-"""GET /api/agents: the agents that the caller may ask."""
+"""The route GET /api/agents, which lists the agents that the caller may use."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -21,7 +21,7 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
     ),
 )
 async def get_agents(req: Request) -> Response:
-    """List the agents that the caller may ask: name, description and tools, but neither instructions nor
-    access.
+    """List the agents that the caller may use, each with its name, description and tools. Instructions and
+    access lists are omitted.
     """
     return json_response(list_agents(await caller_of(req), get_settings()))

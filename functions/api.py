@@ -1,4 +1,6 @@
-"""The app behind all HTTP functions: every router, in the order in which the description shows its routes."""
+"""The FastAPI app behind all HTTP functions. Routers are listed in the order in which the API description
+shows them.
+"""
 
 import threading
 from functools import cache
@@ -42,7 +44,8 @@ _RESOURCES = (
     mcp,
     agents,
     completions,
-    document_events,  # before `documents/{doc_id}`, which would match its path
+    # must precede `documents`, whose route `/api/documents/{doc_id}` also matches `/api/documents/events`
+    document_events,
     documents,
     pages,
     uploads,
@@ -70,6 +73,6 @@ def _app() -> FastAPI:
 
 
 def app() -> FastAPI:
-    """Return the process's app."""
-    with _lock:  # `cache` would let two threads build the app
+    """Return the FastAPI app of this process, building it on the first call."""
+    with _lock:  # `cache` alone would let two threads build the app at the same time
         return _app()

@@ -1,4 +1,4 @@
-"""The OpenAPI description and the page to try it on. Both are public: neither holds user data.
+"""Routes for the OpenAPI description and for Swagger UI. Both are public because neither contains user data.
 
 The page is Swagger UI from a pinned package. It loads nothing from other hosts and contains no inline script,
 so its Content-Security-Policy can forbid both.
@@ -23,7 +23,8 @@ router = APIRouter(tags=["Description"], route_class=ApiRoute)
 
 _OURS = Path(__file__).parent / "http" / "openapi"
 _PACKAGE = "fastapi_swagger"
-# The page has the caller's token, so it may contact only its own origin, and no page may frame it.
+# Swagger UI holds the caller's token, so it may connect only to its own origin, and no other page may embed
+# it in a frame.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -42,7 +43,7 @@ ASSETS = ("swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png", "start.
     ),
 )
 async def get_description(req: Request) -> Response:
-    """Return the OpenAPI 3.1 description of the API."""
+    """Return the OpenAPI 3.1 description of the API as JSON."""
     return cached_response(req, await asyncio.to_thread(_description, req.app), "application/json", _HEADERS)
 
 
@@ -55,7 +56,7 @@ async def get_description(req: Request) -> Response:
     ),
 )
 async def get_docs_page(req: Request) -> Response:
-    """Return the Swagger UI page."""
+    """Return the HTML page of Swagger UI."""
     return cached_response(req, await asyncio.to_thread(_file, "page.html"), "text/html", _HEADERS)
 
 
@@ -70,7 +71,7 @@ async def get_docs_page(req: Request) -> Response:
     ),
 )
 async def get_docs_asset(req: Request, asset: AssetName) -> Response:
-    """Return a script or style sheet of the Swagger UI page."""
+    """Return a script, style sheet or image that the Swagger UI page loads."""
     if asset not in ASSETS:
         raise NotFoundError("The page has no file of this name.", "Open /api/docs.")
     content = await asyncio.to_thread(_file, asset)
@@ -86,7 +87,7 @@ def _description(app: FastAPI) -> bytes:
 def _file(name: str) -> bytes:
     if (ours := _OURS / name).is_file():
         return ours.read_bytes()
-    spec = find_spec(_PACKAGE)  # locates the files without importing the package
+    spec = find_spec(_PACKAGE)  # locates the package's files without importing it
     if spec is None or not spec.submodule_search_locations:
         raise NotFoundError("The files of the page are not installed.", "Install requirements.txt.")
     return (Path(spec.submodule_search_locations[0]) / "resources" / name).read_bytes()

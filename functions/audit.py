@@ -1,4 +1,6 @@
-"""GET /api/audit: who read, changed, published or deleted what. For administrators."""
+"""The route GET /api/audit, with which administrators query who read, changed, published or deleted which
+document.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -19,23 +21,31 @@ from shared.platform.models import Model
 from shared.platform.telemetry import pseudonym
 from shared.wiring import Services
 
-_NAMED = 3  # documents named per entry, which may have up to 100
-_AT_ONCE = 32  # concurrent reads of document states
+# An entry may have up to 100 documents, of which only the first ones are named.
+_NAMED = 3
+# Number of document states read concurrently.
+_AT_ONCE = 32
 
 
 class AuditQuery(Model):
-    """Query parameters that select entries of the audit trail."""
+    """Query parameters that filter the audit trail."""
 
     since: AwareDatetime | None = Field(
-        default=None, description="Start of the period; by default a day before `until`."
+        default=None, description="Start of the period. Defaults to one day before `until`."
     )
-    until: AwareDatetime | None = Field(default=None, description="End of the period; by default now.")
-    user_id: str = Field(default="", max_length=256, description="Only entries of this user.")
-    doc_id: str = Field(default="", max_length=128, description="Only entries about this document.")
-    action: AuditAction | None = Field(default=None, description="Only this action.")
-    limit: Page = Field(default=50, description="Maximum number of items.")
+    until: AwareDatetime | None = Field(
+        default=None, description="End of the period. Defaults to the current time."
+    )
+    user_id: str = Field(
+        default="", max_length=256, description="Return only entries of the user with this id."
+    )
+    doc_id: str = Field(
+        default="", max_length=128, description="Return only entries about the document with this id."
+    )
+    action: AuditAction | None = Field(default=None, description="Return only entries with this action.")
+    limit: Page = Field(default=50, description="Maximum number of entries per page.")
     cursor: str = Field(
-        default="", pattern=AUDIT_CURSOR, description="`cursor` of the previous page, unchanged."
+        default="", pattern=AUDIT_CURSOR, description="The value of `cursor` in the previous page, unchanged."
     )
 
 
@@ -52,7 +62,9 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 async def get_audit_trail(
     req: Request, query: Annotated[AuditQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """List audit entries of a period, newest first, optionally of one user, document or action."""
+    """List the audit entries of a period, newest first, optionally filtered by user, document or action.
+    Reading the audit trail is itself recorded in it.
+    """
     until = query.until or datetime.now(UTC) + timedelta(seconds=1)
     since = query.since or until - timedelta(days=1)
     if since >= until:
@@ -72,8 +84,8 @@ async def get_audit_trail(
 
 
 async def _names(page: AuditPage, services: Services) -> dict[str, str]:
-    """Return the file names of the first documents of each entry, without deleted documents and files for one
-    conversation.
+    """Return the file names of the first three documents of each entry, keyed by document id. Deleted
+    documents and files attached to a conversation are left out.
     """
     doc_ids = dict.fromkeys(doc_id for entry in page.entries for doc_id in entry.doc_ids[:_NAMED])
     states = await run_together(*map(services.documents.get, doc_ids), at_once=_AT_ONCE)

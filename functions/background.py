@@ -1,4 +1,5 @@
-"""Background work: queue triggers that store memories and erase data, and the hourly purge.
+"""Background triggers: queue messages that store memories or erase data, and timers that purge expired data
+and restart failed instances.
 
 A message that cannot be parsed raises, and ends in the poison queue.
 """
@@ -38,30 +39,36 @@ from shared.teams.store import purge_taken, purge_turns
 from shared.tools.workspace import purge_workspaces
 from shared.wiring import Services
 
-# Children are restarted by their parents.
+# Sub-orchestrations are not listed, because their parents restart them.
 _RUNS = ("answer_question", "document_summary")
 _BEGUN_AGAIN = ("reply_in_channel",)
 _STATUS = df.OrchestrationRuntimeStatus
 _ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
-_MAX_PURGED = 1000  # revival counters per hour
-_MAX_CHANGES = 10_000  # index rows per hour, which takes seconds; an ingested document has two
-_LONGEST_WORK = timedelta(days=1)  # for one instance, without waiting for the user
-_FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # earlier than any history; the client requires a start time
+# Revival counters purged per hour.
+_MAX_PURGED = 1000
+# Index rows purged per hour, which takes seconds. An ingested document has two.
+_MAX_CHANGES = 10_000
+# The longest time that one instance works, apart from waiting for the user.
+_LONGEST_WORK = timedelta(days=1)
+# Earlier than any history. The client requires a start time.
+_FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 async def remember_turn(message: func.QueueMessage) -> None:
-    """Remember an answered turn, and summarise its thread if that is due."""
+    """Store the memory of an answered turn, and update the summary of its thread if one is due."""
     task = RememberTask.from_stored(message.get_body())
     async with trigger_scope("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
         await remember(task, await wiring.ready_services())
 
 
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Erase the data of a deleted or cleared thread or of a run, or continue the erasure of a user."""
+    """Erase the data of a thread or run, or continue the erasure of a user, depending on the queue
+    message.
+    """
     kinds: TypeAdapter[EraseTask | EraseRunTask | EraseUserTask] = TypeAdapter(
         EraseTask | EraseRunTask | EraseUserTask
     )
-    # Unknown fields are ignored, as in `Model.from_stored`.
+    # A newer version of the app may have written the message, so unknown fields are ignored.
     task = kinds.validate_json(message.get_body(), extra="ignore")
     if isinstance(task, EraseUserTask):
         await _erase_user(task.erasure_id, client)
@@ -91,7 +98,7 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
 
 
 async def keep_tidy(client: df.DurableOrchestrationClient) -> None:
-    """Continue interrupted erasures, and purge data older than its retention.
+    """Continue interrupted erasures, and purge data whose retention period has ended.
 
     Raises:
         DependencyError: some purges failed. All others were performed.
@@ -117,7 +124,9 @@ async def keep_tidy(client: df.DurableOrchestrationClient) -> None:
 def _purges(
     services: Services, client: df.DurableOrchestrationClient, now: datetime
 ) -> dict[str, Callable[[], Awaitable[int]]]:
-    """Return the hourly purges by kind of record. Each returns the number of records that it removed."""
+    """Return the functions that `keep_tidy` runs every hour, keyed by kind of record. Each returns the number
+    of records that it deleted or resumed.
+    """
     settings, blobs, forget = services.settings, services.blobs, Instances(client).forget
     before_audit = now - timedelta(days=settings.identity.audit_retention_days)
     before_runs = now - timedelta(days=settings.conversations.run_retention_days)
@@ -148,8 +157,8 @@ async def _expire_files(now: datetime, services: Services, client: df.DurableOrc
 
 
 async def revive_instances(client: df.DurableOrchestrationClient) -> None:
-    """Restart instances that the host lost a few minutes ago and that no reader has asked for since, and look
-    after the ingestions in progress.
+    """Restart runs and channel replies that recently failed because the host lost them, then check on
+    interrupted work and running ingestions.
 
     Instances are selected by their failure rather than by their start, which can be days earlier.
     """
@@ -173,7 +182,8 @@ async def revive_instances(client: df.DurableOrchestrationClient) -> None:
 
 
 async def _purge_histories(client: df.DurableOrchestrationClient, before: datetime) -> int:
-    """Purge the histories of instances that ended before a time; return their number.
+    """Purge the histories of orchestrations that ended before the given time, and return the number of purged
+    instances.
 
     The client times out after 240 s, so a backlog is purged in periods of time, each twice as long
     as the one before. A purge that timed out keeps its progress: the next hour continues from there.

@@ -1,4 +1,6 @@
-"""POST /api/chat: starts a run, and replies with its event stream, its answer as JSON, or 202."""
+"""The route POST /api/chat, which starts a run and replies with an event stream, the finished answer as JSON,
+or 202.
+"""
 
 from contextlib import closing
 from datetime import UTC, datetime
@@ -19,14 +21,21 @@ from shared.runs.portable_text import portable_view
 
 
 class ChatHeaders(KeyHeaders):
-    """Headers of a question."""
+    """Request headers of POST /api/chat."""
 
-    prefer: str = Field(default="", alias="Prefer", description="`respond-async` answers 202 at once.")
+    prefer: str = Field(
+        default="",
+        alias="Prefer",
+        description="`respond-async` makes the reply an immediate 202 instead of waiting for the answer.",
+    )
     last_event_id: str = Field(
         default="",
         alias="Last-Event-ID",
         pattern=r"^[0-9]{0,18}$",
-        description="For a retry with the same key: the stream continues after this event.",
+        description=(
+            "Number of the last event received. A retry with the same idempotency key resumes the stream "
+            "after it."
+        ),
     )
 
 
@@ -53,16 +62,17 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
     ),
 )
 async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, client: Durable) -> Response:
-    """Start a run. The reply is an event stream unless `stream` is false or `Prefer:
-    respond-async` is set.
+    """Start a run and stream its events. With `stream` false, the reply is the finished run as JSON; with
+    `Prefer: respond-async`, it is an immediate 202.
     """
-    arrived_at = datetime.now(UTC)  # before a new process's preparation, which takes time
+    arrived_at = datetime.now(UTC)  # taken first, because preparing a new process can take seconds
     question = Question(req, body, user, services, client, arrived_at)
     after = last_event_id(req.headers.get("last-event-id"))
     if "respond-async" in req.headers.get("prefer", ""):
         run_id, _ = await begin_question(question)
         return json_response(await view_of(run_id, question), 202, _headers(run_id))
-    place = open_stream(user, services)  # before the run starts, because its answer needs a connection
+    # before the run starts, so that a run never starts whose answer could not be sent
+    place = open_stream(user, services)
     run_id, begun = await begin_question(question)
     if body.stream:
         revive = closer(client, run_id, services)

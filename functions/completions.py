@@ -1,4 +1,4 @@
-"""POST /api/v1/chat/completions and GET /api/v1/models: OpenAI's chat protocol.
+"""Routes compatible with OpenAI's chat protocol: POST /api/v1/chat/completions and GET /api/v1/models.
 
 The last user message is the question. The user messages before it identify the thread. All other content,
 system messages included, is ignored: answers rest on documents alone.
@@ -43,97 +43,122 @@ from shared.wiring import Services
 
 
 class ChatMessage(Model):
-    """A message of a conversation in OpenAI's protocol. Other fields are ignored."""
+    """A chat message in OpenAI's protocol. Unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
-    role: str = Field(max_length=20, description="`user` for the user's messages.")
+    role: str = Field(
+        max_length=20, description="Author of the message. Only messages with the role `user` are used."
+    )
     content: str | tuple[dict[str, JsonValue], ...] | None = Field(
-        default=None, description="Text, or a list of parts; only parts of type `text` are used."
+        default=None, description="Text, or a list of content parts. Only parts of type `text` are used."
     )
 
     @property
     def text(self) -> str:
-        """The text of the message."""
+        """The message text. Text parts are joined with line breaks; other parts are left out."""
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
 
 
 class StreamOptions(Model):
-    """Options of a stream. Other fields are ignored."""
+    """Stream options in OpenAI's protocol. Unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
-    include_usage: bool = Field(default=False, description="End with a chunk that contains the token usage.")
+    include_usage: bool = Field(
+        default=False, description="Whether a chunk with the token usage is sent before the stream ends."
+    )
 
 
 class CompletionBody(Model):
-    """A conversation in OpenAI's protocol. Other fields are ignored."""
+    """Body of a chat completion request in OpenAI's protocol. Unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
     model: str = Field(
-        max_length=200, description="`groundwork`, `groundwork-deep` for deep research, or an agent's name."
+        max_length=200,
+        description="`groundwork`, `groundwork-deep` for deep research, or the name of an agent.",
     )
     messages: tuple[ChatMessage, ...] = Field(
-        min_length=1, max_length=1000, description="The conversation; its last message is the question."
+        min_length=1,
+        max_length=1000,
+        description="Messages of the conversation, oldest first. The last user message is the question.",
     )
-    stream: bool = Field(default=False, description="Stream the answer.")
+    stream: bool = Field(default=False, description="Whether the answer is streamed as server-sent events.")
     stream_options: StreamOptions | None = Field(
-        default=None, description="Options of a stream; otherwise ignored."
+        default=None, description="Options that apply only if `stream` is true."
     )
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The texts of the user's messages, oldest first."""
+        """Texts of the user messages, oldest first."""
         return tuple(message.text for message in self.messages if message.role == "user")
 
 
 class CompletionEvent(Model):
-    """A piece of a completion. A line that begins with `:` is a comment."""
+    """A server-sent event of a streamed completion. Lines that begin with `:` are comments."""
 
-    data: str = Field(description="A `chat.completion.chunk` or an error, as JSON; `[DONE]` is the last.")
+    data: str = Field(
+        description=(
+            "A `chat.completion.chunk` or an error object, as JSON. The last event of a complete answer is "
+            "`[DONE]`."
+        )
+    )
 
 
 class _Choice(Model):
-    index: int = Field(description="Always 0.")
-    message: dict[str, JsonValue] = Field(description="Text and `annotations` of type `url_citation`.")
-    finish_reason: str = Field(description="`stop`, or `length` if the answer was truncated.")
+    index: int = Field(description="Index of the choice, always 0.")
+    message: dict[str, JsonValue] = Field(
+        description="The answer text in `content`, and its citations in `annotations` of type `url_citation`."
+    )
+    finish_reason: str = Field(description="`length` if the answer was truncated, otherwise `stop`.")
 
 
 class Completion(Model):
-    """An answer in OpenAI's protocol."""
+    """An answer in the `chat.completion` format of OpenAI's protocol."""
 
-    id: str = Field(description="Run id with the prefix `chatcmpl-`.")
-    object: Literal["chat.completion"] = Field(description="Object type in OpenAI's protocol.")
-    created: int = Field(description="Time of the question, in seconds since 1970.")
-    model: str = Field(description="The requested model.")
-    choices: tuple[_Choice, ...] = Field(description="The answer, as a single choice.")
-    usage: dict[str, int] = Field(description="Tokens of the whole run: `prompt_tokens` and so on.")
+    id: str = Field(description="Id of the run, prefixed with `chatcmpl-`.")
+    object: Literal["chat.completion"] = Field(description="Object type, always `chat.completion`.")
+    created: int = Field(description="Time at which the question arrived, as a Unix timestamp in seconds.")
+    model: str = Field(description="Name of the model or agent that the request named.")
+    choices: tuple[_Choice, ...] = Field(description="List with the answer as its only choice.")
+    usage: dict[str, int] = Field(
+        description="Token counts of the whole run: `prompt_tokens`, `completion_tokens` and `total_tokens`."
+    )
     groundwork: dict[str, JsonValue] = Field(
-        description="Run, thread, and citations with their verification."
+        description=(
+            "Fields without an equivalent in OpenAI's protocol: `run_id`, `thread_id`, `status`, `citations` "
+            "with their verification, and `abstained`."
+        )
     )
 
 
 class ModelList(Model):
-    """The models and agents available through OpenAI's protocol."""
+    """The models and agents that the caller may use through OpenAI's protocol."""
 
-    object: Literal["list"] = Field(description="Object type in OpenAI's protocol.")
-    data: tuple[dict[str, JsonValue], ...] = Field(description="Models and agents.")
+    object: Literal["list"] = Field(description="Object type, always `list`.")
+    data: tuple[dict[str, JsonValue], ...] = Field(
+        description="Models and agents, each with `id` and `description`."
+    )
 
 
 router = APIRouter(tags=["Assistants"], route_class=ApiRoute)
 
-MODELS = {"groundwork": "Answers from the documents.", "groundwork-deep": "The same with deeper work."}
-_WITHIN_S = 210.0  # the platform ends responses after 230 s, and this protocol cannot resume them
+MODELS = {
+    "groundwork": "Answers questions from the documents.",
+    "groundwork-deep": "Answers questions with deep research.",
+}
+# the platform ends responses after 230 s, and a client of this protocol cannot resume a stream
+_WITHIN_S = 210.0
 _CHUNK = "chat.completion.chunk"
 _MARK = re.compile(r" ?\(Source: [^\n]*?\)\[(\d{1,3})\]")
 
 
 @dataclass(frozen=True)
 class _Completion:
-    """A run whose events are rendered as a completion.
+    """A run whose events are rendered as a chat completion.
 
     Attributes:
         events: the remaining events of the run, by name.
@@ -149,7 +174,7 @@ class _Completion:
     tells_usage: bool = False
 
     def choice(self, kind: str, content: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-        """Return a completion object, or a chunk of one."""
+        """Return the `chat.completion` object of this run, or a chunk object if `kind` says so."""
         part = "message" if kind == "chat.completion" else "delta"
         return {
             "id": f"chatcmpl-{self.run_id}",
@@ -160,7 +185,7 @@ class _Completion:
         }
 
     def chunk(self, content: Mapping[str, Any], finish: str | None = None) -> bytes:
-        """Encode a chunk of the stream."""
+        """Encode a chunk of the completion as a server-sent event."""
         return _data(self.choice(_CHUNK, content, finish))
 
 
@@ -172,7 +197,7 @@ class _Completion:
     ),
 )
 async def list_models(user: Caller, services: Ready) -> Response:
-    """List Groundwork's models and the agents that the caller may ask."""
+    """List the models of Groundwork and the agents that the caller may use."""
     about = {"object": "model", "created": 0, "owned_by": "groundwork"}
     descriptions = _models_for(user, services)
     models = [{"id": name, **about, "description": description} for name, description in descriptions.items()]
@@ -197,22 +222,25 @@ async def list_models(user: Caller, services: Ready) -> Response:
 async def complete_chat(
     req: Request, body: CompletionBody, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Answer the last question of a conversation, streamed if the body says so."""
+    """Answer the last user message, as a stream of chunks or as one JSON object."""
     arrived_at = datetime.now(UTC)
     if body.model not in (models := _models_for(user, services)):
-        raise NotFoundError(f"There is no model {body.model[:64]!r}.", f"Models: {', '.join(models)}.")
+        raise NotFoundError(
+            f"There is no model {body.model[:64]!r}.", f"Available models: {', '.join(models)}."
+        )
     *earlier, last = body.questions or ("",)
     if not last.strip():
-        raise CallerError("The last message of the role `user` has no text.", "Send the question in it.")
+        raise CallerError("The last message with the role `user` has no text.", "Put the question there.")
     if _is_chore(last):
         raise CallerError(
-            "Requests for chat titles and similar tasks are not supported.",
-            "Use another model for such tasks.",
+            "Requests for chat titles, tags and similar tasks are not supported.",
+            "Configure another model for these tasks.",
         )
     agent = None if body.model in MODELS else body.model
     chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")
-    place = open_stream(user, services)  # before the run starts, because its answer needs a connection
+    # before the run starts, so that a run never starts whose answer could not be sent
+    place = open_stream(user, services)
     completion = await _started(question, earlier, body.model)
     if body.stream:
         tells_usage = body.stream_options is not None and body.stream_options.include_usage
@@ -222,7 +250,8 @@ async def complete_chat(
 
 
 def _is_chore(text: str) -> bool:
-    """Return whether a chat program asks for a title, tags or follow-up questions, as Open WebUI does.
+    """Return whether the text is a request for a chat title, tags or follow-up questions, such as Open WebUI
+    sends in the background.
 
     Answered as a question, it would cost a run and clutter the user's threads. Programs work without the
     reply: they then name the chat after its first question.
@@ -231,13 +260,15 @@ def _is_chore(text: str) -> bool:
 
 
 def _models_for(user: UserContext, services: Services) -> dict[str, str]:
-    """Return the models and agents that the user may ask, with their descriptions."""
+    """Return the models and agents that the user may use, as a mapping of name to description."""
     agents = agents_for(user, services.settings, "openai")
     return {**MODELS, **{agent.name: agent.description for agent in agents}}
 
 
 async def _started(question: Question, earlier: list[str], model: str) -> _Completion:
-    """Start a run, or resume the run that waits for this message as its clarification."""
+    """Start a run. If a run of this conversation is waiting for a clarification, deliver the message to that
+    run instead.
+    """
     user, services = question.user, question.services
     turn = await thread_with(earlier, user, services.threads) if earlier else None
     record = await services.runs.get(turn.run_id) if turn else None
@@ -258,7 +289,7 @@ async def _started(question: Question, earlier: list[str], model: str) -> _Compl
 async def _events(
     frames: AsyncGenerator[NamedFrame, None], asked_step: int
 ) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
-    """Yield names and data of a run's events until it ends or asks a question after `asked_step`.
+    """Yield the name and data of each run event until the run ends or asks for a clarification.
 
     A comment, which only keeps the connection open, has the name "".
     """
@@ -305,7 +336,7 @@ async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
     if pending and view.answer is None:
         yield completion.chunk({"content": pending})
     if view.answer is not None:
-        # After a crash the answer may be different, but text already sent cannot be withdrawn.
+        # After a crash the final answer may differ from the streamed text, which cannot be withdrawn.
         is_whole = view.answer.text.startswith(text_so_far)
         rest = view.answer.text[len(text_so_far) :] if is_whole else f"\n\n{view.answer.text}"
         if rest:
@@ -327,7 +358,7 @@ def _data(content: Mapping[str, Any]) -> bytes:
 
 
 def _clarification_text(clarification: Mapping[str, Any]) -> str:
-    """Render a clarification as a message, which the user's next message answers."""
+    """Render a clarification as a chat message: the question, followed by its numbered options."""
     options = [
         one if isinstance(one, str) else ClarificationOption(**one).name for one in clarification["options"]
     ]
@@ -344,7 +375,9 @@ async def _portable(text: str, completion: _Completion) -> str:
 
 
 def _sources(text: str, answer: RunAnswer, completion: _Completion) -> dict[str, Any]:
-    """Return the citations as annotations, each at the position of its mark in the text that was sent."""
+    """Return the citations as `url_citation` annotations, each with the position of its citation mark in
+    `text`.
+    """
     marks = {int(match[1]): match.span() for match in _MARK.finditer(text)}
     annotations = [
         {
@@ -363,8 +396,8 @@ def _sources(text: str, answer: RunAnswer, completion: _Completion) -> dict[str,
 
 
 def _usage(view: RunView) -> dict[str, int]:
-    """Return the token usage of a run and its sub-agents. Tokens outside the answer's text count as prompt
-    tokens.
+    """Return the token usage of a run, including its sub-agents. Only tokens of the answer text count as
+    completion tokens; all others count as prompt tokens.
     """
     total = view.answer.tokens if view.answer is not None else 0
     output_tokens = min(tokens_of(view.answer.text), total) if view.answer is not None else 0
@@ -372,7 +405,9 @@ def _usage(view: RunView) -> dict[str, int]:
 
 
 def _own(view: RunView) -> dict[str, Any]:
-    """Return the fields that OpenAI's protocol lacks."""
+    """Return the run fields that OpenAI's protocol has no equivalent for: ids, status, citations and
+    abstention.
+    """
     own: dict[str, Any] = {"run_id": view.run_id, "thread_id": view.thread_id, "status": view.status}
     if view.answer is not None:
         citations = [citation.model_dump(mode="json") for citation in view.answer.citations]
@@ -381,6 +416,6 @@ def _own(view: RunView) -> dict[str, Any]:
 
 
 def _error_of(view: RunView) -> dict[str, Any]:
-    detail = view.error or f"The answer takes longer. Look at the run {view.run_id} later."
+    detail = view.error or f"The answer is not complete yet. Request the run {view.run_id} later."
     code = view.error_type or CallTimeoutError.code
     return {"error": {"message": detail, "type": code, "param": None, "code": code}}

@@ -1,4 +1,6 @@
-"""GET /api/documents/events: the progress of documents as resumable server-sent events."""
+"""The route GET /api/documents/events, which streams the ingestion progress of documents as server-sent
+events that clients can resume.
+"""
 
 import asyncio
 import json
@@ -24,27 +26,32 @@ from shared.platform.models import Model
 
 
 class DocumentStreamEvent(Model):
-    """One change of a document. A line that begins with `:` is a comment."""
+    """A server-sent event about one document. Lines that begin with `:` are comments."""
 
-    id: str = Field(pattern=EVENT_NUMBER, description="Time in microseconds since 1970; ids increase.")
-    event: Literal["document", "removed"] = Field(description="Event type.")
+    id: str = Field(
+        pattern=EVENT_NUMBER,
+        description="Time of the change in microseconds since 1970. Ids only increase.",
+    )
+    event: Literal["document", "removed"] = Field(
+        description="`document` for a change; `removed` if the caller can no longer read the document."
+    )
     data: str = Field(
         json_schema_extra=JSON_TEXT,
-        description="For `document` a DocumentView; for `removed` only its `doc_id`.",
+        description="JSON text: a DocumentView for `document`, an object with `doc_id` for `removed`.",
     )
 
 
 router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 _POLL_FIRST_S = 0.5
-_POLL_SLOWEST_S = 2.0  # each poll scans the documents table
+_POLL_SLOWEST_S = 2.0  # a poll scans the documents table, so an idle stream polls less often
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_AGE = timedelta(days=1)
 
 
 @lru_cache(maxsize=1)
 def scans_of(store: DocumentStore) -> SharedScans:
-    """Return the scans that all streams of this process share."""
+    """Return the scans of the documents table that all streams of this process share."""
     return SharedScans(store)
 
 
@@ -57,7 +64,7 @@ def scans_of(store: DocumentStore) -> SharedScans:
     ),
 )
 async def document_events(req: Request, user: Caller, services: Ready) -> Response:
-    """Stream the documents in progress, then every change to a document that the caller may see."""
+    """Stream the documents in progress, followed by each change to a document that the caller may read."""
     after = _moment(last_event_id(req.headers.get("last-event-id")))
     stream = frames(
         DocumentFeed(scans_of(services.documents), user, after), services.settings.host.stream_seconds
@@ -66,7 +73,9 @@ async def document_events(req: Request, user: Caller, services: Ready) -> Respon
 
 
 async def frames(feed: DocumentFeed, stream_seconds: float) -> AsyncIterator[bytes]:
-    """Yield a feed as frames. Stops after `stream_seconds`; clients resume."""
+    """Poll a feed and yield its events as server-sent event frames, with comments that keep the connection
+    open. Ends after `stream_seconds`; clients then resume with the id of the last event.
+    """
     delay = _POLL_FIRST_S
     started = spoke = time.monotonic()
     while True:
@@ -93,12 +102,12 @@ def _frame(event: FeedEvent) -> bytes:
 
 
 def _number(moment: datetime) -> int:
-    """Convert a time to microseconds since 1970: ids that increase across workers."""
+    """Convert a time to an event id: microseconds since 1970, so that ids increase across workers."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def _moment(number: int) -> datetime | None:
-    """Convert an event id to its time. Returns None without an id, or if it is more than a day old.
+    """Convert an event id to a time. Return None if the id is 0 (no event yet) or more than a day old.
 
     Raises:
         CallerError: the id is in the future.

@@ -54,8 +54,9 @@ from shared.platform.names import DOCUMENTS, WORK
 from shared.retrieval.documents import Match
 from shared.wiring import Services
 
-# The longest blob name, 1,024 characters of three bytes, gives a cursor of fewer than 4,300 characters;
-# the Functions host accepts request lines of up to 8,192 bytes (Kestrel, MaxRequestLineSize).
+# The longest blob name, 1,024 characters of three bytes each, results in a cursor of fewer than 4,300
+# characters. The limit must stay below the 8,192 bytes that the Functions host accepts as a request line
+# (MaxRequestLineSize of Kestrel).
 _MAX_CURSOR_CHARS = 6000
 
 
@@ -63,51 +64,63 @@ _MATCH = "Whether documents must match all words of `q`, or any. The last one ma
 
 
 class FacetsQuery(MetadataQuery):
-    """Query parameters that select the documents to count."""
+    """Query parameters that select which documents are counted."""
 
-    q: str = Field(default="", max_length=500, description="Only documents that match these words.")
+    q: str = Field(
+        default="", max_length=500, description="Words to search for. Only matching documents are counted."
+    )
     match: Match = Field(default="any", description=_MATCH)
 
 
 class DocumentsQuery(MetadataQuery):
-    """Query parameters of the list of documents."""
+    """Query parameters of GET /api/documents."""
 
     q: str = Field(
         default="",
         max_length=500,
-        description="Words in names, tags, people or summaries; best matches first.",
+        description="Words to search for in names, tags, people and summaries. The best matches come first.",
     )
     match: Match = Field(default="any", description=_MATCH)
     status: Literal["", "working", "failed", "ready"] = Field(
-        default="", description="Only documents in progress, failed or complete."
+        default="", description="Return only documents whose ingestion is in progress, failed or complete."
     )
     sort: Literal["", "title", "filename", "document_type", "upload_date", "document_date", "page_count"] = (
-        Field(default="", description="Sort order; cannot be combined with `q` or `status`.")
+        Field(
+            default="",
+            description="Field by which the documents are sorted. Ignored if `q` or `status` is set.",
+        )
     )
-    limit: Page = Field(default=100, description="Maximum number of items.")
+    limit: Page = Field(default=100, description="Maximum number of documents per page.")
     cursor: str = Field(
-        default="", max_length=_MAX_CURSOR_CHARS, description="`cursor` of the previous page, unchanged."
+        default="",
+        max_length=_MAX_CURSOR_CHARS,
+        description="The value of `cursor` in the previous page, unchanged.",
     )
 
 
 class FileHeaders(Model):
-    """Headers of requests for part of a file."""
+    """Request headers for downloading part of a file."""
 
-    range: str = Field(default="", alias="Range", description="One byte range, such as `bytes=0-1023`.")
+    range: str = Field(default="", alias="Range", description="A single byte range, such as `bytes=0-1023`.")
     if_range: str = Field(
         default="",
         alias="If-Range",
-        description="ETag of the version that the caller has partially downloaded.",
+        description=(
+            "ETag of the version of which the caller already has a part. If the file has changed, all of it "
+            "is sent."
+        ),
     )
 
 
-PictureName = Annotated[str, Path(min_length=1, description="File name of a picture, from an answer.")]
+PictureName = Annotated[str, Path(min_length=1, description="File name of a picture, as given in an answer.")]
 
 router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 
 async def own_document(doc_id: DocId, user: Caller, services: Ready) -> DocumentState:
-    """Return the document of the path if the caller may change it. Raises the same errors as `changeable`."""
+    """Return the state of the document in the path if the caller may change it. Raises the errors of
+    `changeable`.
+    """
     return await changeable(doc_id, user, services.documents)
 
 
@@ -125,7 +138,9 @@ OwnDocument = Annotated[DocumentState, Depends(own_document)]
 async def list_documents(
     req: Request, query: Annotated[DocumentsQuery, Query()], user: Caller, services: Ready
 ) -> Response:
-    """List the caller's documents that match the query's metadata, one page at a time."""
+    """List the readable documents that match the query, one page at a time. Documents in progress or failed
+    come first unless the query sorts or searches.
+    """
     if query.q and query.status not in ("working", "failed"):
         page = await find_documents(query.q, user, services, query.filters, query.limit, match=query.match)
     elif query.sort and not query.status:
@@ -148,7 +163,7 @@ async def list_documents(
     ),
 )
 async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, services: Ready) -> Response:
-    """Count the caller's documents by type, department, language, tag and project."""
+    """Count the readable documents by type, department, language, tag and project."""
     return json_response(await count_documents(user, services, query.filters, query.q, query.match))
 
 
@@ -161,7 +176,7 @@ async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, 
     ),
 )
 async def get_document(req: Request, doc_id: DocId, user: Caller, services: Ready) -> Response:
-    """Return a document's metadata, or the progress of its ingestion."""
+    """Return the metadata of a document and the history of its ingestion."""
     detail = await listing.get_document(doc_id, user, services)
     await note_act(req, user, services, "describe", detail.doc_id, may_repeat=True)
     return tagged_response(req, detail, PASSING)
@@ -185,7 +200,9 @@ async def get_document(req: Request, doc_id: DocId, user: Caller, services: Read
 async def get_document_content(
     req: Request, reader: KnownReader, query: Annotated[CitationQuery, Query()]
 ) -> Response:
-    """Send the original file to a caller who may read it. Supports one byte `Range`."""
+    """Send the original file of a document, or the part that a `Range` header requests. Multiple ranges are
+    not supported.
+    """
     services = reader.services
     blob = await readable_blob(reader.doc_id, reader.user, services)
     note_opened(reader, query)
@@ -209,7 +226,7 @@ async def get_document_content(
 async def get_document_figure(
     req: Request, doc_id: DocId, name: PictureName, user: Caller, services: Ready
 ) -> Response:
-    """Send a figure to a caller who may read its document; 304 if the ETag matches."""
+    """Send a picture of a document as PNG, or 304 if the caller's copy is current."""
     reader = await with_own_files(doc_id, user, services)
     blob = await readable_figure(doc_id, name, reader, services)
     await note_act(req, user, services, "page", doc_id)
@@ -233,7 +250,9 @@ async def correct_document(
     services: Ready,
     client: Durable,
 ) -> Response:
-    """Correct metadata, also during an ingestion. Corrected fields survive another ingestion of the file."""
+    """Correct the metadata of a document, even while it is being ingested. Corrected fields keep their values
+    when the file is ingested again.
+    """
     corrections = corrections_of(body)
     await _require_match(req, state, user, services)
     again = await correct(state, corrections, services, only_unchanged=is_conditional(req.headers))
@@ -256,7 +275,9 @@ async def correct_document(
 async def change_access(
     req: Request, state: OwnDocument, wanted: AccessChange, *, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Replace the access list. It applies to the next query, without another ingestion."""
+    """Replace the access list of a document. The new list applies from the next query, without another
+    ingestion.
+    """
     await _require_match(req, state, user, services)
     kept = state.wanted_rights.acl
     acl = await with_ids(wanted.acl, user, services.directory, services.settings, current=kept)
@@ -283,7 +304,7 @@ async def change_access(
 async def reingest_document(
     req: Request, doc_id: DocId, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Ingest the file again, even if it has failed three times."""
+    """Ingest the file of a document again, even if earlier attempts used up its retries."""
     await admitted(req, user, services, needs=SENDING)
     state = await changeable(doc_id, user, services.documents)
     await try_again(state, services)
@@ -305,7 +326,9 @@ async def reingest_document(
 async def delete_document(
     req: Request, state: OwnDocument, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Delete the file and all data derived from it. Lists omit the document at once."""
+    """Delete a document, its file and all data derived from it. Lists omit the document at once; its data is
+    deleted in the background.
+    """
     await _require_match(req, state, user, services)
     await delete(state, services)
     await note_act(req, user, services, "delete", state.doc_id)
@@ -316,7 +339,9 @@ async def delete_document(
 async def _require_match(
     request: Request, state: DocumentState, user: UserContext, services: Services
 ) -> None:
-    """Raise `PreconditionFailedError` if the If-Match header doesn't match the document."""
+    """Raise `PreconditionFailedError` if the request has an If-Match header that doesn't match the document's
+    current ETag.
+    """
     if is_conditional(request.headers):
         require_match(request.headers, etag_of(await _detail_of(state, user, services), PASSING))
 

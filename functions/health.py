@@ -1,4 +1,5 @@
-"""Liveness without any dependency, and readiness of every store.
+"""Routes for health checks: liveness, which uses no other service, and readiness, which probes search,
+storage and tables.
 
 The model isn't probed: a probe every few seconds would cost money, and runs report a failing model.
 """
@@ -24,26 +25,29 @@ from shared.platform.search import SearchRequest
 
 
 class HealthView(Model):
-    """Sign that the process responds."""
+    """Reply of the liveness check."""
 
-    status: Literal["ok"] = Field(default="ok", description="Always `ok`.")
+    status: Literal["ok"] = Field(default="ok", description="Status of the process, always `ok`.")
 
 
 class ReadinessView(Model):
-    """Availability of the stores."""
+    """Availability of the services that the app depends on."""
 
     status: Literal["ok", "unavailable"] = Field(
-        description="`unavailable` while a service does not respond."
+        description="`unavailable` if search, storage or tables don't respond, otherwise `ok`."
     )
     failed: dict[str, str] = Field(
-        description="Unavailable services (search, storage, tables), each with an error code."
+        description=(
+            "Error code of each unavailable service (search, storage, tables or a tool). Empty for anonymous "
+            "callers."
+        )
     )
 
 
 router = APIRouter(tags=["Health"], route_class=ApiRoute)
 
 _READY_TIMEOUT_S = 5.0
-_KEPT_S = 3.0  # cache for anonymous callers, who may send any number of requests
+_KEPT_S = 3.0  # lifetime of a probe result, so that anonymous callers cannot flood the stores with probes
 
 
 @router.get(
@@ -55,13 +59,13 @@ _KEPT_S = 3.0  # cache for anonymous callers, who may send any number of request
     ),
 )
 async def get_health() -> Response:
-    """Return 200 while the process responds."""
+    """Return 200 as long as the process responds."""
     return json_response(HealthView())
 
 
 @dataclass
 class _Check:
-    """The latest probe of the stores, shared by all requests for `_KEPT_S`."""
+    """The latest probe of the stores, shared by all anonymous callers for `_KEPT_S` seconds."""
 
     at: float = float("-inf")
     failed: asyncio.Task[dict[str, str]] | None = None
@@ -80,10 +84,12 @@ _LAST = _Check()
     ),
 )
 async def get_readiness(req: Request) -> Response:
-    """Return 200 if search, storage and tables respond, otherwise 503. Only signed-in users see details."""
+    """Return 200 if search, storage and tables respond, otherwise 503. Details are included only for
+    signed-in callers.
+    """
     is_known = await _is_known(req)
     failed = await (_checked() if is_known else _failed())
-    # A failing tool is reported, but the app works without it.
+    # A failing tool is listed in the details but doesn't change the status, because the app works without it.
     tools = await _checked_tools() if is_known else {}
     details = failed | tools if is_known else {}
     view = ReadinessView(status="unavailable" if failed else "ok", failed=details)
@@ -99,7 +105,7 @@ async def _is_known(request: Request) -> bool:
 
 
 async def _failed() -> dict[str, str]:
-    """Return an error code for each failing store, at most `_KEPT_S` old."""
+    """Return an error code for each failing store, from a probe that is at most `_KEPT_S` seconds old."""
     now, loop = time.monotonic(), asyncio.get_running_loop()
     if _LAST.failed is None or now - _LAST.at >= _KEPT_S or _LAST.failed.get_loop() is not loop:
         _LAST.at, _LAST.failed = now, loop.create_task(_checked())
@@ -117,7 +123,7 @@ async def _checked() -> dict[str, str]:
 
 
 async def _checked_tools() -> dict[str, str]:
-    """Return an error code for each enabled tool whose service doesn't respond."""
+    """Return an error code for each enabled tool whose service doesn't respond, keyed by tool name."""
     clients = wiring.get_services().tool_clients
     return await _failures({name: client.check() for name, client in clients.items()})
 

@@ -1,4 +1,5 @@
-"""Starts the ingestion of a document whose blob was written or deleted. Reads names, never content.
+"""Triggers that start the ingestion of documents whose blobs were written or deleted. They read only blob
+names and properties, never file contents.
 
 An event only names a blob, and `ingest_document` decides what to do. So events may arrive late, twice and out
 of order, and a sidecar's event counts for its document. Each is noted in the backlog and in the document's
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BlobReference(SdkType):  # type: ignore[misc]  # the package has no types
-    """The location of a blob."""
+    """The container and name of a blob, as received by a blob trigger."""
 
     def __init__(self, *, container: str, name: str) -> None:
         super().__init__(data={"ContainerName": container, "BlobName": name})
@@ -31,26 +32,26 @@ class BlobReference(SdkType):  # type: ignore[misc]  # the package has no types
         self.name = name
 
     def get_sdk_type(self) -> "BlobReference":
-        """Return this object: it wraps no client."""
+        """Return this object itself, because it wraps no SDK client."""
         return self
 
 
 class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger"):  # type: ignore[misc, call-arg]
-    """Converts the host's data to a BlobReference."""
+    """Converter that turns the data of a blob trigger into a `BlobReference`."""
 
     @classmethod
     def check_input_type_annotation(cls, pytype: type) -> bool:
-        """Return whether this converter handles the annotated type."""
+        """Return whether this converter handles parameters with the annotation `pytype`."""
         return issubclass(pytype, BlobReference)
 
     @classmethod
     def has_implicit_output(cls) -> bool:
-        """Return False: a blob trigger has no output."""
+        """Return False, because a blob trigger has no return value."""
         return False
 
     @classmethod
     def decode(cls, data: Datum, *, trigger_metadata: object, pytype: type) -> BlobReference:
-        """Return the blob's location.
+        """Convert the trigger data that the host sent to a `BlobReference`.
 
         Raises:
             ValueError: the host sent no location.
@@ -71,7 +72,9 @@ CONNECTION = "DocumentsStorage"
 )
 @blueprint.durable_client_input(client_name="client")
 async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClient) -> None:
-    """Handle a written document or sidecar."""
+    """Start the ingestion of the document whose file or sidecar was written, unless the event is a
+    duplicate.
+    """
     from shared.ingestion.acceptance import is_duplicate_event
     from shared.ingestion.rights import note_event
     from shared.wiring import get_services
@@ -88,7 +91,7 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
 @blueprint.queue_trigger(arg_name="message", queue_name=INGESTIONS_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def watch_ingestions(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Revive dead ingestions, and admit documents that are due."""
+    """Restart ingestions that died, and start those that are due."""
     from shared.ingestion.admission import Admissions
     from shared.ingestion.models import WatchMessage
     from shared.wiring import get_services
@@ -101,8 +104,8 @@ async def watch_ingestions(message: func.QueueMessage, client: df.DurableOrchest
 @blueprint.queue_trigger(arg_name="message", queue_name=BLOB_DELETED_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Handle a deleted document or sidecar. A message that isn't an event raises and goes to the poison
-    queue.
+    """Start the ingestion of the document whose file or sidecar was deleted. A message that is not an event
+    raises, and ends in the poison queue.
     """
     from shared.ingestion.rights import note_event
     from shared.wiring import get_services
@@ -117,14 +120,16 @@ async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrati
 
 
 async def start_ingestions(client: df.DurableOrchestrationClient, services: "Services") -> None:
-    """Start ingestions of the backlog if places are free. Their wishes are in the rows already."""
+    """Start ingestions of documents in the backlog, as far as capacity is free. The events must have been
+    noted before.
+    """
     from shared.ingestion.admission import Admissions
 
     await Admissions(services, Instances(client)).admit()
 
 
 def read_event(body: bytes) -> Mapping[str, Any]:
-    """Parse the Event Grid event in a queue message, which is JSON or base64 of JSON.
+    """Parse the Event Grid event in a queue message, which is JSON, possibly encoded as base64.
 
     Raises:
         CallerError: it is neither.
@@ -133,12 +138,12 @@ def read_event(body: bytes) -> Mapping[str, Any]:
 
     event = read_object(body)
     if event is None:
-        raise CallerError("The message is not one event in JSON.")
+        raise CallerError("The message is not a single Event Grid event in JSON.")
     return event
 
 
 def deleted_blob(event: Mapping[str, Any]) -> str | None:
-    """Return the blob's name; None for other events and containers."""
+    """Return the name of the deleted blob, or None for events of other types or other containers."""
     from shared.platform.queues import blob_of_event
 
     return blob_of_event(event) if event.get("eventType") == "Microsoft.Storage.BlobDeleted" else None

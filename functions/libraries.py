@@ -1,4 +1,6 @@
-"""GET /api/sharepoint: the status of the synchronised libraries. For administrators."""
+"""The route GET /api/sharepoint, which shows administrators the status of synchronised SharePoint and
+OneDrive libraries.
+"""
 
 from fastapi import APIRouter, Response
 
@@ -20,5 +22,5 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
     ),
 )
 async def list_libraries(administrator: Administrator, services: Ready) -> Response:
-    """List the synchronised libraries with their status."""
+    """List the synchronised libraries, each with the status of its synchronisation."""
     return json_response(await view_libraries(services))

@@ -1,4 +1,6 @@
-"""Routes for administrators: repair what events missed, audit the stores, list events that failed."""
+"""Maintenance routes for administrators: repair documents after missed events, check consistency, and list
+failures.
+"""
 
 import time
 
@@ -25,11 +27,12 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
     ),
 )
 async def reconcile_now(administrator: Administrator, client: Durable) -> Response:
-    """Run the reconciliation at once."""
+    """Repair documents whose events were missed, without waiting for the timer. Return the actions taken."""
     return json_response(await reconcile(client, int(time.time())))
 
 
-# Not below `admin/`: the Functions host reserves these routes and refuses to load them.
+# The route is not below `admin/`, because the Functions host reserves that prefix and would refuse to load
+# it.
 @router.get(
     "/api/maintenance/audit",
     **contract(
@@ -38,7 +41,7 @@ async def reconcile_now(administrator: Administrator, client: Durable) -> Respon
     ),
 )
 async def get_audit(administrator: Administrator, services: Ready) -> Response:
-    """Check that files, states, rows, blocks and figures agree; returns the differences."""
+    """Check that files, states, index rows, blocks and figures are consistent, and return the differences."""
     return json_response(await audit(services, int(time.time())))
 
 
@@ -50,7 +53,7 @@ async def get_audit(administrator: Administrator, services: Ready) -> Response:
     ),
 )
 async def get_failed(req: Request, administrator: Administrator, services: Ready) -> Response:
-    """List failed documents of all owners, with their names and owners."""
+    """List the failed documents of all users, with file names and owners."""
     failed = await failed_documents(services.documents)
     doc_ids = [document.doc_id for document in failed.documents]
     await note_act(req, administrator, services, "list", *doc_ids, may_repeat=True)
@@ -65,6 +68,6 @@ async def get_failed(req: Request, administrator: Administrator, services: Ready
     ),
 )
 async def get_poison(administrator: Administrator, services: Ready) -> Response:
-    """List the messages in poison queues, with the file that each is about."""
+    """List the messages in the poison queues, each with the name of its file."""
     messages = tuple(await services.poison.peek())
     return json_response(PoisonList(messages=messages, count=len(messages)))

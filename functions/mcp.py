@@ -1,4 +1,6 @@
-"""POST /api/mcp: the Model Context Protocol for other assistants, and its OAuth resource metadata."""
+"""The MCP endpoint POST /api/mcp for other assistants, and the OAuth metadata that its clients need to sign
+in.
+"""
 
 import asyncio
 import json
@@ -36,39 +38,43 @@ from shared.platform.settings import get_settings
 
 
 class RpcMessage(Model):
-    """A message of the Model Context Protocol (JSON-RPC 2.0)."""
+    """A request or notification of the Model Context Protocol (JSON-RPC 2.0)."""
 
-    jsonrpc: Literal["2.0"] = Field(description="Always `2.0`.")
-    method: str = Field(description="Method, such as `tools/call`.")
-    id: str | int | None = Field(default=None, description="Id of a request; notifications have none.")
+    jsonrpc: Literal["2.0"] = Field(description="JSON-RPC version, always `2.0`.")
+    method: str = Field(description="Name of the method, such as `tools/call`.")
+    id: str | int | None = Field(default=None, description="Id of the request. Notifications have none.")
     params: dict[str, JsonValue] = Field(default_factory=dict, description="Parameters of the method.")
 
 
 class RpcResult(Model):
-    """The result of a method."""
+    """A JSON-RPC response to a request that succeeded."""
 
-    jsonrpc: Literal["2.0"] = Field(description="Always `2.0`.")
+    jsonrpc: Literal["2.0"] = Field(description="JSON-RPC version, always `2.0`.")
     id: str | int = Field(description="Id of the request.")
     result: dict[str, JsonValue] = Field(description="Result of the method.")
 
 
 class RpcFailure(Model):
-    """The error for a message that can't be processed."""
+    """A JSON-RPC response to a message that could not be processed."""
 
-    jsonrpc: Literal["2.0"] = Field(description="Always `2.0`.")
-    id: str | int | None = Field(description="Id of the request; null if it could not be parsed.")
-    error: dict[str, JsonValue] = Field(description="`code`, `message` and optionally `data`.")
+    jsonrpc: Literal["2.0"] = Field(description="JSON-RPC version, always `2.0`.")
+    id: str | int | None = Field(description="Id of the request, or null if it could not be parsed.")
+    error: dict[str, JsonValue] = Field(
+        description="Error object with `code`, `message` and optionally `data`."
+    )
 
 
 class RpcAnswer(RootModel[RpcResult | RpcFailure]):
-    """The response to a message."""
+    """A JSON-RPC response, which contains either a result or an error."""
 
 
 class RpcEvent(Model):
-    """A message of a stream. A line that begins with `:` is a comment."""
+    """A server-sent event of a streamed tool call. Lines that begin with `:` are comments."""
 
-    event: Literal["message"] = Field(description="Always `message`.")
-    data: str = Field(json_schema_extra=JSON_TEXT, description="A progress notification or the response.")
+    event: Literal["message"] = Field(description="Type of the event, always `message`.")
+    data: str = Field(
+        json_schema_extra=JSON_TEXT, description="A progress notification or the final response, as JSON."
+    )
 
 
 router = APIRouter(tags=["Assistants"], route_class=ApiRoute)
@@ -101,7 +107,8 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
         "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER},
     },
     "ping": {},
-    "resources/list": {"resources": []},  # documents are found with tools: the list would be too long
+    # empty because a list of all pages would be too long; clients find documents with the tools
+    "resources/list": {"resources": []},
     "resources/templates/list": {"resourceTemplates": [_PAGE]},
 }
 
@@ -118,7 +125,7 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
     ),
 )
 async def mcp(req: Request, client: Durable) -> Response:
-    """Serve one JSON-RPC message: its answer, or 202 for a notification."""
+    """Process one JSON-RPC message. The reply is its JSON-RPC response, or 202 for a notification."""
     address = address_of(req)
     try:
         user, services = await caller_and_services(req)
@@ -145,9 +152,9 @@ async def mcp(req: Request, client: Durable) -> Response:
 @router.get(f"/{_METADATA}", **hidden())
 @router.get(f"/{_METADATA}/{{resource:path}}", **hidden())
 async def get_resource_metadata(req: Request) -> Response:
-    """Return the authorization server of this resource. Source: RFC 9728."""
+    """Return the OAuth metadata that names the authorization server of the MCP endpoint (RFC 9728)."""
     if req.path_params.get("resource", "api/mcp").strip("/") != "api/mcp":
-        raise NotFoundError("There is no such resource.", "Request the metadata of /api/mcp.")
+        raise NotFoundError("This resource has no OAuth metadata.", "Request the metadata of /api/mcp.")
     tenant = get_settings().identity.allowed_tenants
     return json_response(
         {
@@ -194,7 +201,9 @@ async def _call_tool(message: Message, call: McpCall, *, streams: bool) -> Respo
     name, arguments = message.params.get("name"), message.params.get("arguments") or {}
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None or not isinstance(arguments, dict):
-        raise RpcError(INVALID_PARAMS, f"Call one of {', '.join(TOOLS)}, with an object of arguments.")
+        raise RpcError(
+            INVALID_PARAMS, f"Call one of the tools {', '.join(TOOLS)} and send its arguments as an object."
+        )
     if streams and message.progress_token is not None:
         place = open_stream(call.user, call.services)
         return event_stream(_streamed(message, tool, call, arguments), place)
@@ -205,7 +214,9 @@ async def _call_tool(message: Message, call: McpCall, *, streams: bool) -> Respo
 async def _streamed(
     message: Message, tool: type[McpTool], call: McpCall, arguments: dict[str, Any]
 ) -> AsyncIterator[bytes]:
-    """Stream progress notifications, then the answer. The run continues if the client disconnects."""
+    """Run a tool, and stream its progress notifications followed by its response. If the client disconnects,
+    the tool call is cancelled, but a run that it started continues.
+    """
     messages: asyncio.Queue[str | None] = asyncio.Queue()
     working = asyncio.create_task(tool(replace(call, progress=messages.put)).execute(**arguments))
     working.add_done_callback(lambda _: messages.put_nowait(None))
@@ -227,7 +238,9 @@ def _event(content: Mapping[str, Any]) -> bytes:
 
 
 def _tool_result(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a tool's result as text, which clients show, and as structured content, which they parse."""
+    """Convert the result of a tool to MCP format: as text, which clients show, and as structured content,
+    which they parse.
+    """
     content = {name: value for name, value in result.items() if name != "success"}
     text = json.dumps(content, ensure_ascii=False)
     return {

@@ -1,4 +1,6 @@
-"""Memory over HTTP: list the caller's remembered questions, switch remembering off, delete everything."""
+"""Routes of the memory feature: list the caller's memories, enable or disable memory, and delete all
+memories.
+"""
 
 from typing import Annotated
 
@@ -25,7 +27,7 @@ router = APIRouter(tags=["Memory"], route_class=ApiRoute)
     ),
 )
 async def get_memory(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
-    """List the caller's memories, newest first."""
+    """List the caller's memories, newest first, and whether memory is enabled."""
     memories, is_on = await run_together(
         list_memories(user, services, page.limit, page.cursor or None),
         services.threads.is_memory_on(user.user_id),
@@ -41,7 +43,7 @@ async def get_memory(page: Annotated[ListQuery, Query()], user: Caller, services
     ),
 )
 async def put_memory(body: MemorySwitch, user: Caller, services: Ready) -> Response:
-    """Switch remembering on or off."""
+    """Enable or disable memory for the caller."""
     return json_response(await switch_memory(body, user, services.threads))
 
 

@@ -1,4 +1,6 @@
-"""GET /api/metrics/...: recent quality of answers and sub-agents. For administrators."""
+"""Routes under GET /api/metrics, which show administrators the recent quality of answers and the performance
+of sub-agents.
+"""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -21,26 +23,29 @@ from shared.quality.models import AnswerRecord, QualityMetrics
 from shared.quality.subagent_measures import ProfileMetrics, by_profile
 from shared.runs.models import Count
 
-Hours = Annotated[int, Field(ge=1, le=168), PLAIN_DIGITS]  # a week, because each hour is one query
+Hours = Annotated[int, Field(ge=1, le=168), PLAIN_DIGITS]  # at most a week, because each hour costs one query
 
 
 class MetricsQuery(Model):
-    """Query parameters of the sub-agents' metrics."""
+    """Query parameters of GET /api/metrics/subagents."""
 
-    hours: Hours = Field(default=24, description="Length of the period until now, in hours.")
+    hours: Hours = Field(default=24, description="Length of the period, in hours. It ends now.")
 
 
 class QualityQuery(Model):
-    """Query parameters of the quality of answers in production."""
+    """Query parameters of GET /api/metrics/quality."""
 
-    hours: Annotated[int, Field(ge=1, le=720), PLAIN_DIGITS] = Field(  # 30 days, the retention of runs
-        default=24, description="Length of the period until now, in hours."
+    # At most 30 days, the default retention of runs.
+    hours: Annotated[int, Field(ge=1, le=720), PLAIN_DIGITS] = Field(
+        default=24, description="Length of the period, in hours. It ends now."
     )
-    project_id: str = Field(default="", max_length=128, description="Only this project.")
+    project_id: str = Field(
+        default="", max_length=128, description="Return only measures of answers in this project."
+    )
 
 
 class SubagentMetrics(Model):
-    """Body of GET /api/metrics/subagents.
+    """Reply of GET /api/metrics/subagents.
 
     Attributes:
         since, until: the covered period; `complete` is False if it is shorter than requested.
@@ -52,7 +57,7 @@ class SubagentMetrics(Model):
     since: datetime
     until: datetime
     complete: bool = Field(
-        description="Whether the whole period is covered; false if it has too many records."
+        description="Whether the whole requested period is covered. False if it contains too many records."
     )
     decisions: Count
     delegated: Count
@@ -74,7 +79,9 @@ router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 async def get_subagent_metrics(
     query: Annotated[MetricsQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """Return counts, success, latency and cost per profile, and the state of the circuit breaker."""
+    """Return success, latency and cost of sub-agents by profile, how often work was delegated, and the state
+    of the circuit breaker.
+    """
     now = datetime.now(UTC)
     since, records = await read_period(services.quality, now, query.hours)
     runs = [record for record in records if isinstance(record, AnswerRecord)]
@@ -110,7 +117,7 @@ async def _control(settings: Settings, subagent_control: ControlStore) -> Contro
 async def get_quality_metrics(
     query: Annotated[QualityQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """Return the measured quality of answers in use, each measure with its target."""
+    """Return quality measures of recent answers, each with its target value."""
     return json_response(
         await quality_metrics(services.quality, datetime.now(UTC), query.hours, query.project_id or None)
     )

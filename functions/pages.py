@@ -1,5 +1,5 @@
-"""GET /api/documents/{doc_id}/pages/… and …/readable: documents for human readers, with the cited passage
-marked.
+"""Routes that show documents to human readers, as single pages or as continuous text, with the cited passage
+highlighted.
 """
 
 import asyncio
@@ -90,7 +90,8 @@ PageName = Annotated[
     str,
     Path(
         description="Page number, counted from 1.",
-        json_schema_extra={"pattern": "^[1-9][0-9]{0,6}$"},  # not validated here: other names get a 404
+        # documented but not validated here, so that other values get a 404 instead of a 422
+        json_schema_extra={"pattern": "^[1-9][0-9]{0,6}$"},
     ),
 ]
 
@@ -101,7 +102,7 @@ _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
 
 @dataclass(frozen=True)
 class Reader:
-    """A user who reads a document."""
+    """A user who requests to read a document. Access has not been checked yet."""
 
     doc_id: str
     user: UserContext
@@ -109,12 +110,12 @@ class Reader:
 
 
 async def reader_of(doc_id: DocId, user: Caller, services: Ready) -> Reader:
-    """Return the caller, with the document of the path."""
+    """Return the caller as a reader of the document in the path."""
     return Reader(doc_id, await with_own_files(doc_id, user, services), services)
 
 
 async def with_own_files(doc_id: str, user: UserContext, services: Services) -> UserContext:
-    """Return the caller as reader of the thread to which a file belongs, if that is one of their threads.
+    """Return the user, extended with access to a file that belongs to one of their conversations.
 
     So the owner can open the sources of an answer. Lists and searches have no such caller.
     """
@@ -128,7 +129,8 @@ async def with_own_files(doc_id: str, user: UserContext, services: Services) -> 
 
 
 async def browsing_reader(req: Request, doc_id: DocId) -> Reader:
-    """Return the caller and document of a page that is opened in a browser.
+    """Authenticate a caller who may have opened the page in a browser, and return them as a reader of the
+    document in the path.
 
     Raises:
         SignInRedirect: a browser has no session. The sign-in leads back to the requested page.
@@ -153,20 +155,22 @@ BrowsingReader = Annotated[Reader, Depends(browsing_reader)]
 
 @dataclass(frozen=True)
 class _Opened:
-    """A readable document with its outline and the requested citation."""
+    """A document whose access check has passed, with its outline and the requested citation."""
 
     reader: Reader
     material: Material
     state: DocumentState
 
     async def elements(self, parts: range) -> tuple[Element, ...]:
-        """Read the elements of some parts. Raises `NotFoundError` or `ConflictError` if
-        the version no longer exists.
+        """Read the elements in a range of parts of the document. Raises `NotFoundError` or `ConflictError` if
+        this version of the document no longer exists.
         """
         return tuple([piece async for pieces in self._parts(parts) for piece in pieces])
 
     async def places(self) -> list[Place]:
-        """Find the cited passage in the whole document, reading one part at a time."""
+        """Return the places of the cited passage. The parts of the document that may contain it are read one
+        at a time.
+        """
 
         outline, cited = self.material.outline, self.material.cited
         if cited is None:
@@ -177,7 +181,7 @@ class _Opened:
         async for pieces in self._parts(parts):
             searched += searched_pieces(pieces, index, cited.citation)
             index += len(pieces)
-        # In a thread, because finding a passage in a long document would block the event loop.
+        # Finding a passage in a long document would block the event loop, so it runs in a thread.
         places = await asyncio.to_thread(passage_places, [text for _, text in searched], cited)
         return [Place(searched[place.index][0], place.start, place.end) for place in places]
 
@@ -187,7 +191,7 @@ class _Opened:
 
 
 async def _open(reader: Reader, query: CitationQuery) -> _Opened:
-    """Read the data that all views need.
+    """Check that the reader may read the document, and load its outline, captions and requested citation.
 
     Raises:
         DocumentNotFoundError: the document doesn't exist, or the caller may not read it.
@@ -206,12 +210,12 @@ async def _open(reader: Reader, query: CitationQuery) -> _Opened:
 
 @cache
 def _views() -> PersonalPlaces:
-    return PersonalPlaces(2, max_waiting=6)  # browsers open six connections per host
+    return PersonalPlaces(2, max_waiting=6)  # browsers open up to six connections per host
 
 
 @asynccontextmanager
 async def _viewing(request: Request, reader: Reader) -> AsyncIterator[None]:
-    """Count a view as a call, and occupy one of the reader's slots for the duration of the block.
+    """Count a page view as a call, and limit how many views of the reader are processed at the same time.
 
     Raises:
         TooManyRequestsError: the rate limit is reached, or too many views of this reader are waiting.
@@ -222,7 +226,9 @@ async def _viewing(request: Request, reader: Reader) -> AsyncIterator[None]:
 
 
 async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
-    """Return the requested citation with its block's text, and count in the background that it was opened."""
+    """Return the citation that the query names, with the text of its source, or None. Also count in the
+    background that its source was opened.
+    """
     if not (query.run and query.n):
         return None
     citation = await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services)
@@ -235,7 +241,7 @@ async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
 
 
 def note_opened(reader: Reader, query: CitationQuery) -> None:
-    """Count in the background that a source of the caller's own run was opened."""
+    """Count in the background that the reader opened a source that one of their own runs cites."""
     if query.run and query.n:
         run_in_background(_note_if_cited(reader, query))
 
@@ -255,7 +261,8 @@ async def sheet_of(
     user: UserContext,
     services: IngestionServices,
 ) -> tuple[PageSheet | None, bool]:
-    """Return the sheet of a page, and whether the page has a picture.
+    """Return the sheet of a page (picture size and words), and whether the page has a picture. The
+    sheet is None if it isn't known.
 
     The sheet of a cited page is rendered here. Otherwise the request for the picture renders it.
     """
@@ -268,7 +275,7 @@ async def sheet_of(
         return await page_sheet(state, page_number, user, services), True
     except (BadDocumentError, NotFoundError, ConflictError, DependencyError, TooManyRequestsError) as failed:
         get_logger().warning("page.render_failed", error_type=failed.code)
-        # After a conflict or an outage, the request for the picture may still succeed.
+        # After a conflict or an outage, the later request for the picture may still succeed.
         return None, isinstance(failed, ConflictError | DependencyError)
 
 
@@ -282,7 +289,7 @@ async def sheet_of(
 async def get_document_page(
     req: Request, reader: BrowsingReader, page: PageName, query: Annotated[PageQuery, Query()]
 ) -> Response:
-    """Return a page's picture, with the cited passage marked, and its text, as HTML or JSON."""
+    """Return the picture and text of a page as HTML or JSON, with the cited passage highlighted."""
     number = page_number_of(page)
     async with _viewing(req, reader):
         opened = await _open(reader, query)
@@ -314,11 +321,13 @@ async def get_document_page(
 async def get_document_page_image(
     req: Request, reader: KnownReader, page: PageName, query: Annotated[PictureQuery, Query()]
 ) -> Response:
-    """Return the picture of a PDF page, rendered on the first request; 304 if the ETag matches."""
+    """Return the picture of a PDF page, rendered on the first request, or 304 if the caller already has
+    it.
+    """
     number = page_number_of(page)
     document = await readable_document(reader.doc_id, reader.user, reader.services)
     if not has_pictures(document.state.filename):
-        raise NotFoundError("Pages of this file type have no picture.", "Only pages of PDFs have pictures.")
+        raise NotFoundError("Page pictures exist only for PDFs.", "Read the page as text instead.")
     blob = await page_picture(document.state, number, reader.user, reader.services)
     await note_act(req, reader.user, reader.services, "page", reader.doc_id)
     media_type = "image/png"
@@ -338,7 +347,7 @@ async def get_document_page_image(
 async def get_readable_document(
     req: Request, reader: BrowsingReader, query: Annotated[ReadableQuery, Query()]
 ) -> Response:
-    """Return one part of the document's text as HTML, Markdown or JSON."""
+    """Return one part of the continuous text of a document as HTML, Markdown or JSON."""
     async with _viewing(req, reader):
         opened = await _open(reader, query)
         await note_act(req, reader.user, reader.services, "page", reader.doc_id)
@@ -351,7 +360,7 @@ async def get_readable_document(
         signed = await _with_signed(view.elements, reader)
         return json_response(view.model_copy(update={"elements": signed}), headers=_VARYING)
     if kind == _MARKDOWN:
-        # Markdown has no field for a cursor, so the next part is a Link header. Source: RFC 8288.
+        # Markdown has no field for a cursor, so a Link header (RFC 8288) points to the next part.
         link = {"Link": f'<?cursor={view.cursor}>; rel="next"'} if view.cursor else {}
         return Response(readable_markdown(view), media_type=_MARKDOWN, headers={**_VARYING, **link})
     return _html(readable_html(view))
@@ -368,8 +377,8 @@ def _html(page: str) -> Response:
 
 
 async def _with_signed(elements: tuple[ViewedElement, ...], reader: Reader) -> tuple[ViewedElement, ...]:
-    """Replace addresses of pictures with signed ones, because clients of the JSON view
-    show them elsewhere.
+    """Replace picture addresses in the elements with signed URLs, so that clients of the JSON view can show
+    the pictures on other pages.
     """
     names = {one.figure.path: name_of_path(one.figure.path) for one in elements if one.figure}
     signed = await signed_urls(filter(None, names.values()), reader.services)

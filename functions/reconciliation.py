@@ -1,4 +1,4 @@
-"""A timer that repairs differences between files, states and indexes which events have missed."""
+"""Timer that repairs documents for which events were missed, by comparing files, states and indexes."""
 
 import time
 from collections import Counter
@@ -13,11 +13,13 @@ from shared.ingestion.models import ReconcileReport
 from shared.ingestion.reconciliation import reconcile as repair
 from shared.platform.telemetry import get_logger
 
-SCHEDULE_S = 300  # must match RECONCILE_SCHEDULE in `functions.triggers`
+SCHEDULE_S = 300  # must equal the interval of RECONCILE_SCHEDULE in `functions.triggers`
 
 
 async def reconcile_documents(client: df.DurableOrchestrationClient) -> None:
-    """Start the ingestion of documents that differ from their files, and log messages in poison queues."""
+    """Start the ingestion of documents that differ from their files, then log a warning if poison queues
+    contain messages.
+    """
     try:
         await reconcile(client, int(time.time() // SCHEDULE_S), WINDOW_BITS)
     finally:
@@ -25,7 +27,9 @@ async def reconcile_documents(client: df.DurableOrchestrationClient) -> None:
 
 
 async def _tell_poison() -> None:
-    """Log the messages in poison queues, for an alert. They stay until an operator removes them."""
+    """Log the number of messages in each poison queue, so that an alert can fire. The messages stay until an
+    operator removes them.
+    """
     counts = Counter(message.queue for message in await (await wiring.ready_services()).poison.peek())
     if counts:
         get_logger().warning("poison.found", queues=dict(counts))
@@ -34,7 +38,7 @@ async def _tell_poison() -> None:
 async def reconcile(
     client: df.DurableOrchestrationClient, count: int = 0, block_bits: int = 0
 ) -> ReconcileReport:
-    """Start the ingestion of documents that differ from their files."""
+    """Start the ingestion of documents that differ from their files, and report what was done."""
 
     services = await wiring.ready_services()
 

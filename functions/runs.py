@@ -1,4 +1,4 @@
-"""Runs over HTTP: list, read, follow, answer a clarification, cancel, rate."""
+"""Routes for runs: list, read, stream events, answer a clarification, cancel, and rate."""
 
 from typing import Annotated, Any
 
@@ -29,13 +29,17 @@ from shared.runs.models import ClarificationAnswer, Feedback, FeedbackBody, RunR
 from shared.runs.portable_text import portable_view
 from shared.runs.run_store import owned_run
 
-RunId = Annotated[str, Path(min_length=1, description="Run id, from the header `X-Run-Id` of POST /chat.")]
+RunId = Annotated[
+    str, Path(min_length=1, description="Run id, as returned in the header `X-Run-Id` of POST /chat.")
+]
 
 router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
 
 async def own_run(run_id: RunId, user: Caller, services: Ready) -> RunRecord:
-    """Return the run of the path as it is now. Raises `NotFoundError` also for runs of other users."""
+    """Return the current record of the run in the path. Raises `NotFoundError` if the run doesn't exist or
+    belongs to another user.
+    """
     return await current_record(await owned_run(run_id, user, services.runs), services.run_log)
 
 
@@ -50,7 +54,7 @@ OwnRun = Annotated[RunRecord, Depends(own_run)]
     ),
 )
 async def list_runs(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
-    """List the caller's runs, one page at a time."""
+    """List the caller's runs, newest first, one page at a time."""
     return json_response(await run_list.list_runs(user, services, page.limit, page.cursor))
 
 
@@ -62,7 +66,7 @@ async def list_runs(page: Annotated[ListQuery, Query()], user: Caller, services:
     ),
 )
 async def get_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -> Response:
-    """Return a run's status, todo list, clarification and, once committed, its answer."""
+    """Return the status, todo list and clarification of a run and, once committed, its answer."""
     if run.finished_at is None:
         await closer(client, run.run_id, services)()
         run = await owned_run(run.run_id, user, services.runs)
@@ -81,7 +85,7 @@ async def get_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -
 async def get_run_events(
     req: Request, run: OwnRun, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Stream a run's events from the first, or after `Last-Event-ID`."""
+    """Stream the events of a run, from the first one or after `Last-Event-ID`."""
     after = last_event_id(req.headers.get("last-event-id"))
     if not run.has_log:
         raise NotFoundError("The events of this run have expired.", "GET the run for its answer.")
@@ -89,10 +93,10 @@ async def get_run_events(
         await check_readable(run, in_thread(user, run.thread_id), services)
     begun = await services.run_log.read(run.run_id) if after else None
     if begun is not None and is_at_the_end(begun, after):
-        return Response(status_code=204)  # makes an EventSource stop reconnecting
+        return Response(status_code=204)  # 204 makes an EventSource stop reconnecting
     close_if_dead = closer(client, run.run_id, services)
     if after and run.finished_at is None:
-        await close_if_dead()  # clients often reconnect because their worker died
+        await close_if_dead()  # clients often reconnect because the worker that served them died
     seconds = services.settings.host.stream_seconds
     frames: Any = follow(services.run_log, run.run_id, after, seconds, close_if_dead, first_slice=begun)
     return event_stream(frames, open_stream(user, services), run.run_id)
@@ -109,7 +113,9 @@ async def get_run_events(
 async def answer_run(
     run: OwnRun, answer: ClarificationAnswer, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Answer a run's clarification: `{"choice": 2}` or `{"text": "the 2024 one"}`."""
+    """Answer a run's clarification with the number of an option, `{"choice": 2}`, or with text, `{"text":
+    "the 2024 one"}`.
+    """
     await deliver_answer(run, answer, user, services, client)
     run = await owned_run(run.run_id, user, services.runs)
     view = await view_run(run, services, in_thread(user, run.thread_id))
@@ -125,7 +131,9 @@ async def answer_run(
     ),
 )
 async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -> Response:
-    """Cancel a run and its sub-agents; idempotent. The stream ends with a RunCancelledError."""
+    """Cancel a run and its sub-agents. The event stream ends with a RunCancelledError. Cancelling a run again
+    has no effect.
+    """
     run = await run_end.cancel_run(run.run_id, services)
     await stop_run(client, run.run_id, services)
     return json_response(await view_run(run, services, in_thread(user, run.thread_id)))
@@ -140,7 +148,7 @@ async def cancel_run(run: OwnRun, user: Caller, services: Ready, client: Durable
     ),
 )
 async def put_feedback(run_id: RunId, body: FeedbackBody, user: Caller, services: Ready) -> Response:
-    """Rate an ended run, replacing an earlier rating."""
+    """Store the caller's rating of a run that has ended, replacing an earlier rating."""
     return json_response(await rate_run(run_id, body, user, services))
 
 
@@ -164,7 +172,7 @@ async def get_feedback(run_id: RunId, user: Caller, services: Ready) -> Response
     ),
 )
 async def delete_feedback(run_id: RunId, user: Caller, services: Ready) -> Response:
-    """Delete the caller's rating of a run."""
+    """Delete the caller's rating of a run, if there is one."""
     await withdraw_feedback(run_id, user, services.runs, services.quality)
     return Response(status_code=204)
 
@@ -177,6 +185,6 @@ async def delete_feedback(run_id: RunId, user: Caller, services: Ready) -> Respo
     ),
 )
 async def post_opening(run_id: RunId, body: SourceOpened, user: Caller, services: Ready) -> Response:
-    """Record that the source of a citation was opened; each citation counts once."""
+    """Record that the caller opened the source of a citation. Each citation is counted once."""
     await open_source(run_id, body.n, user, services)
     return Response(status_code=204)

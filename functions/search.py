@@ -1,4 +1,4 @@
-"""`/api/search`: passages and figures that match a query, without an answer."""
+"""Routes under `/api/search`, which find passages and figures for a query without generating an answer."""
 
 from typing import Annotated, Literal
 
@@ -23,53 +23,57 @@ from shared.wiring import Services
 class SearchQuery(MetadataQuery):
     """Query parameters of GET /api/search."""
 
-    q: str = Field(min_length=1, max_length=2000, description="Search terms or a question.")
+    q: str = Field(min_length=1, max_length=2000, description="Search terms, or a question.")
     top_k: Annotated[int, Field(ge=1, le=50), PLAIN_DIGITS] = Field(
         default=10, description="Maximum number of results."
     )
 
 
 class SearchBody(Model):
-    """A query with filters; `top_k` is clamped to 1-50."""
+    """Body of POST /api/search."""
 
-    query: str = Field(min_length=1, max_length=8000, description="Search terms or a question.")
-    top_k: int = Field(default=10, description="Maximum number of results.")
+    query: str = Field(min_length=1, max_length=8000, description="Search terms, or a question.")
+    top_k: int = Field(
+        default=10, description="Maximum number of results. Values outside 1 to 50 are clamped."
+    )
     filters: Filters = Field(
         default_factory=dict,
-        description="Maps a field to a value, a list of values, or {start, end} for dates.",
+        description="Index filters. Maps each field to a value, a list of values, or {start, end} for dates.",
     )
 
 
 class _Found(Model):
-    block_id: str = Field(description="Block id; it changes only with the content.")
-    doc_id: str = Field(description="Document id.")
-    filename: str = Field(description="Name of the file.")
+    block_id: str = Field(description="Id of the block, which changes only if its content changes.")
+    doc_id: str = Field(description="Id of the document that contains the block.")
+    filename: str = Field(description="File name of the document.")
     page_number: int | None = Field(
-        description="Page, slide or sheet, counted from 1; null if the document has none."
+        description="Page, slide or sheet number, counted from 1, or null if the document has no pages."
     )
-    score: float = Field(description="Score from 0 to 1, comparable between queries.")
+    score: float = Field(description="Relevance from 0 to 1, comparable between queries.")
 
 
 class PassageView(_Found):
-    """A passage that matches the query."""
+    """A text passage that matches the query."""
 
-    block_type: Literal["text"] = Field(description="Type of the result.")
-    content: str = Field(description="Text, with tables as Markdown.")
+    block_type: Literal["text"] = Field(description="Type of the result, always `text`.")
+    content: str = Field(description="Text of the passage, with tables as Markdown.")
 
 
 class PictureView(_Found):
-    """A picture that matches the query, with a signed URL that is valid for at least an hour."""
+    """A picture that matches the query. Its signed URL is valid for at least an hour."""
 
-    block_type: Literal["image"] = Field(description="Type of the result.")
-    image_url: str | None = Field(repr=False, description="Signed URL of the picture.")
-    image_caption: str | None = Field(description="Description of the picture.")
+    block_type: Literal["image"] = Field(description="Type of the result, always `image`.")
+    image_url: str | None = Field(
+        repr=False, description="Signed URL of the picture, or null if none could be created."
+    )
+    image_caption: str | None = Field(description="Generated description of the picture.")
 
 
 class SearchResults(Model):
-    """Response of POST /api/search, best first. An empty list is a success."""
+    """Results of a search. An empty list is a valid result."""
 
     results: tuple[Annotated[PassageView | PictureView, Field(discriminator="block_type")], ...] = Field(
-        description="Results, best first."
+        description="Passages and pictures, best match first."
     )
     result_count: int = Field(description="Number of results.")
 
@@ -87,7 +91,7 @@ router = APIRouter(tags=["Search"], route_class=ApiRoute)
     ),
 )
 async def search(req: Request, body: SearchBody, user: Caller, services: Ready) -> Response:
-    """Search the blocks that the caller may read. No result is a success."""
+    """Search for passages and pictures that the caller may read. An empty result is a success."""
     return await _search(req, body, user, services)
 
 
@@ -103,7 +107,9 @@ async def search(req: Request, body: SearchBody, user: Caller, services: Ready) 
 async def search_by_address(
     req: Request, query: Annotated[SearchQuery, Query()], user: Caller, services: Ready
 ) -> Response:
-    """Search as `search`, with query parameters instead of a body."""
+    """Search for passages and pictures like POST /api/search, with query parameters instead of a JSON
+    body.
+    """
     body = SearchBody(query=query.q, top_k=query.top_k, filters=query.filters)
     return await _search(req, body, user, services)
 

@@ -1,4 +1,4 @@
-"""A timer that starts one run for each SharePoint or OneDrive library."""
+"""Timer that starts the synchronisation of each SharePoint or OneDrive library."""
 
 import uuid
 
@@ -14,7 +14,9 @@ from shared.sharepoint.services import configured
 
 
 async def synchronise_libraries(client: df.DurableOrchestrationClient) -> None:
-    """Start a run for each library that has no run in progress."""
+    """Start a synchronisation of each library that has none in progress, including libraries that were
+    removed from the settings.
+    """
     async with trigger_scope("synchronise_libraries"):
         services = await wiring.ready_services()
         store = configured(services.libraries)

@@ -1,4 +1,4 @@
-"""Shares over HTTP: create, list and revoke shares of the caller's answers, and open a share."""
+"""Routes for sharing answers: create, list and revoke shares of the caller's runs, and open a share."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from shared.answering import shares
 from shared.answering.share_models import Share, SharedView, ShareList, ShareOrder
 from shared.platform.errors import AccessDeniedError, ConflictError, NotFoundError
 
-ShareId = Annotated[str, Path(min_length=1, description="Share id, from the address of a share.")]
+ShareId = Annotated[str, Path(min_length=1, description="Share id, as contained in the URL of a share.")]
 
 router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
@@ -27,7 +27,7 @@ router = APIRouter(tags=["Questions"], route_class=ApiRoute)
     ),
 )
 async def share_run(req: Request, run: OwnRun, body: ShareOrder, user: Caller, services: Ready) -> Response:
-    """Create a share of a run's answer."""
+    """Share the answer of a run with other users."""
     share = await shares.share_run(run, body, user, services, services.directory)
     await note_act(req, user, services, "share", run_id=run.run_id)
     return json_response(share, 201, {"Location": f"/api/shares/{share.share_id}"})
@@ -41,7 +41,7 @@ async def share_run(req: Request, run: OwnRun, body: ShareOrder, user: Caller, s
     ),
 )
 async def get_shares(run: OwnRun, user: Caller, services: Ready) -> Response:
-    """Return a run's active shares, and the documents that their readers need."""
+    """Return the active shares of a run, and the documents that readers need access to."""
     return json_response(await shares.list_shares(run, user, services))
 
 
@@ -52,7 +52,7 @@ async def get_shares(run: OwnRun, user: Caller, services: Ready) -> Response:
 async def revoke_share(
     req: Request, run: OwnRun, share_id: ShareId, user: Caller, services: Ready
 ) -> Response:
-    """End a share at once."""
+    """Revoke a share, which takes effect at once. Revoking it again has no effect."""
     await shares.revoke_share(run.run_id, share_id, services)
     await note_act(req, user, services, "revoke_share", run_id=run.run_id)
     return Response(status_code=204)
@@ -67,11 +67,11 @@ async def revoke_share(
     ),
 )
 async def open_share(req: Request, share_id: ShareId, user: Caller, services: Ready) -> Response:
-    """Show a shared answer, or its question alone."""
+    """Return a shared answer. A reader who may not read all of its documents gets only the question."""
     opened = await shares.open_share(share_id, user, services)
     if opened is None:
         await note_act(req, user, services, "open_share", subject="refused")
-        raise NotFoundError("There is no such share.", "Ask the person who sent it for a new one.")
+        raise NotFoundError("This share doesn't exist or was revoked.", "Ask its owner for a new link.")
     content = "answer" if opened.view.answer else "question"
     await note_act(req, user, services, "open_share", *opened.doc_ids, run_id=opened.run_id, subject=content)
     return json_response(opened.view)

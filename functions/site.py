@@ -1,4 +1,5 @@
-"""The web page at `/` and `/web`, its files below `/web/assets/`, and its configuration at `/api/site`.
+"""Routes of the web page: the page at `/` and `/web`, its files below `/web/assets/`, and its settings at
+`/api/site`.
 
 No identity is read: responses are the same for all callers and contain no personal data. web/build.mjs builds
 the files and their compressed variants. File names are fixed, because the platform's sign-in lists every
@@ -26,7 +27,7 @@ from shared.platform.settings import Settings, get_settings
 
 
 class SiteView(Model):
-    """Settings that a page needs before its first request.
+    """Settings that the web page needs before its first other request.
 
     Attributes:
         max_request_bytes: maximum size of an upload through the app; larger files need `POST
@@ -37,8 +38,8 @@ class SiteView(Model):
         sharing: whether answers may be shared.
     """
 
-    max_question_chars: int = Field(description="Maximum length of a question.")
-    max_document_bytes: int = Field(description="Maximum size of a file.")
+    max_question_chars: int = Field(description="Maximum length of a question, in characters.")
+    max_document_bytes: int = Field(description="Maximum size of a file, in bytes.")
     max_request_bytes: int
     suffixes: tuple[str, ...]
     web_import: bool = False
@@ -50,7 +51,7 @@ router = APIRouter(tags=["Caller"], route_class=ApiRoute)
 
 _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
-_SUFFIXES = {"br": ".br", "gzip": ".gz"}  # in order of preference
+_SUFFIXES = {"br": ".br", "gzip": ".gz"}  # file suffixes of compressed variants, in order of preference
 ASSETS = (
     "account.js",
     "admin.js",
@@ -62,7 +63,7 @@ ASSETS = (
     "page.js",
     "style.css",
 )
-_STAND_IN = "groundwork-extractive"  # name of the stand-in in the local model server
+_STAND_IN = "groundwork-extractive"  # name of the stand-in model in the local model server
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{uploads}; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -72,22 +73,24 @@ _POLICY = (
 
 @router.get("/", **hidden())
 async def get_root_page(req: Request) -> Response:
-    """Send the page at the root."""
+    """Return the web page at the root path."""
     return await _shell(req)
 
 
 @router.get("/web", **hidden())
 async def get_page(req: Request) -> Response:
-    """Send the same page where the platform requires no sign-in. The page links to the sign-in."""
+    """Return the web page at a path where the platform requires no sign-in, so that the page can offer it."""
     return await _shell(req)
 
 
 @router.get("/web/assets/{asset}", **hidden())
 async def get_page_asset(req: Request, asset: AssetName) -> Response:
-    """Send a file of the page in the best encoding that the browser accepts."""
+    """Return a script, style sheet or icon of the web page, in the best content coding that the browser
+    accepts.
+    """
     version = await asyncio.to_thread(_version)
     if version is None or asset not in ASSETS or req.query_params.get("v") != version:
-        raise NotFoundError("The page has no such file.", "Reload the page to get the newer version.")
+        raise NotFoundError("The web page has no such file.", "Reload the page to get its current version.")
     headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
     encoding = acceptable_coding(req.headers.get("accept-encoding"), tuple(_SUFFIXES))
     if encoding:
@@ -106,9 +109,9 @@ async def get_page_asset(req: Request, asset: AssetName) -> Response:
     ),
 )
 async def get_site() -> Response:
-    """Return the limits and formats that the page needs before the first request."""
-    # Imported on first use, to keep the worker's start fast.
-
+    """Return the limits and file formats that the web page needs before its first other request. They are the
+    same for all callers.
+    """
     settings = get_settings()
     view = SiteView(
         max_question_chars=settings.answering.max_question_chars,
@@ -126,7 +129,7 @@ async def _shell(req: Request) -> Response:
     try:
         content = await asyncio.to_thread((_FOLDER / "index.html").read_bytes)
     except FileNotFoundError:
-        raise DependencyError("The web page has not been built.", "Run `make web`.") from None
+        raise DependencyError("The web page has not been built.", "Build it with `make web`.") from None
     headers = {
         "Content-Security-Policy": _POLICY.format(uploads=_upload_source(get_settings())),
         "Cross-Origin-Opener-Policy": "same-origin",
@@ -136,7 +139,8 @@ async def _shell(req: Request) -> Response:
 
 
 def _upload_source(settings: Settings) -> str:
-    """Return the storage account's origin as an item of the Content-Security-Policy; empty if unknown.
+    """Return the origin of the storage account as an entry for the Content-Security-Policy, with a leading
+    space, or "" if the account is unknown.
 
     The page uploads large files there.
     """
@@ -152,13 +156,15 @@ def _blob_endpoint(connection_string: str) -> str:
 
 
 def _version() -> str | None:
-    """Return the version of the build; None if there is none."""
+    """Return the version of the built web page, or None if it has not been built."""
     path = _FOLDER / "version.txt"
     return path.read_text(encoding="ascii") if path.is_file() else None
 
 
 @cache
 def _content(version: str, name: str) -> bytes:
-    """Return a file of the build; cached until `make web` makes another version."""
+    """Return the contents of a built file. The version is part of the cache key, so that a new build replaces
+    cached files.
+    """
     del version
     return (_FOLDER / "assets" / name).read_bytes()

@@ -1,4 +1,4 @@
-"""Checks before a worker registers functions: missing or invalid settings stop it."""
+"""Checks that run before a worker registers its functions, and stop it if settings are missing or invalid."""
 
 from pathlib import Path
 
@@ -9,12 +9,13 @@ _ROOT = Path(__file__).parents[1]
 
 
 def require_settings() -> None:
-    """Stop the start if a setting is missing or invalid, rather than fail every request.
+    """Check all settings, so that a worker with missing or invalid ones stops at start-up instead of failing
+    every request.
 
     Raises:
         ConfigurationError: one line for each such setting: name, purpose and example.
     """
     settings = get_settings()
     if next((_ROOT / settings.answering.agents_folder).glob("*.agent.md"), None):
-        # Imported only if agents are configured, to keep the start fast.
+        # imported only if there are agents, to keep the start fast
         load("shared.answering.agent_files", "agents_of")(settings)

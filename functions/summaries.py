@@ -1,4 +1,4 @@
-"""Summaries over HTTP: create, list, read, cancel, delete. Only the owner sees them."""
+"""Routes for summaries: create, list, read, cancel and delete. Users can access only their own summaries."""
 
 import asyncio
 import math
@@ -43,20 +43,24 @@ from shared.wiring import Services
 
 
 class SummaryHeaders(KeyHeaders):
-    """Headers of a request for a summary."""
+    """Request headers of POST /api/summaries."""
 
     prefer: str = Field(
-        default="", alias="Prefer", description="`wait=60` waits up to 60 seconds for the result."
+        default="",
+        alias="Prefer",
+        description="`wait=60` delays the reply by up to 60 seconds, until the summary is complete.",
     )
 
 
-SummaryId = Annotated[str, Path(min_length=1, description="Summary id, from POST /summaries.")]
+SummaryId = Annotated[str, Path(min_length=1, description="Summary id, as returned by POST /summaries.")]
 
 router = APIRouter(tags=["Summaries"], route_class=ApiRoute)
 
 
 async def own_summary(summary_id: SummaryId, user: Caller, services: Ready) -> RunRecord:
-    """Return the current state of the caller's summary. Raises `NotFoundError` for other users' summaries."""
+    """Return the current record of the summary in the path. Raises `NotFoundError` if it doesn't exist or
+    belongs to another user.
+    """
     record = await owned_run(summary_id, user, services.runs, "document_summary")
     return await current_record(record, services.run_log)
 
@@ -69,7 +73,7 @@ _WAIT = re.compile(r"(?:^|[,\s])wait=([0-9]{1,4})(?:$|[,;\s])")
 
 @dataclass(frozen=True)
 class _Order:
-    """A request for a summary, with its user and services."""
+    """A request for a summary, together with the user and the services that process it."""
 
     request: Request
     order: SummaryOrder
@@ -93,7 +97,9 @@ class _Order:
 async def create_summary(
     req: Request, order: SummaryOrder, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Start a summary. `Prefer: wait=60` waits up to 60 seconds for the result."""
+    """Start a summary of one or more documents. With `Prefer: wait=60`, wait up to 60 seconds for its
+    result.
+    """
     wait = _WAIT.search(req.headers.get("prefer", ""))
     summary = await _begin(_Order(req, order, user, services, client))
     if wait:
@@ -111,7 +117,7 @@ async def create_summary(
     ),
 )
 async def list_summaries(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
-    """List the caller's summaries, one page at a time."""
+    """List the caller's summaries, newest first, one page at a time."""
     return json_response(await summary_runs.list_summaries(user, services, page.limit, page.cursor))
 
 
@@ -144,7 +150,7 @@ async def get_summary(
 async def cancel_summary(
     req: Request, summary: OwnSummary, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Cancel a summary; idempotent."""
+    """Cancel a summary that is in progress. Cancelling it again has no effect."""
     summary = await cancel_run(summary.run_id, services)
     await stop_run(client, summary.run_id, services)
     view = await view_summary(summary, services, user)
@@ -166,14 +172,14 @@ async def delete_summary(summary: OwnSummary, services: Ready, client: Durable) 
 
 
 async def _note_read(req: Request, user: UserContext, services: Services, view: SummaryView) -> None:
-    """Record in the audit trail which documents a summary showed its reader."""
+    """Record in the audit trail which documents a summary cites, if the reader was shown its result."""
     if view.result is not None:
         shown = dict.fromkeys(cited.doc_id for cited in view.result.citations)
         await note_act(req, user, services, "summary", *shown, run_id=view.summary_id)
 
 
 async def _begin(wanted: _Order) -> RunRecord:
-    """Create a summary, or return the summary of an earlier request with the same key.
+    """Start a summary, or return the one that an earlier request with the same key started.
 
     Raises:
         NotFoundError: the earlier summary has been deleted.
@@ -190,7 +196,7 @@ async def _begin(wanted: _Order) -> RunRecord:
             record = await _store(claimed.resource_id if claimed else summary_id, wanted)
         else:
             record = await current_record(known, services.run_log)
-        async with beginning(claimed, services.idempotency):  # closes a summary that cannot be started
+        async with beginning(claimed, services.idempotency):  # closes the summary if it cannot be started
             await _start(record, wanted, is_known=known is not None)
         return record
 
@@ -200,7 +206,7 @@ async def _begin(wanted: _Order) -> RunRecord:
 async def _store(summary_id: str, wanted: _Order) -> RunRecord:
     user, services, order = wanted.user, wanted.services, wanted.order
     slot = slot_of_summary(summary_id, services.settings)
-    # Each document costs at least as much as a question.
+    # Each document counts as a call, because it costs at least as much as a question.
     await admitted(wanted.request, user, services, calls=len(set(order.doc_ids)), slot=slot)
     try:
         return await begin_summary(order, user, services, summary_id, client_address(wanted.request))
@@ -210,11 +216,13 @@ async def _store(summary_id: str, wanted: _Order) -> RunRecord:
 
 
 async def _start(record: RunRecord, wanted: _Order, *, is_known: bool) -> None:
-    """Start the orchestration, unless a request under the same key has started it."""
+    """Start the orchestration of a summary unless it is already running. If the summary has ended, only
+    release its slot.
+    """
     run_id, user, services = record.run_id, wanted.user, wanted.services
     instances = Instances(wanted.client)
     if record.finished_at is not None:
-        # It may have ended before this request acquired its slot.
+        # The summary may have ended before this request acquired the slot, so nothing else would release it.
         await release(user.user_id, run_id, services.settings, services.user_limits)
         return
     if is_known and not await _is_started(run_id, instances):
@@ -222,13 +230,14 @@ async def _start(record: RunRecord, wanted: _Order, *, is_known: bool) -> None:
     try:
         await instances.start("document_summary", run_id, {"run_id": run_id, **link_to(run_id)})
     except Exception:
-        # The client raises no specific error. The stored request must not appear to be running forever.
+        # Otherwise the stored summary would appear to run forever. The client raises no specific
+        # error.
         await close_dead_run(run_id, "The summary could not be started.", services)
         raise
 
 
 async def _is_started(run_id: str, instances: Instances) -> bool:
-    """Return whether the orchestration was started; True if its status is unavailable."""
+    """Return whether the orchestration of a summary was started. Return True if its status can't be read."""
     try:
         return await instances.state(run_id) is not None
     except Exception:  # noqa: BLE001  # the client raises no specific error

@@ -1,4 +1,5 @@
-"""POST /api/messages: authenticates, stores and acknowledges activities of Teams and other channels.
+"""The route POST /api/messages, which authenticates, stores and acknowledges messages from Teams and other
+chat channels.
 
 A channel waits 15 s and resends unacknowledged activities. So nothing here waits for a model: a separate
 orchestration writes the answer into the conversation.
@@ -34,7 +35,9 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "
     ),
 )
 async def receive_activity(req: Request, client: Durable) -> Response:
-    """Accept an activity of a channel: 202, or 200 with a body for activities that expect one."""
+    """Accept an activity that a chat channel sent. The reply is 202, or 200 with a body if the channel waits
+    for a result.
+    """
     activity = await _authenticated_activity(req)
     if activity.kind == "ignored":
         return json_response({}, 200 if activity.activity_type == "invoke" else 202)
@@ -44,7 +47,7 @@ async def receive_activity(req: Request, client: Durable) -> Response:
 
 
 async def _authenticated_activity(req: Request) -> BotActivity:
-    """Authenticate and parse an activity.
+    """Authenticate and parse an activity of a chat channel.
 
     Raises:
         NotAuthenticatedError: (401) the token is missing or invalid.
@@ -54,18 +57,20 @@ async def _authenticated_activity(req: Request) -> BotActivity:
     """
     inbox = wiring.get_services().bot_inbox
     if inbox is None:
-        raise NotAuthenticatedError("No bot is configured.", "Set BOT_APP_ID; see docs/settings.md.")
+        raise NotAuthenticatedError(
+            "No bot is configured.", "Set BOT_APP_ID as described in docs/settings.md."
+        )
     token = only_header(req, "authorization")
     body = await read_body(req.stream(), MAX_BODY_BYTES)
     activity = await inbox.receive(token or None, body, _peer(req))
-    # Checked after the token, to reveal nothing to strangers. HTML forms cannot send this type.
+    # Checked only after the token, so that strangers learn nothing. HTML forms cannot send this content type.
     if req.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise CallerError("The Content-Type is not JSON.", "Send Content-Type: application/json.")
+        raise CallerError("The Content-Type is not JSON.", "Send the header Content-Type: application/json.")
     return activity
 
 
 def _peer(req: Request) -> str | None:
-    """Return the client's address; None if it is uncertain, or if a web page sent the request.
+    """Return the IP address of the client, or None if it can't be trusted or if a web page sent the request.
 
     Behind a proxy every client appears to be this machine. Proxies are recognised by their headers, or by the
     host name of the request.

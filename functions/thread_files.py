@@ -1,4 +1,6 @@
-"""Files for one conversation: add, list, remove. Only the owner of the thread sees them."""
+"""Routes for files that belong to a single conversation: add, list and remove. Only the owner of the thread
+has access.
+"""
 
 from fastapi import APIRouter, Request, Response
 
@@ -47,14 +49,16 @@ router = APIRouter(tags=["Threads"], route_class=ApiRoute)
 async def add_thread_file(
     req: Request, thread_id: ThreadId, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Store a file that only this conversation can use, and start reading it. The form has `file`."""
+    """Store a file that only this conversation can use, and start its ingestion. The form has a single part,
+    `file`.
+    """
     await owned_thread(thread_id, user, services.threads)
     refuse_large(req.headers.get("content-length"), max_form_bytes(services))
     await fair_turns.SHARES.give_way(sender_of(blob_name_in(thread_id, "file.txt")))
     form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
     await form.open()
     if form.fields:
-        raise CallerError(f"There is no field {min(form.fields)[:40]!r}.", "Send only `file`.")
+        raise CallerError(f"Unknown form field {min(form.fields)[:40]!r}.", "Send only `file`.")
     request = validated(FileRequest, lambda: FileRequest(filename=form.filename or ""))
     name, location = blob_name_in(thread_id, request.filename), f"/api/threads/{thread_id}/files"
     content = CountedContent(form.parts(), max_form_bytes(services))
@@ -93,7 +97,7 @@ async def add_thread_file(
 async def make_thread_file_ticket(
     req: Request, thread_id: ThreadId, body: FileRequest, user: Caller, services: Ready
 ) -> Response:
-    """Return a URL to which the caller may write one file of this conversation within an hour."""
+    """Return a URL to which the caller can upload one file of this conversation within an hour."""
     await owned_thread(thread_id, user, services.threads)
     name, location = blob_name_in(thread_id, body.filename), f"/api/threads/{thread_id}/files"
     await files.announce_file(thread_id, name, user, services)
@@ -112,7 +116,9 @@ async def make_thread_file_ticket(
     ),
 )
 async def get_thread_files(thread_id: ThreadId, user: Caller, services: Ready) -> Response:
-    """List the files of a conversation, and what couldn't be read."""
+    """List the files of a conversation with their ingestion status, including files that could not be
+    read.
+    """
     return json_response(await files.list_files(thread_id, user, services))
 
 
@@ -127,7 +133,9 @@ async def get_thread_files(thread_id: ThreadId, user: Caller, services: Ready) -
 async def remove_thread_file(
     req: Request, thread_id: ThreadId, doc_id: DocId, *, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Remove a file. If questions were asked since it was added, the conversation is cleared."""
+    """Remove a file from a conversation. If questions were asked since the file was added, all turns of the
+    conversation are deleted.
+    """
     removed = await files.remove_from_thread(thread_id, doc_id, user, services)
     await start_ingestions(client, services)
     await note_act(req, user, services, "delete", removed.doc_id)
@@ -135,13 +143,15 @@ async def remove_thread_file(
 
 
 def _as_upload(request: FileRequest) -> UploadRequest:
-    """Return the request of an upload that only its owner may read."""
+    """Convert a file request to an upload request for a private file without readers other than its owner."""
     return UploadRequest(filename=request.filename, acl=(), size_bytes=request.size_bytes)
 
 
 async def _file_of(thread_id: str, name: str, services: Services) -> ThreadFile:
-    """Return a stored file of the caller's thread. Raise `DocumentNotFoundError` if it was removed."""
+    """Return a stored file of a thread. Raises `DocumentNotFoundError` if it has been removed in the
+    meantime.
+    """
     stored = next((one for one in await stored_files(thread_id, services) if one.name == name), None)
     if stored is None:
-        raise DocumentNotFoundError("The file has just been removed.", "Add it again.")
+        raise DocumentNotFoundError("The file has just been removed.", "Add the file again.")
     return files.view_of_file(stored)

@@ -1,4 +1,6 @@
-"""Threads over HTTP: create, list, rename, read, clear, delete. Only the owner sees them."""
+"""Routes for threads: create, list, rename, read, clear and delete. Users can access only their own
+threads.
+"""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -38,25 +40,29 @@ from shared.platform.models import Model
 
 
 class ThreadsQuery(ListQuery):
-    """Query parameters of the list of threads."""
+    """Query parameters of GET /api/threads."""
 
     q: str = Field(
-        default="", max_length=200, description="Words in titles and questions; all matches are on one page."
+        default="",
+        max_length=200,
+        description="Words that titles or questions must contain. All matches are on a single page.",
     )
 
 
 class MessagesQuery(Model):
-    """Query parameters of a thread's messages."""
+    """Query parameters of GET /api/threads/{thread_id}/messages."""
 
-    limit: Page = Field(default=20, description="Maximum number of items.")
+    limit: Page = Field(default=20, description="Maximum number of turns per page.")
     cursor: str = Field(
         default="",
         pattern=r"^([1-9][0-9]{0,7})?$",
-        description="`cursor` of the previous page, unchanged.",
+        description="The value of `cursor` in the previous page, unchanged.",
     )
 
 
-ThreadId = Annotated[str, Path(min_length=1, description="Thread id, from POST /threads or a run.")]
+ThreadId = Annotated[
+    str, Path(min_length=1, description="Thread id, as returned by POST /threads or as part of a run.")
+]
 
 router = APIRouter(tags=["Threads"], route_class=ApiRoute)
 
@@ -72,12 +78,12 @@ router = APIRouter(tags=["Threads"], route_class=ApiRoute)
     ),
 )
 async def create_thread(req: Request, body: NewThread, user: Caller, services: Ready) -> Response:
-    """Create a thread, or a branch of one."""
+    """Create an empty thread, or a branch of an existing thread."""
     key = Key(req, body, user, services, resource_id=new_id(user, services))
 
     async def find(claimed: Claimed) -> ThreadView | None:
         if not claimed.claim.is_done:
-            return None  # `make` completes the thread
+            return None  # the earlier request did not finish, so `make` completes the thread
         return view_of(await owned_thread(claimed.resource_id, user, services.threads))
 
     async def make(claimed: Claimed | None, _: ThreadView | None) -> ThreadView:
@@ -102,7 +108,7 @@ async def create_thread(req: Request, body: NewThread, user: Caller, services: R
     ),
 )
 async def get_threads(page: Annotated[ThreadsQuery, Query()], user: Caller, services: Ready) -> Response:
-    """List the caller's threads, one page at a time."""
+    """List the caller's threads, most recently used first, or search them if `q` is set."""
     if page.q:
         return json_response(await find_threads(page.q, user, services.threads, page.limit))
     return json_response(await list_threads(user, services.threads, page.limit, page.cursor or None))
@@ -117,7 +123,7 @@ async def get_threads(page: Annotated[ThreadsQuery, Query()], user: Caller, serv
     ),
 )
 async def get_thread(req: Request, thread_id: ThreadId, user: Caller, services: Ready) -> Response:
-    """Return a thread without its turns."""
+    """Return the title and other properties of a thread, without its turns."""
     return tagged_response(req, view_of(await owned_thread(thread_id, user, services.threads)))
 
 
@@ -133,7 +139,7 @@ async def get_thread(req: Request, thread_id: ThreadId, user: Caller, services: 
 async def patch_thread(
     req: Request, thread_id: ThreadId, body: ThreadRename, user: Caller, services: Ready
 ) -> Response:
-    """Rename a thread."""
+    """Change the title of a thread."""
     renamed = await rename_thread(thread_id, body.title, user, services.threads, _match(req))
     return tagged_response(req, renamed)
 
@@ -150,9 +156,9 @@ async def patch_thread(
 async def delete_thread(
     req: Request, thread_id: ThreadId, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Delete a thread and all data derived from it."""
+    """Delete a thread with its turns, its files and all data derived from them."""
     await threads.delete_thread(thread_id, user, services, _match(req))
-    await start_ingestions(client, services)  # which remove all data derived from its files
+    await start_ingestions(client, services)  # the ingestions delete all data derived from the thread's files
     return Response(status_code=204)
 
 
@@ -165,7 +171,7 @@ async def delete_thread(
     ),
 )
 async def clear_thread(thread_id: ThreadId, user: Caller, services: Ready, client: Durable) -> Response:
-    """Delete a thread's turns and files, but keep the thread."""
+    """Delete the turns and files of a thread, and return the empty thread."""
     view = await threads.clear_thread(thread_id, user, services)
     await start_ingestions(client, services)
     return json_response(view)
@@ -181,14 +187,16 @@ async def clear_thread(thread_id: ThreadId, user: Caller, services: Ready, clien
 async def get_thread_messages(
     thread_id: ThreadId, page: Annotated[MessagesQuery, Query()], user: Caller, services: Ready
 ) -> Response:
-    """List a thread's turns with their answers, newest first, one page at a time."""
+    """Return the turns of a thread with their answers. The first page has the latest turns; within a page,
+    turns are in chronological order.
+    """
     before = int(page.cursor) if page.cursor else None
     return json_response(await read_messages(thread_id, user, services, page.limit, before))
 
 
 def _match(request: Request) -> Callable[[ThreadView], None]:
-    """Return a check that raises `PreconditionFailedError` if the If-Match header
-    doesn't match the thread.
+    """Return a function that raises `PreconditionFailedError` if the If-Match header of the request doesn't
+    match a thread's ETag.
     """
     return lambda view: require_match(request.headers, etag_of(view))
 

@@ -1,4 +1,6 @@
-"""POST /api/documents: upload a file, get a ticket for uploading a large one, or import a web page."""
+"""Routes that add documents: upload a file, request a URL for uploading a large file, or import a web
+page.
+"""
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -61,8 +63,8 @@ router = APIRouter(tags=["Documents"], route_class=ApiRoute)
     ),
 )
 async def upload_document(req: Request, user: Caller, services: Ready, client: Durable) -> Response:
-    """Store a file and start its ingestion. The form has `folder`, `project_id`, `acl` (repeated), then
-    `file`.
+    """Store a file and start its ingestion. The form fields `folder`, `project_id`, `source_url` and `acl`
+    (repeatable) must precede `file`.
     """
     refuse_large(req.headers.get("content-length"), max_form_bytes(services))
     await fair_turns.SHARES.give_way(sender_of(uploads_of(user.user_id)))
@@ -82,15 +84,15 @@ async def upload_document(req: Request, user: Caller, services: Ready, client: D
     ),
 )
 async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, services: Ready) -> Response:
-    """Return a URL to which the caller may write one file within an hour. Its event starts the
-    ingestion.
+    """Return a URL to which the caller can upload one file within an hour. The ingestion starts when the file
+    has been written.
     """
     request = await _with_ids(body, user, services)
     doc_id = document_id(blob_name_of(request, user))
 
     async def find(claimed: Claimed) -> UploadTicket | None:
-        # A retry gets the same document, with a URL that is valid for an hour from now, even if the file has
-        # arrived in the meantime.
+        # A retry gets the same document, with a new URL that is valid for an hour from now, even if the
+        # file has arrived in the meantime.
         again = request.model_copy(update={"replace": True})
         return await make_ticket(again, user, services) if claimed.claim.is_done else None
 
@@ -118,9 +120,11 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
 async def import_page(
     req: Request, asked: ImportRequest, user: Caller, services: Ready, client: Durable
 ) -> Response:
-    """Import a public web page as a new document, or a new version, of the caller."""
+    """Import a public web page as a document of the caller. If the page was imported before, it becomes a new
+    version.
+    """
     if not services.settings.web_pages.web_import or services.web_pages is None:
-        raise AccessDeniedError("The import of web pages is disabled.", "Save the page and upload the file.")
+        raise AccessDeniedError("Importing web pages is disabled.", "Save the page and upload the file.")
     pages = services.web_pages
 
     async def find(claimed: Claimed) -> DocumentState | None:
@@ -142,7 +146,7 @@ async def import_page(
 
 
 async def admit_document(req: Request, user: UserContext, services: Services) -> None:
-    """Count a call and a document against the user's limits. Raises the same errors as `admitted`."""
+    """Count a call and a document against the limits of the user. Raises the errors of `admitted`."""
     await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
 
 
@@ -157,7 +161,9 @@ async def _receive(
     services: Services,
     client: df.DurableOrchestrationClient,
 ) -> Response:
-    """Store the file and start its ingestion, unless an earlier request under this key did both."""
+    """Store the file of a form and start its ingestion, unless an earlier request with the same key has done
+    both.
+    """
     request = await _with_ids(_upload_request(form.filename, form.fields), user, services)
     doc_id = document_id(blob_name_of(request, user))
     content = CountedContent(form.parts(), max_form_bytes(services))
@@ -181,7 +187,7 @@ async def _receive(
 
 
 async def _accepted(req: Request, state: DocumentState, user: UserContext, services: Services) -> Response:
-    """Return the 202 response for a stored document."""
+    """Record the upload in the audit trail, and return the 202 response for the stored document."""
     await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
     return json_response(await get_own_document(state, user, services), 202, headers)
@@ -195,7 +201,9 @@ async def _with_ids(request: UploadRequest, user: UserContext, services: Service
 
 
 class CountedContent:
-    """Counts and hashes the content of a file. Raises `PayloadTooLargeError` beyond `max_bytes`."""
+    """File content that is counted and hashed while it is read. Reading more than `max_bytes` raises
+    `PayloadTooLargeError`.
+    """
 
     def __init__(self, parts: AsyncIterator[bytes], max_bytes: int) -> None:
         self._parts = parts
@@ -212,14 +220,14 @@ class CountedContent:
             yield part
 
     async def digest_of_rest(self) -> str:
-        """Read the remaining content, and return the SHA-256 of the whole as hexadecimal digits."""
+        """Read the remaining content, and return the SHA-256 digest of all of it in hexadecimal."""
         async for _ in self:
             continue
         return self._digest.hexdigest()
 
 
 def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> UploadRequest:
-    """Convert the form's fields to a request.
+    """Convert the fields of an upload form to an `UploadRequest`.
 
     Raises:
         CallerError: a field is unknown, repeated or invalid.
@@ -227,12 +235,14 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> Uploa
     known = tuple(name for name in UploadForm.model_fields if name != "file")
     unknown = sorted(set(fields) - set(known))
     if unknown:
-        raise CallerError(f"There is no field {unknown[0][:40]!r}.", f"Fields: {', '.join(known)}, file.")
+        raise CallerError(
+            f"Unknown form field {unknown[0][:40]!r}.", f"Known fields: {', '.join(known)}, file."
+        )
     given: dict[str, Any] = {}
     for name in ("folder", "project_id", "source_url", "replace"):
         values = [value for value in fields.get(name, ()) if value]
         if len(values) > 1:
-            raise CallerError(f"The field {name} is given twice.", "Send it once.")
+            raise CallerError(f"The form field {name} occurs twice.", "Send it only once.")
         if values:
             given[name] = values[0]
     if "acl" in fields:
@@ -241,7 +251,9 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> Uploa
 
 
 def refuse_large(content_length: str | None, max_bytes: int) -> None:
-    """Raise `PayloadTooLargeError` before the body is read, if its Content-Length exceeds the limit."""
+    """Raise `PayloadTooLargeError` if the Content-Length of a form exceeds the limit, before its body is
+    read.
+    """
     if content_length and content_length.isdigit() and int(content_length) > max_bytes + MAX_FIELDS_BYTES:
         raise _too_large_for_a_form(max_bytes)
 
@@ -252,5 +264,5 @@ def max_form_bytes(services: Services) -> int:
 
 
 def _too_large_for_a_form(max_bytes: int) -> PayloadTooLargeError:
-    hint = "Send it straight to the storage: POST /documents/uploads says where."
+    hint = "Request an upload URL with POST /documents/uploads, and send the file there."
     return too_large("file", max_bytes, hint)

@@ -1,4 +1,6 @@
-"""Users: the caller, possible audiences, and for administrators the limits and erasure of people."""
+"""Routes about users: the caller's identity, audiences for sharing and, for administrators, people's limits
+and the erasure of their data.
+"""
 
 from typing import Annotated
 
@@ -28,23 +30,29 @@ from shared.platform.telemetry import pseudonym
 
 
 class AudiencesQuery(Model):
-    """Query parameters that select people and groups of the directory."""
+    """Query parameters that select people and groups from the directory."""
 
-    q: str = Field(default="", max_length=100, description="Prefix of a word in the name.")
+    q: str = Field(default="", max_length=100, description="Beginning of any word of the name.")
     principal: tuple[str, ...] = Field(
-        default=(), max_length=50, description="Id of a principal; may be repeated. Ignored with `q`."
+        default=(),
+        max_length=50,
+        description="Id of a principal. Repeat the parameter for several principals. Ignored if `q` is set.",
     )
 
 
 class PeopleQuery(Model):
-    """Query parameters of the administrators' list of people."""
+    """Query parameters of GET /api/users."""
 
     q: str = Field(
-        default="", max_length=100, description="Prefix of a word in the name; without it, recent people."
+        default="",
+        max_length=100,
+        description="Beginning of any word of the name. By default, recently active people are listed.",
     )
 
 
-UserId = Annotated[str, Path(min_length=1, description="User id, from GET /me: the object id in Entra ID.")]
+UserId = Annotated[
+    str, Path(min_length=1, description="User id, as shown by GET /me. It is the object id in Entra ID.")
+]
 
 router = APIRouter(route_class=ApiRoute)
 
@@ -58,7 +66,9 @@ router = APIRouter(route_class=ApiRoute)
     ),
 )
 async def get_me(user: Caller, services: Ready) -> Response:
-    """Return the caller's names, roles, number of groups, and use of the daily limits."""
+    """Return the caller's name, department, organisation, roles, number of groups, and today's use of the
+    daily limits.
+    """
     profile = user.model_dump(include={"user_id", "name", "department", "org_id", "roles"})
     today = await use_of_today(user.user_id, services.settings, services.user_limits)
     return json_response(
@@ -77,8 +87,8 @@ async def get_me(user: Caller, services: Ready) -> Response:
 async def get_audiences(
     req: Request, query: Annotated[AudiencesQuery, Query()], user: Caller, services: Ready
 ) -> Response:
-    """Return the audiences that the caller may share with; with a query, people and
-    groups of the directory.
+    """Return the audiences with whom the caller may share documents. With `q` or `principal`, return the
+    selected people and groups of the directory.
     """
     if query.q:
         await admitted(req, user, services)
@@ -102,7 +112,9 @@ async def get_audiences(
 async def list_users(
     req: Request, query: Annotated[PeopleQuery, Query()], administrator: Administrator, services: Ready
 ) -> Response:
-    """List people with their use of the daily limits: matches of a name, or recently active people."""
+    """List people with their use of the daily limits: those whose name matches `q`, or those who were
+    recently active.
+    """
     settings, limits = services.settings, services.user_limits
     if query.q:
         people = await people_found(query.q, services.directory, settings, limits)
@@ -112,7 +124,7 @@ async def list_users(
     return json_response(people)
 
 
-MAX_ID_CHARS = 256  # ids in Entra ID have 36, ids of chat conversations 45
+MAX_ID_CHARS = 256  # unmeasured; ids have 36 characters in Entra ID and 45 in chat conversations
 
 
 @router.delete(
@@ -131,7 +143,9 @@ async def erase_user(
     administrator: Administrator,
     services: Ready,
 ) -> Response:
-    """Start the erasure of a user's data. A queue performs it in passes over a quarter of an hour."""
+    """Start the erasure of all data about a person. A queue performs it in several passes over a quarter of
+    an hour.
+    """
     _require_id(user_id)
     view = await ask_for_erasure(user_id, query.documents, services)
     await note_act(req, administrator, services, "erase_person", subject=pseudonym(user_id))
@@ -148,12 +162,14 @@ async def erase_user(
     ),
 )
 async def get_erasure(user_id: UserId, administrator: Administrator, services: Ready) -> Response:
-    """Return the progress or the result of a person's erasure."""
+    """Return the progress of a person's erasure or, once it has finished, its result."""
     _require_id(user_id)
     return json_response(await erasure_of(user_id, services.blobs))
 
 
 def _require_id(user_id: str) -> None:
-    """Raise `CallerError` for an invalid id. Ids are opaque: existence is not checked."""
+    """Raise `CallerError` if a user id is malformed. Whether the user exists is not checked."""
     if not user_id.strip() or len(user_id) > MAX_ID_CHARS or not user_id.isprintable():
-        raise CallerError("Invalid user id.", "Send the object id in Entra ID, as GET /api/me shows it.")
+        raise CallerError(
+            "The user id is not valid.", "Send the object id from Entra ID, as shown by GET /api/me."
+        )

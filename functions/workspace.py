@@ -1,4 +1,4 @@
-"""The caller's workspace over HTTP: files that agents wrote for them."""
+"""Routes for the caller's workspace, which contains the files that agents wrote for the caller."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from shared.platform.errors import ConflictError, DocumentNotFoundError, Invalid
 from shared.platform.names import WORK
 from shared.tools.workspace import Workspace, WorkspaceList
 
-FileName = Annotated[str, Path(min_length=1, description="File name, from GET /workspace.")]
+FileName = Annotated[str, Path(min_length=1, description="File name, as returned by GET /workspace.")]
 
 router = APIRouter(tags=["Workspace"], route_class=ApiRoute)
 
@@ -25,7 +25,7 @@ router = APIRouter(tags=["Workspace"], route_class=ApiRoute)
     ),
 )
 async def get_workspace(user: Caller, services: Ready) -> Response:
-    """List the files by name."""
+    """List the files in the caller's workspace, sorted by name."""
     files = tuple(await Workspace(services.blobs, user).files())
     return json_response(WorkspaceList(files=files, count=len(files)))
 
@@ -39,7 +39,7 @@ async def get_workspace(user: Caller, services: Ready) -> Response:
     ),
 )
 async def get_workspace_file(file: FileName, user: Caller, services: Ready) -> Response:
-    """Return a file's content."""
+    """Download a file from the caller's workspace."""
     blob = await Workspace(services.blobs, user).find(file)
     return await file_response(services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
 
@@ -53,6 +53,6 @@ async def get_workspace_file(file: FileName, user: Caller, services: Ready) -> R
     ),
 )
 async def delete_workspace_file(file: FileName, user: Caller, services: Ready) -> Response:
-    """Delete a file."""
+    """Delete a file from the caller's workspace."""
     await Workspace(services.blobs, user).delete(file)
     return Response(status_code=204)

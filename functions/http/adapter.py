@@ -1,4 +1,4 @@
-"""HTTP-triggered functions that run the ASGI app.
+"""Adapter between Azure Functions and ASGI: registers HTTP-triggered functions that run the ASGI app.
 
 The worker's streaming extension awaits the function's result as a Starlette response. `AppResponse` runs the
 app in that call, so the app writes straight to the connection, without a queue or task in between.
@@ -18,7 +18,7 @@ from shared.platform.loading import load
 
 
 class _AnyPath(PathConvertor):
-    """A path convertor that accepts line breaks.
+    """A path convertor that also matches line breaks.
 
     A request that the extension's own route doesn't match never gets a response, and after functionTimeout
     the host ends the whole worker.
@@ -28,19 +28,23 @@ class _AnyPath(PathConvertor):
 
 
 register_url_convertor("path", _AnyPath())
-_PRELOAD_AFTER_S = 0.5  # by then the host has indexed the functions
+_PRELOAD_AFTER_S = 0.5  # unmeasured; long enough for the host to index the functions first
 _KEPT = ("type", "asgi", "http_version", "method", "scheme", "raw_path", "query_string", "headers")
 
 
 class AppResponse(Response):  # type: ignore[misc]  # a Starlette response that the extension re-exports
-    """A response that runs the app. `client` is the durable client for routes that start orchestrations."""
+    """A response that runs the ASGI app. `client` is the Durable Functions client for routes that start
+    orchestrations.
+    """
 
     def __init__(self, client: df.DurableOrchestrationClient | None = None) -> None:
         super().__init__()
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the app with a scope that holds only ASGI's own keys."""
+        """Run the app with a copy of the scope without the extension's own keys, and without trailing slashes
+        in the path.
+        """
         app = await asyncio.to_thread(_load_app)
         own = {name: scope[name] for name in (*_KEPT, "client", "server") if name in scope}
         path = scope["path"].rstrip("/") or "/"
@@ -54,19 +58,22 @@ def _load_app() -> ASGIApp:
 
 def _load_all() -> None:
     _load_app()
-    load("orchestrations.run_agent", "answer_question")  # needed next by the first question
+    load("orchestrations.run_agent", "answer_question")  # the first question needs these modules
     load("orchestrations.activities", "perform_step")
 
 
 def preload() -> None:
-    """Load the app in the background, so that a later first request doesn't wait for it."""
+    """Load the app in a background thread shortly after start-up, so that the first request doesn't have to
+    wait for it.
+    """
     timer = threading.Timer(_PRELOAD_AFTER_S, _load_all)
     timer.daemon = True
     timer.start()
 
 
 def add_function(app: df.DFApp, name: str, route: str, *, starts_work: bool = False) -> None:
-    """Register an HTTP function for all methods. With `starts_work`, the app gets a durable client.
+    """Register an HTTP-triggered function for all methods of a route. With `starts_work`, it receives a
+    Durable Functions client.
 
     No function key is required: `caller_of` authenticates the caller.
     """

@@ -1,4 +1,5 @@
-"""The route class of all routers: it reads bodies after authentication, and words validation errors.
+"""The route class of all routers. It authenticates callers before it reads a body, and converts validation
+errors to `CallerError`.
 
 FastAPI reads a body before it resolves dependencies: strangers would get 422 instead of 401, and bodies of
 any size would be read. This class authenticates, reads the body within its limits, and then calls FastAPI.
@@ -21,18 +22,23 @@ from functions.http.responses import explain
 from shared.platform import tracing
 from shared.platform.errors import CallerError
 
-SPAN = "groundwork_span"  # key in a request's scope
-_SHOWN_CHARS = 60  # characters of an unknown parameter's name in the error
+# Key of the request's span in its ASGI scope.
+SPAN = "groundwork_span"
+# Maximum length of an unknown parameter name in the error message.
+_SHOWN_CHARS = 60
 
 
 class ApiRoute(APIRoute):
-    """A route whose handler runs inside the request's span. Later frames of a stream are outside it.
+    """A route whose handler runs inside the tracing span of the request. Frames streamed after the handler
+    returns are outside the span.
 
     Routes with a JSON body require an identity. Blank query parameters, which forms send, are dropped.
     """
 
     def get_route_handler(self) -> Any:
-        """Return FastAPI's handler, preceded by our checks."""
+        """Return FastAPI's handler, wrapped so that query parameters are cleaned, the caller is authenticated
+        and the body is read first.
+        """
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
@@ -48,7 +54,7 @@ class ApiRoute(APIRoute):
 
 
 def invalid_request(request: Request, error: RequestValidationError) -> CallerError:
-    """Convert FastAPI's validation error to an error about the first invalid field."""
+    """Convert FastAPI's validation error to a `CallerError` about the first invalid field."""
     route: APIRoute = request.scope["route"]
     first = error.errors()[0]
     place, *path = first["loc"]
@@ -60,9 +66,11 @@ def invalid_request(request: Request, error: RequestValidationError) -> CallerEr
 
 
 def unknown_parameter(name: str, names: list[str]) -> CallerError:
-    """Return the error for an unknown query parameter. Ignoring it would hide a typing mistake."""
+    """Return the error for an unknown query parameter, with the most similar known name as a hint. Ignoring
+    the parameter would hide a typing mistake.
+    """
     shortened = name[:_SHOWN_CHARS]
-    all_known = f"Parameters: {', '.join(names)}." if names else "This call takes no query parameters."
+    all_known = f"Known parameters: {', '.join(names)}." if names else "This route has no query parameters."
     nearest = get_close_matches(shortened, names, n=1)
     hint = f"Did you mean {nearest[0]!r}?" if nearest else all_known
     return CallerError(f"Unknown query parameter {shortened!r}.", hint)
@@ -74,7 +82,8 @@ def _drop_blank_parameters(request: Request) -> None:
 
 
 async def _read_json(request: Request) -> None:
-    """Have FastAPI parse the body as JSON regardless of its Content-Type, because curl sends a different one.
+    """Read the body, and make FastAPI treat it as JSON whatever its Content-Type. curl, for example, sends
+    the type of a form by default.
 
     Raises:
         PayloadTooLargeError, SlowBodyError: as `read_body`.
@@ -87,5 +96,5 @@ async def _read_json(request: Request) -> None:
         raise CallerError(*explain({"type": "json_invalid"}, ())) from None
     headers = [pair for pair in request.scope["headers"] if pair[0] != b"content-type"]
     request.scope["headers"] = [*headers, (b"content-type", b"application/json")]
-    del request._headers  # cached headers of the original request
+    del request._headers  # Starlette has cached the original headers, so the cache must be dropped.
     request._body, request._json = body, content

@@ -1,4 +1,6 @@
-"""The ASGI app around the routes: checks before a handler, errors, headers, and the span of each request."""
+"""The ASGI app that serves all routes, with the middleware that checks each request, adds its response
+headers, and traces it.
+"""
 
 import re
 import uuid
@@ -40,20 +42,24 @@ from shared.wiring import start_telemetry
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOGGED_PARTS = ("run_id", "thread_id")
-_COMPARED_CHARS = 100  # of an unknown path, because the comparison takes quadratic time
+# Limit on the part of an unknown path that is compared, because the comparison takes quadratic time.
+_COMPARED_CHARS = 100
 
-# Defaults, which a response may override. With the platform's sign-in, identity is in a cookie, so all
-# callers look alike to a shared cache. Some bodies also contain signed URLs.
+# A response may override these defaults. With the platform's sign-in, a cookie identifies the caller, so a
+# shared cache could not tell callers apart. Some bodies also contain signed URLs.
 _DEFAULT_HEADERS = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 
 
 def build_app(routers: Iterable[APIRouter]) -> FastAPI:
-    """Build an app that serves all routers. The first matching route wins."""
-    # FastAPI suppresses it only while building routes; ours build their validators on the first request.
+    """Build a FastAPI app that serves the routes of all routers. If several routes match a request, the first
+    one handles it.
+    """
+    # FastAPI suppresses this warning only while it builds routes, but these routes build their validators on
+    # the first request.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for router in routers:
-        # Not `include_router`, which wraps routes: the API description and tests read this list.
+        # `include_router` would wrap the routes, but the API description and the tests read this list.
         app.router.routes.extend(router.routes)
     app.add_exception_handler(GroundworkError, _as_problem)
     app.add_exception_handler(RequestValidationError, _as_problem)
@@ -64,19 +70,21 @@ def build_app(routers: Iterable[APIRouter]) -> FastAPI:
 
 
 def routes_of(app: FastAPI) -> tuple[APIRoute, ...]:
-    """Return an app's routes in matching order."""
+    """Return the API routes of an app in the order in which they are matched."""
     return tuple(route for route in app.router.routes if isinstance(route, APIRoute))
 
 
 class RequestScope:
-    """Middleware that checks a request and adds its headers, span and log fields."""
+    """ASGI middleware that checks each request and adds response headers, a tracing span and log fields."""
 
     def __init__(self, app: ASGIApp, routes: Sequence[APIRoute]) -> None:
         self._app = app
         self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request. A defect before the first byte becomes an opaque 500; a later one is raised."""
+        """Serve a request. An unexpected exception becomes a generic 500 response if none has been started;
+        otherwise it is raised.
+        """
         is_head = scope["method"] == "HEAD"
         scope = {**scope, "method": "GET"} if is_head else scope
         request, route, parts = Request(scope, receive), *self._match(scope)
@@ -88,7 +96,9 @@ class RequestScope:
                 await self._serve(request, route, receive, sender)
             except BaseException as error:
                 if sender.has_begun or not isinstance(error, Exception):
-                    tracing.fail_by(span, error)  # the client disconnected, or the host is stopping
+                    # the response has begun, or the request was cancelled because the client left or the host
+                    # is stopping
+                    tracing.fail_by(span, error)
                     raise
                 get_logger().exception("http.defect", function=route.name if route else "")
                 defect = DefectError("Internal error.", "Retry later.")
@@ -117,7 +127,9 @@ class RequestScope:
 
 
 class _Sender:
-    """Adds headers to the response, records its status, and drops the body for HEAD."""
+    """ASGI `send` wrapper that adds response headers, records the status, and drops the body of HEAD
+    responses.
+    """
 
     def __init__(
         self, send: Send, request: Request, span: Span, fields: dict[str, str], *, is_head: bool
@@ -130,7 +142,7 @@ class _Sender:
         self._is_head = is_head
 
     async def __call__(self, message: Message) -> None:
-        """Forward a message of the response."""
+        """Forward an ASGI message of the response, adding headers to its first message."""
         if message["type"] == "http.response.start":
             self.has_begun = True
             message = {**message, "headers": self._headers(message["headers"])}
@@ -154,17 +166,19 @@ class _Sender:
 
 
 async def _wrong_address(request: Request, error: Exception) -> Response:
-    """Return 405 with the allowed methods, or 404 with the most similar route."""
+    """Return 405 with the allowed methods if the path exists, otherwise 404 with the most similar route as a
+    hint.
+    """
     routes = routes_of(request.app)
     fitting = [route for route in routes if route.matches(request.scope)[0] is Match.PARTIAL]
     if methods := sorted({method for route in fitting for method in route.methods or ()}):
         allowed = ", ".join(methods)
-        refused = f"This address does not take {request.method}."
+        refused = f"This URL does not support {request.method}."
         wrong = MethodNotAllowedError(refused, f"Use {allowed}.", headers={"Allow": allowed})
         return _refusal(request, wrong)
     patterns = sorted({route.path_format for route in routes if route.include_in_schema})
     nearest = get_close_matches(request.url.path[:_COMPARED_CHARS], patterns, n=1)
-    hint = f"Did you mean {nearest[0]}?" if nearest else "/api/docs lists all calls."
+    hint = f"Did you mean {nearest[0]}?" if nearest else "See /api/docs for a list of all routes."
     return _refusal(request, NotFoundError("No route matches this URL.", hint))
 
 
@@ -183,19 +197,19 @@ async def _as_problem(request: Request, error: Exception) -> Response:
 
 
 def _refusal(request: Request, error: GroundworkError) -> Response:
-    """Render an error in the format of the route's protocol."""
+    """Render an error as a problem response, or as an OpenAI error on routes of that protocol."""
     is_openai = request.url.path.startswith(OPENAI_PREFIX)
     return openai_error(error) if is_openai else problem(error)
 
 
 def _refuse_unread_parameters(request: Request, route: APIRoute) -> None:
-    """Raise `CallerError` for query parameters of a route without any."""
+    """Raise `CallerError` if a request has query parameters but its route accepts none."""
     if request.query_params and not route.dependant.query_params and not contract_of(route).any_query:
         raise unknown_parameter(next(iter(request.query_params)), [])
 
 
 def _refuse_foreign_page(request: Request) -> None:
-    """Reject cross-site requests that could change data with the visitor's cookie.
+    """Reject requests from pages of other sites that could change data with the visitor's cookie.
 
     Browsers state the origin of a request. Other clients don't, and send their own credentials.
 

@@ -1,4 +1,4 @@
-"""Streaming of request bodies, and of forms with fields followed by one file.
+"""Streaming readers for request bodies, and for multipart forms whose fields precede a single file.
 
 Memory holds one piece of the body, whatever the file's size. So the fields must precede the file; browsers
 and HTTP libraries keep the order in which the form was built.
@@ -18,17 +18,22 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from shared.platform.errors import CallerError, PayloadTooLargeError, SlowBodyError
 
-if TYPE_CHECKING:  # defined by the package for type checkers only
+# The package defines this name for type checkers only, so importing it at run time would fail.
+if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
-MAX_BODY_BYTES = 256 * 1024  # limit of JSON bodies; files have their own
-JSON_S = 30.0  # enough for 256 KiB at 9 KB/s
-SILENCE_S = 30.0  # between two pieces of a file; longer silence means a dead connection
-FILE_S = 3600.0  # the validity of an upload URL; enough for 500 MB at 1.1 Mbit/s
+# Limit for JSON bodies. Uploaded files have their own limits.
+MAX_BODY_BYTES = 256 * 1024
+# Enough time for 256 KiB at 9 KB/s.
+JSON_S = 30.0
+# Longest pause between two pieces of a file. After that, the connection is considered dead.
+SILENCE_S = 30.0
+# As long as an upload URL is valid. Enough time for 500 MB at 1.1 Mbit/s.
+FILE_S = 3600.0
 
 
 async def read_body(parts: AsyncIterator[bytes], max_bytes: int, within_s: float = JSON_S) -> bytes:
-    """Read a small body into memory.
+    """Read a small request body into memory.
 
     Raises:
         PayloadTooLargeError: the body exceeds `max_bytes`; reading stops there.
@@ -49,7 +54,7 @@ async def read_body(parts: AsyncIterator[bytes], max_bytes: int, within_s: float
 async def file_parts(
     parts: AsyncIterator[bytes], silence_s: float = SILENCE_S, within_s: float = FILE_S
 ) -> AsyncIterator[bytes]:
-    """Yield a large body piece by piece.
+    """Yield the pieces of a large request body as they arrive.
 
     Raises:
         SlowBodyError: nothing arrived for `silence_s`, or the body takes longer than `within_s`.
@@ -68,29 +73,35 @@ async def file_parts(
 
 
 def too_large(what: str, max_bytes: int, hint: str) -> PayloadTooLargeError:
-    """Return the error for a body or file that exceeds its limit, which `X-Max-Body-Bytes` states."""
+    """Return the error for a body or file that exceeds its limit. Its `X-Max-Body-Bytes` header states the
+    limit.
+    """
     headers = {"X-Max-Body-Bytes": str(max_bytes)}
     return PayloadTooLargeError(f"The {what} is larger than {max_bytes:,} bytes.", hint, headers=headers)
 
 
 def _slow(seconds: float) -> SlowBodyError:
-    # Close the connection, because the unread rest would be parsed as the next request.
+    # The connection must be closed, because the server would parse the unread rest of the body as the next
+    # request.
     return SlowBodyError(
         f"The body did not arrive within {max(0.0, seconds):.0f} s.",
-        "Retry over a faster connection; send large files by POST /documents/uploads.",
+        "Use a faster connection, or send large files through POST /documents/uploads.",
         headers={"Connection": "close"},
     )
 
 
-MAX_FIELDS_BYTES = 256 * 1024  # 500 principals of 200 characters, with a reserve
-_PART_BYTES = 200  # overhead counted for each part, so that many empty parts reach the limit too
+# Room for 500 principals of 200 characters and other fields.
+MAX_FIELDS_BYTES = 256 * 1024
+# Counted for each part in addition to its content, so that many empty parts reach the limit too.
+_PART_BYTES = 200
 _FORM_HINT = "Send multipart/form-data with the file as the last part, named `file`."
-_EXTENDED_NAME = re.compile(r"filename\*\s*=\s*utf-8''([^;\s]+)", re.IGNORECASE)  # RFC 5987
+# A file name with its character encoding (RFC 5987).
+_EXTENDED_NAME = re.compile(r"filename\*\s*=\s*utf-8''([^;\s]+)", re.IGNORECASE)
 
 
 @dataclass
 class _Part:
-    """A part of the form while it is being received."""
+    """A form part whose headers or content are still being received."""
 
     headers: dict[str, bytes] = field(default_factory=dict)
     name: str = ""
@@ -99,10 +110,12 @@ class _Part:
 
 
 class FileForm:
-    """A form that is being received. `open` completes `fields`; then `parts` yields the file."""
+    """A multipart form that is read while it arrives. Call `open` to read the form fields into `fields`, then
+    iterate over `parts` for the file content.
+    """
 
     def __init__(self, body: AsyncIterator[bytes], content_type: str) -> None:
-        """Create a form reader for a request's body and Content-Type header.
+        """Create a form reader from the body stream and the Content-Type header of a request.
 
         Raises:
             CallerError: the body isn't a multipart form.
@@ -116,10 +129,10 @@ class FileForm:
         self._header_value = bytearray()
         self._fields_bytes = 0
         self._content: deque[bytes] = deque()
-        self._file_state = "awaited"  # "awaited" -> "open" -> "ended"
+        self._file_state = "awaited"  # one of "awaited", "open" and "ended", in this order
 
     async def open(self) -> None:
-        """Read the fields, up to the start of the file.
+        """Read the form fields, up to the start of the file.
 
         Raises:
             CallerError: the form is malformed, or has no file.
@@ -127,10 +140,10 @@ class FileForm:
         """
         while self._file_state == "awaited":
             if not await self._read_more():
-                raise CallerError("The form has no file.", _FORM_HINT)
+                raise CallerError("The form does not contain a file.", _FORM_HINT)
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """Yield the file's content.
+        """Yield the content of the file as it arrives.
 
         Raises:
             CallerError: the form is truncated, or a part follows the file.
@@ -141,19 +154,20 @@ class FileForm:
             if self._file_state == "ended":
                 break
             if not await self._read_more():
-                raise CallerError("The upload was interrupted.", "Send the file again.")
+                raise CallerError("The upload ended before the file did.", "Send the file again.")
         while await self._read_more():
-            continue  # the closing boundary and any data after it
+            # Read the closing boundary and any data after it, so that a part after the file raises an error.
+            continue
 
     async def _read_more(self) -> bool:
-        """Feed one piece of the body to the parser. Returns False at the end."""
+        """Feed the next piece of the body to the parser. Return False if the body has ended."""
         piece = await anext(self._body, None)
         if piece is None:
             return False
         try:
             self._parser.write(piece)
         except FormParserError:
-            raise CallerError("The form is malformed.", _FORM_HINT) from None
+            raise CallerError("The form is not valid multipart/form-data.", _FORM_HINT) from None
         return True
 
     def _make_parser(self, content_type: str) -> MultipartParser:
@@ -163,7 +177,7 @@ class FileForm:
                 return MultipartParser(options[b"boundary"], self._callbacks())
         except FormParserError:
             pass
-        raise CallerError("The body is not a form with a file.", _FORM_HINT)
+        raise CallerError("The body is not a multipart form.", _FORM_HINT)
 
     def _callbacks(self) -> "MultipartCallbacks":
         return {
@@ -200,7 +214,7 @@ class FileForm:
         self._part.filename = _filename(disposition, options)
         if self._part.filename is not None:
             if self._part.name != "file":
-                raise CallerError(f"The file's part is named {self._part.name[:40]!r}.", _FORM_HINT)
+                raise CallerError(f"The part with the file is named {self._part.name[:40]!r}.", _FORM_HINT)
             self.filename = self._part.filename
             self._file_state = "open"
 
@@ -218,19 +232,21 @@ class FileForm:
         try:
             value = self._part.value.decode()
         except UnicodeDecodeError:
-            raise CallerError(f"The field {self._part.name[:40]!r} is not UTF-8.", _FORM_HINT) from None
+            raise CallerError(
+                f"The form field {self._part.name[:40]!r} is not valid UTF-8.", _FORM_HINT
+            ) from None
         self.fields.setdefault(self._part.name, []).append(value)
 
     def _count(self, size: int) -> None:
         self._fields_bytes += size
         if self._fields_bytes > MAX_FIELDS_BYTES:
             headers = {"X-Max-Body-Bytes": str(MAX_FIELDS_BYTES)}
-            detail = "The form's fields are too large."
-            raise PayloadTooLargeError(detail, "Shorten the other fields.", headers=headers)
+            detail = "The form fields are too large."
+            raise PayloadTooLargeError(detail, "Shorten the form fields.", headers=headers)
 
 
 def _filename(disposition: bytes, options: dict[bytes, bytes]) -> str | None:
-    """Return the file name of a part; None if the part isn't a file."""
+    """Return the file name in a Content-Disposition header, or None if the part is not a file."""
     extended = _EXTENDED_NAME.search(disposition.decode("utf-8", "replace"))
     if extended is not None:
         return unquote(extended[1])

@@ -1,4 +1,4 @@
-"""What a route declares in addition to its signature: replies, errors, headers and limits. Pure.
+"""Contracts of HTTP routes: the replies, errors, headers and limits that a handler's signature can't express.
 
 The routers of `functions/` are the only registry of the API. `contract` attaches a `Contract` to each route;
 the app checks requests against it, and the OpenAPI description shows it.
@@ -37,12 +37,12 @@ Shape = type[BaseModel]
 Json = dict[str, Any]
 OPENAI_PREFIX = "/api/v1/"
 """Of addresses whose errors have the shape of OpenAI's protocol; all others are problem details."""
-_KEY = "contract"  # key in a route's `openapi_extra`
+_KEY = "contract"  # key of the contract in `openapi_extra` of a route
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A successful response.
+    """A successful reply as declared by a route.
 
     Attributes:
         contents: media type and model, which is None for bytes. Empty if there is no body.
@@ -56,13 +56,13 @@ class Reply:
 
 
 def json_reply(status: int, description: str, shape: Shape, *headers: str) -> Reply:
-    """Return a reply with a JSON body."""
+    """Return a declaration of a reply whose body is JSON with the given model."""
     return Reply(status, description, ((JSON, shape),), headers)
 
 
 @dataclass(frozen=True)
 class Contract:
-    """Inputs and replies of a route that its handler's signature doesn't declare.
+    """The part of a route's interface that its handler's signature doesn't declare.
 
     Errors that follow from parameters and body are implied.
 
@@ -87,7 +87,9 @@ class Contract:
 
 
 def contract(summary: str, *replies: Reply, **declared: Any) -> dict[str, Any]:
-    """Return the keyword arguments of a router's decorator; `declared` are fields of `Contract`."""
+    """Return the keyword arguments of a route decorator. `declared` contains further fields of the route's
+    `Contract`.
+    """
     return {
         "summary": summary,
         "response_model": None,
@@ -96,7 +98,9 @@ def contract(summary: str, *replies: Reply, **declared: Any) -> dict[str, Any]:
 
 
 def hidden() -> dict[str, Any]:
-    """Return the keyword arguments for a route of the web page, which isn't part of the API."""
+    """Return the keyword arguments of a route decorator for web page routes, which are left out of the API
+    description.
+    """
     return {
         "response_model": None,
         "include_in_schema": False,
@@ -105,12 +109,12 @@ def hidden() -> dict[str, Any]:
 
 
 def body_of(route: APIRoute) -> Shape | None:
-    """Return the model of a route's JSON body."""
+    """Return the model of a route's JSON body, or None if it has none."""
     return contract_of(route).body if route.body_field is None else _model_of(route.body_field)
 
 
 def query_of(route: APIRoute) -> Shape | None:
-    """Return the model of a route's query parameters."""
+    """Return the model of a route's query parameters, or None if it has none."""
     fields = route.dependant.query_params
     return _model_of(fields[0]) if fields else None
 
@@ -121,14 +125,14 @@ def _model_of(field: ModelField) -> Shape:
 
 
 def contract_of(route: APIRoute) -> Contract:
-    """Return a route's contract. Raises `KeyError` if it has none."""
+    """Return the contract that a route was declared with. Raises `KeyError` if there is none."""
     declared: Contract = (route.openapi_extra or {})[_KEY]
     return declared
 
 
 @dataclass(frozen=True)
 class Operation:
-    """A route with its contract, as the OpenAPI description shows it.
+    """A route and its contract, prepared for the OpenAPI description.
 
     Attributes:
         route: path below `/api/`.
@@ -152,7 +156,7 @@ class Operation:
 
     @classmethod
     def of(cls, route: APIRoute) -> "Operation":
-        """Describe a route, which must have exactly one method."""
+        """Create the operation of a route, which must have exactly one method and one tag."""
         return cls(
             method=next(iter(route.methods or ())),
             route=route.path_format.removeprefix("/api/"),
@@ -168,12 +172,14 @@ class Operation:
 
     @property
     def is_openai(self) -> bool:
-        """Whether errors have the format of OpenAI's protocol."""
+        """Whether errors are rendered in the format of OpenAI's protocol."""
         return f"/api/{self.route}".startswith(OPENAI_PREFIX)
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """All successful replies, including the 304 and headers that follow from the parameters."""
+        """All successful replies, including a 304 for cached resources and the Idempotency-Replayed header
+        where they apply.
+        """
         replies = self.contract.replies
         if self.contract.headers is CachedHeaders:
             return (*replies, Reply(304, "Unchanged: the caller has this version already.", (), ("ETag",)))
@@ -183,17 +189,17 @@ class Operation:
 
     @property
     def has_key(self) -> bool:
-        """Whether the request may have an Idempotency-Key."""
+        """Whether requests may have an Idempotency-Key header."""
         headers = self.contract.headers
         return headers is not None and issubclass(headers, KeyHeaders)
 
     @property
     def all_errors(self) -> tuple[type[GroundworkError], ...]:
-        """The declared errors, and those implied by parameters and body."""
+        """All errors of the route: those that its parameters and body imply, then the declared ones."""
         return (*self._implied_errors(), *self.contract.errors)
 
     def _implied_errors(self) -> Iterator[type[GroundworkError]]:
-        yield CallerError  # unknown query parameters
+        yield CallerError  # for unknown query parameters
         if self.body or self.contract.form:
             yield from (PayloadTooLargeError, SlowBodyError)
         if "doc_id" in self.names:
@@ -206,12 +212,13 @@ class Operation:
             yield PreconditionFailedError
 
 
-_IDS_IN_HEADERS = {"run_id": "X-Run-Id"}  # the body of a stream is not JSON
+# Replies of these routes may be streams, so their links take the id from a header instead of the JSON body.
+_IDS_IN_HEADERS = {"run_id": "X-Run-Id"}
 _PROMISES = frozenset({"make_upload_ticket"})  # the document exists only after the upload
 
 
 def links_of(reply: Reply, maker: Operation, operations: Sequence[Operation]) -> Json:
-    """Return the OpenAPI links of a reply, by operationId.
+    """Return the OpenAPI links from a reply to the operations that can be called next, keyed by operationId.
 
     A POST without path parameters whose reply holds an id links to every operation whose only path parameter
     is that id.
@@ -227,7 +234,7 @@ def links_of(reply: Reply, maker: Operation, operations: Sequence[Operation]) ->
 
 
 def _ids_in(reply: Reply) -> Iterator[tuple[str, str]]:
-    """Yield the name of each id in a reply, with its runtime expression."""
+    """Yield each id that a reply contains, as its field name and the OpenAPI expression that locates it."""
     shapes = dict(reply.contents)
     shape = shapes.get(JSON)
     for name in shape.model_fields if shape else ():

@@ -1,4 +1,5 @@
-"""A run's journal as server-sent events: numbered, resumable, byte-identical on replay.
+"""Streaming of a run's journal as server-sent events. Events are numbered, streams can be resumed, and a
+replay is byte-identical.
 
 If a run executes in the process that serves its readers, they get its events from memory. A run in another
 process is polled once per process for all readers. Each reader holds one piece of the journal, and reads the
@@ -28,7 +29,7 @@ from shared.wiring import Services
 
 
 async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
-    """Record the spans of a cancelled run or of a run with a dead orchestration. Never raises."""
+    """Record the tracing spans of a run that was cancelled or whose orchestration died. Never raises."""
     if not tracing.is_on():
         return
 
@@ -42,14 +43,22 @@ async def record_ended_run(client: df.DurableOrchestrationClient, run_id: str, s
         return
 
 
-KEEP_ALIVE_S = 15.0  # proxies drop silent connections; the platform's limit is 230 s
-_POLLS_S = (0.02, 0.25)  # first, slowest. A token's median delay: 12 ms at 10 ms, 36 at 50 (on Azurite)
-_FIRST_POLL_BEGUN_S = 0.1  # a run started here usually runs here and is followed without polling
-_POLLS_BESIDE_WRITER_S = (1.0, 3.0)  # events come from memory; polls find runs moved elsewhere
-_CHECK_AFTER_S = 3.0  # silence after which the orchestration's state is checked
-_NUMBER = re.compile(r"[0-9]{1,18}")  # line numbers of a journal, or microseconds since 1970
+# Proxies drop silent connections. The limit of the platform is 230 s.
+KEEP_ALIVE_S = 15.0
+# First and slowest interval between polls. On Azurite, the median delay of a token is 12 ms with polls every
+# 10 ms, and 36 ms with polls every 50 ms.
+_POLLS_S = (0.02, 0.25)
+# A run started by this process usually runs here too, so its events arrive without polling.
+_FIRST_POLL_BEGUN_S = 0.1
+# First and slowest interval if the run executes in this process. Its events come from memory; polls only
+# notice that it has moved to another process.
+_POLLS_BESIDE_WRITER_S = (1.0, 3.0)
+# If no event arrives for this long, the state of the orchestration is checked.
+_CHECK_AFTER_S = 3.0
+# Line numbers of a journal, or microseconds since 1970.
+_NUMBER = re.compile(r"[0-9]{1,18}")
 CloseIfDead = Callable[[], Awaitable[None]]
-NamedFrame = tuple[EventName | None, bytes]  # None = a comment
+NamedFrame = tuple[EventName | None, bytes]  # the name is None for a comment
 
 
 async def follow(
@@ -61,7 +70,8 @@ async def follow(
     *,
     first_slice: LogSlice | None = None,
 ) -> AsyncIterator[bytes]:
-    """Yield frames of the events after number `after` while they are appended.
+    """Yield the events of a run after number `after` as server-sent event frames, as they are appended to the
+    journal.
 
     Stops after the run's last event, or after `stream_seconds`; clients resume.
 
@@ -84,7 +94,7 @@ async def follow_named(
     *,
     first_slice: LogSlice | None = None,
 ) -> AsyncGenerator[NamedFrame, None]:
-    """Yield frames as `follow`, each with the name of its event."""
+    """Yield the same frames as `follow`, each with the name of its event. Comments have the name None."""
     with log.watch(run_id) as tail:
         slices = _slices(log, run_id, first_slice, tail, close_if_dead)
         frames = _frames(slices, after, stream_seconds)
@@ -96,7 +106,7 @@ async def follow_named(
 async def _slices(
     log: RunLog, run_id: str, first_slice: LogSlice | None, tail: LogTail, close_if_dead: CloseIfDead
 ) -> AsyncGenerator[LogSlice, None]:
-    """Yield the journal piece by piece; during silence, empty pieces."""
+    """Yield the journal piece by piece as it grows. A poll that finds nothing new yields an empty piece."""
     piece = first_slice or await _next(log, run_id, 0, tail, 0.0)
     empty, heard = 0, time.monotonic()
     while True:
@@ -115,7 +125,9 @@ async def _slices(
 
 
 async def _next(log: RunLog, run_id: str, offset: int, tail: LogTail, pause_s: float) -> LogSlice:
-    """Read the next piece. A missing journal is empty, because the stream's headers have been sent."""
+    """Read the next piece of the journal. A missing journal counts as empty, because a 404 can't be sent
+    after the stream's headers.
+    """
     try:
         return await next_piece(log, run_id, offset, tail, pause_s)
     except NotFoundError:
@@ -137,7 +149,7 @@ async def _frames(
             if name in TERMINAL_EVENTS:
                 return
             if spoke - started >= stream_seconds:
-                break  # a slow client may need long to read one piece
+                break  # sending one piece to a slow client may take longer than the time limit
         now = time.monotonic()
         if now - started >= stream_seconds:
             yield None, b": resume with Last-Event-ID\n\n"
@@ -148,7 +160,7 @@ async def _frames(
 
 
 def last_event_id(header: str | None) -> int:
-    """Parse a Last-Event-ID header; 0 if there is none.
+    """Parse a Last-Event-ID header. Return 0 if the header is missing or blank.
 
     Raises:
         CallerError: the header isn't the number of an event.
@@ -161,7 +173,8 @@ def last_event_id(header: str | None) -> int:
 
 
 def is_at_the_end(journal: LogSlice, after: int) -> bool:
-    """Return whether a complete journal holds no event after number `after`.
+    """Return whether event `after` is the last event of a run that has ended, so that a stream has nothing
+    left to send.
 
     Raises:
         CallerError: the journal has no event with this number yet.
@@ -169,7 +182,7 @@ def is_at_the_end(journal: LogSlice, after: int) -> bool:
     lines = journal.public
     if after > len(lines):
         raise CallerError(
-            f"This run has no event {after} yet.", "Send the id of the last event received of this run."
+            f"This run has no event {after} yet.", "Send the id of the last event received from this run."
         )
     return after == len(lines) and json.loads(lines[-1])["name"] in TERMINAL_EVENTS
 
@@ -182,7 +195,8 @@ def _frame(number: int, line: str) -> tuple[EventName, bytes]:
 
 
 def closer(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> CloseIfDead:
-    """Return a check that restarts a run, or ends its journal, if its orchestration is dead.
+    """Return a function that restarts a run whose orchestration is dead, or writes the last event to its
+    journal if it can't be restarted.
 
     It is called only while the journal has no last event: a completed orchestration then failed to store its
     end. Events can be requested only after the start of a run, so a missing orchestration was lost.
@@ -196,9 +210,12 @@ def closer(client: df.DurableOrchestrationClient, run_id: str, services: Service
 
 
 async def stop_run(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> None:
-    """Terminate the orchestrations of a run that was cancelled, and record their spans."""
+    """Terminate the orchestrations of a cancelled run and of its sub-agents, and record their tracing
+    spans.
+    """
     await _terminate(client, run_id, run_id)
-    # Terminating an orchestration leaves its children running. Stop them after it: it can then start no more.
+    # Terminating an orchestration leaves its children running. The parent is terminated first, so that it
+    # can't start more of them.
     children = await child_ids(services.run_log, services.blobs, run_id)
     for child_id in children:
         await _terminate(client, child_id, run_id)
@@ -210,5 +227,6 @@ async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, ru
     try:
         await client.terminate(instance_id, "cancelled by its owner")
     except Exception:  # noqa: BLE001  # the client raises no specific error
-        # It has ended or will: a step of a closed run does nothing, which ends the loop.
+        # The failure is tolerable: steps of a closed run do nothing, so the orchestration soon ends by
+        # itself.
         get_logger().warning("run.terminate_failed", run_id=run_id)

@@ -1,4 +1,4 @@
-"""Idempotency keys: one rule for chat, summaries, threads and uploads.
+"""Handling of the Idempotency-Key header, shared by all routes that create resources.
 
 A repeat under the same key gets the first request's result. It counts as a call, and its response has the
 header `Idempotency-Replayed`. `make` decides when the result counts as made (`finish` or `beginning`).
@@ -28,7 +28,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Key:
-    """The idempotency key of a request.
+    """A request that creates a resource, with its optional idempotency key.
 
     Attributes:
         resource_id: id of the resource to be made; empty if only `make` can choose it.
@@ -45,7 +45,7 @@ class Key:
     holds: timedelta = LIFETIME
 
     async def claim(self) -> Claimed | None:
-        """Claim the key for this request; None without a key.
+        """Claim the key for this request. Return None if the request has no key.
 
         Raises:
             CallerError: the header isn't a valid key.
@@ -55,7 +55,7 @@ class Key:
         if value is None:
             return None
         if not _KEY.fullmatch(value):
-            raise CallerError("Idempotency-Key must have 1-200 visible ASCII characters.", "Send a UUID.")
+            raise CallerError("Idempotency-Key must be 1 to 200 visible ASCII characters.", "Use a UUID.")
         return await claim_key(
             value,
             self.user,
@@ -68,7 +68,7 @@ class Key:
 
 
 def new_id(user: UserContext, services: Services) -> str:
-    """Return an id for a user's new resource."""
+    """Return a new resource id that identifies its owner."""
     return owned_id(user.user_id, services.settings.identity.owner_id_key, uuid.uuid4().hex)
 
 
@@ -77,7 +77,7 @@ async def idempotent(
     make: Callable[[Claimed | None, Made | None], Awaitable[Made]],
     find: Callable[[Claimed], Awaitable[Made | None]],
 ) -> Made:
-    """Create a resource, or return the resource of an earlier request with the same key.
+    """Create a resource, or return the one that an earlier request with the same key created.
 
     Args:
         make: makes the resource and counts the call, or completes an unfinished result of `find`. Its claim
@@ -97,8 +97,8 @@ async def idempotent(
     existing = await find(claimed)
     if existing is None and is_done:
         raise NotFoundError(
-            "The resource created with this Idempotency-Key was deleted.",
-            "Send a new key to create another one.",
+            "The resource created with this Idempotency-Key has been deleted.",
+            "Send a new key to create another resource.",
         )
     if existing is not None:
         if not is_done:

@@ -1,4 +1,5 @@
-"""The Model Context Protocol over HTTP: each POST is one JSON-RPC message with one answer. Pure.
+"""The message format of the Model Context Protocol over HTTP, in which each POST contains one JSON-RPC
+message. Performs no I/O.
 
 Two generations are served, without sessions. Up to version 2025-11-25, clients begin with `initialize`. Since
 2026-07-28, each request states its version in `params._meta` and repeats routing fields in headers.
@@ -17,13 +18,14 @@ STATELESS_VERSION = "2026-07-28"
 VERSIONS = (*INITIALIZED_VERSIONS, STATELESS_VERSION)
 _META = "io.modelcontextprotocol/"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_TTL_MS = {  # tools change with a deployment, pages at any time
+_TTL_MS = {  # cache lifetimes: lists change only with a deployment, but documents can change at any time
     **dict.fromkeys(
         ("server/discover", "tools/list", "resources/list", "resources/templates/list"), 3_600_000
     ),
     "resources/read": 0,
 }
-_PER_PERSON = frozenset({"tools/list", "resources/read"})  # the tools list the agents available to the user
+# `tools/list` names the agents available to the user, so it can't be shared
+_PER_PERSON = frozenset({"tools/list", "resources/read"})
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 RESOURCE_NOT_FOUND, HEADER_MISMATCH, UNSUPPORTED_VERSION = -32002, -32020, -32022
@@ -38,7 +40,7 @@ _STATUSES = {
 
 
 class RpcError(Exception):
-    """A JSON-RPC error: the message cannot be served. Failures of a tool are results instead."""
+    """A JSON-RPC error for a message that cannot be processed. A tool that fails returns a result instead."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -48,7 +50,7 @@ class RpcError(Exception):
 
 @dataclass(frozen=True)
 class Message:
-    """A request, or a notification, which has no id and gets no answer."""
+    """A JSON-RPC request, or a notification, which has no id and gets no response."""
 
     method: str
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -57,12 +59,16 @@ class Message:
 
     @property
     def progress_token(self) -> str | int | None:
-        """The token for progress notifications; None if the client doesn't want any."""
+        """The token that progress notifications must contain, or None if the client requests no progress
+        notifications.
+        """
         token = _meta_of(self.params).get("progressToken")
         return token if isinstance(token, str | int) else None
 
     def result(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Render a result for this request."""
+        """Return the JSON-RPC response to this request. Requests of stateless versions also get caching
+        hints.
+        """
         wrapped = dict(result)
         if self.is_stateless:
             wrapped["resultType"] = "complete"
@@ -73,7 +79,7 @@ class Message:
 
 
 def read_message(body: bytes, headers: Mapping[str, str]) -> Message:
-    """Parse the message of a POST. Names in `headers` are in lower case.
+    """Parse the JSON-RPC message in the body of a POST. Header names must be in lower case.
 
     Raises:
         RpcError: the body isn't a message, or has an unsupported version.
@@ -83,10 +89,12 @@ def read_message(body: bytes, headers: Mapping[str, str]) -> Message:
     except (ValueError, RecursionError):
         raise RpcError(PARSE_ERROR, "The body is not valid JSON.") from None
     if not isinstance(message, dict):
-        raise RpcError(INVALID_REQUEST, "Send one JSON-RPC message; batches are not supported.")
+        raise RpcError(
+            INVALID_REQUEST, "The body must be a single JSON-RPC message. Batches are not supported."
+        )
     method, params, number = message.get("method"), message.get("params", {}), message.get("id")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or not isinstance(params, dict):
-        raise RpcError(INVALID_REQUEST, "Not a JSON-RPC 2.0 request or notification.")
+        raise RpcError(INVALID_REQUEST, "The body must be a JSON-RPC 2.0 request or notification.")
     if "id" in message and (isinstance(number, bool) or not isinstance(number, str | int)):
         raise RpcError(INVALID_REQUEST, "`id` must be a string or an integer.")
     version = headers.get("mcp-protocol-version")
@@ -95,7 +103,8 @@ def read_message(body: bytes, headers: Mapping[str, str]) -> Message:
 
 
 def check_version(message: Message, headers: Mapping[str, str]) -> None:
-    """Check that the version is supported and that the headers repeat the body.
+    """Check that the server supports the protocol version of a message, and that its routing headers match
+    its body.
 
     Raises:
         RpcError: it isn't, or they don't.
@@ -111,21 +120,25 @@ def _check_envelope(message: Message, headers: Mapping[str, str]) -> None:
     meta = _meta_of(message.params)
     missing = [name for name in ("protocolVersion", "clientCapabilities") if f"{_META}{name}" not in meta]
     if missing:
-        raise RpcError(INVALID_PARAMS, f"params._meta lacks {', '.join(_META + name for name in missing)}.")
+        raise RpcError(
+            INVALID_PARAMS, f"params._meta must contain {', '.join(_META + name for name in missing)}."
+        )
     claimed, named_by = meta[f"{_META}protocolVersion"], _NAMED_BY.get(message.method, "")
     name = message.params.get(named_by)
     if headers.get("mcp-protocol-version") != claimed:
-        raise RpcError(HEADER_MISMATCH, "MCP-Protocol-Version doesn't match the body.")
+        raise RpcError(HEADER_MISMATCH, "The MCP-Protocol-Version header doesn't match the body.")
     if headers.get("mcp-method") != message.method:
-        raise RpcError(HEADER_MISMATCH, "Mcp-Method doesn't match the body.")
+        raise RpcError(HEADER_MISMATCH, "The Mcp-Method header doesn't match the body.")
     if name is not None and _decoded(headers.get("mcp-name")) != name:
-        raise RpcError(HEADER_MISMATCH, f"Mcp-Name is not the {named_by} of the body.")
+        raise RpcError(HEADER_MISMATCH, f"The Mcp-Name header doesn't match `{named_by}` in the body.")
     if claimed != STATELESS_VERSION:
         raise _unsupported(claimed)
 
 
 def error_answer(number: str | int | None, error: RpcError) -> dict[str, Any]:
-    """Render an error. `number` is the id of the request; None = unknown."""
+    """Return the JSON-RPC response for an error. `number` is the id of the request, or None if it is
+    unknown.
+    """
     error_object: dict[str, Any] = {"code": error.code, "message": str(error)}
     if error.data is not None:
         error_object["data"] = error.data
@@ -133,13 +146,15 @@ def error_answer(number: str | int | None, error: RpcError) -> dict[str, Any]:
 
 
 def status_of(error: RpcError, *, is_stateless: bool) -> int:
-    """Return the HTTP status of an error: 200 for understood requests before version 2026-07-28."""
+    """Return the HTTP status of an error response. Clients of older versions get 200 for most errors."""
     status = _STATUSES.get(error.code, 200)
     return status if is_stateless or error.code in (PARSE_ERROR, INVALID_REQUEST) else 200
 
 
 def negotiated(requested: object) -> str:
-    """Return the requested version if a client that sends `initialize` may have it, else the newest such."""
+    """Return the protocol version for a client that sent `initialize`: the requested version if it supports
+    `initialize`, otherwise the newest version that does.
+    """
     return next((one for one in INITIALIZED_VERSIONS if one == requested), INITIALIZED_VERSIONS[-1])
 
 
@@ -154,7 +169,9 @@ def _meta_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _decoded(value: str | None) -> str | None:
-    """Return a header's value, decoding `=?base64?...?=`."""
+    """Return a header value, decoding the form `=?base64?...?=`. Return None if it is missing or
+    malformed.
+    """
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:

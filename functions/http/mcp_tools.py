@@ -1,4 +1,4 @@
-"""Tools for other assistants. Each runs with the rights of the user who calls it.
+"""Tools of the MCP server for other assistants. Each call runs with the permissions of the calling user.
 
 `search` and `fetch` have the format that ChatGPT requires. A run outlives its call: `ask` returns the run's
 id if the answer takes long, and the same question within ten minutes finds the same run.
@@ -41,7 +41,8 @@ from shared.wiring import Services
 ANSWER_WITHIN_S = 25.0  # clients time out after 30 to 60 s
 SAME_QUESTION_HOLDS = timedelta(minutes=10)
 _MAX_TEXT_CHARS = 60_000
-_MAX_PAGES = 10_000  # more than any document has; one request returns at most 500 blocks
+# unmeasured; more pages than any document has. One search request returns at most 500 blocks.
+_MAX_PAGES = 10_000
 _CITED = {
     *("n", "kind", "filename", "page_number", "quote", "verified", "fetched_at"),
     *("sql", "sql_in_words", "columns", "rows", "row_count"),
@@ -63,7 +64,7 @@ Progress = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True)
 class McpCall:
-    """The context of one tool call.
+    """The request, user and services of one MCP tool call.
 
     Attributes:
         address: base URL of the app in a browser, without a trailing slash.
@@ -79,12 +80,12 @@ class McpCall:
 
     @property
     def binding(self) -> Binding:
-        """The indexes, restricted to what the caller may read."""
+        """The search indexes, restricted to documents that the user may read."""
         return Binding(self.services, self.user)
 
 
 class McpTool(Tool):
-    """A tool of the MCP server, for one call.
+    """Base class of the MCP tools. An instance serves a single call.
 
     Attributes:
         waits: whether a call stays open until a run has ended.
@@ -96,7 +97,7 @@ class McpTool(Tool):
         self._call = call
 
     async def execute(self, /, **kwargs: Any) -> ToolResult:
-        """Run the tool, and record a refusal in the audit trail."""
+        """Run the tool, and add an entry to the audit trail if the caller was denied access."""
         result = await super().execute(**kwargs)
         if result.get("type") in _REFUSALS:
             await note_refused_tool(self._call, self.name, str(kwargs.get("id", "")))
@@ -104,32 +105,32 @@ class McpTool(Tool):
 
     @classmethod
     def described(cls, call: McpCall) -> dict[str, Any]:
-        """Return the tool's entry in `tools/list`."""
+        """Return the entry that describes the tool in `tools/list`."""
         return {
             "name": cls.name,
             "description": cls.described_to(call),
             "inputSchema": cls.parameters.model_json_schema(),
-            # Asking only stores a run of the caller; no other data changes.
+            # `ask` is read-only too: it stores a run of the caller but changes no other data.
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
 
     @classmethod
     def described_to(cls, call: McpCall) -> str:
-        """Return the tool's description for a caller."""
+        """Return the description of the tool, which subclasses may adapt to the caller."""
         del call
         return cls.description
 
 
 class SearchParameters(Parameters):
-    """Arguments of `search`."""
+    """Arguments of the tool `search`."""
 
-    query: str = Field(min_length=1, max_length=8000, description="Search terms or a question.")
+    query: str = Field(min_length=1, max_length=8000, description="Search terms, or a question.")
     top_k: int = Field(default=10, ge=1, le=MAX_TOP_K, description="Maximum number of passages.")
     filters: DocumentFilters = Field(default_factory=dict)
 
 
 class Search(McpTool):
-    """Search for passages; one result per page."""
+    """Tool that searches for passages and returns them grouped by page."""
 
     name = "search"
     description = (
@@ -156,13 +157,13 @@ class Search(McpTool):
 
 
 class FetchParameters(Parameters):
-    """Arguments of `fetch`."""
+    """Arguments of the tool `fetch`."""
 
     id: str = Field(min_length=1, max_length=200, description="Id of a search result, or a doc_id.")
 
 
 class Fetch(McpTool):
-    """Read the text of a page or document."""
+    """Tool that returns the text of a page or of a whole document."""
 
     name = "fetch"
     description = "Read a page, or a document from its beginning, by the id of a search result or a doc_id."
@@ -182,7 +183,9 @@ class Fetch(McpTool):
 
 
 async def note_refused_tool(call: McpCall, name: str, item: str) -> None:
-    """Record in the audit trail that access to an item was refused. `item` may be empty. Never raises."""
+    """Record in the audit trail that a tool call was denied access. `item` is the requested item id, or "" if
+    there is none. Never raises.
+    """
     matched = _ITEM.fullmatch(item)
     doc_ids = [matched[1]] if matched else []
     subject = f"MCP {name}"
@@ -192,7 +195,8 @@ async def note_refused_tool(call: McpCall, name: str, item: str) -> None:
 
 
 async def read_item(item: str, call: McpCall) -> tuple[DocumentRecord, list[Hit]]:
-    """Count a call, and read a document with the blocks of one page, or with all blocks.
+    """Count a call against the rate limit, then read a document together with all its blocks, or with those
+    of one page.
 
     Raises:
         DocumentNotFoundError: the document or page doesn't exist, or the caller may not read it.
@@ -217,21 +221,25 @@ async def read_item(item: str, call: McpCall) -> tuple[DocumentRecord, list[Hit]
 
 
 class AskParameters(Parameters):
-    """Arguments of `ask`."""
+    """Arguments of the tool `ask`."""
 
     question: str = Field(min_length=1, description="The question, in any language.")
     thread_id: str | None = Field(
         default=None,
         pattern=ID_PATTERN,
-        description="Thread of an earlier answer, to continue its conversation.",
+        description="Thread id of an earlier answer, to continue that conversation.",
     )
     agent: str | None = Field(
-        default=None, pattern=AGENT_NAME, description="Agent to ask; without one, all documents are searched."
+        default=None,
+        pattern=AGENT_NAME,
+        description="Name of the agent to ask. By default, all documents are searched.",
     )
 
 
 class Ask(McpTool):
-    """Ask a question; returns the answer, or the run if it takes longer."""
+    """Tool that asks a question and waits for the answer. If that takes too long, it returns the id of the
+    run instead.
+    """
 
     name = "ask"
     description = (
@@ -244,7 +252,7 @@ class Ask(McpTool):
 
     @classmethod
     def described_to(cls, call: McpCall) -> str:
-        """Return the description, including the agents that the caller may ask."""
+        """Return the description of the tool, followed by the agents that the caller may use."""
         agents = agents_for(call.user, call.services.settings, "mcp")
         agent_list = " ".join(f"{agent.name}: {agent.description.rstrip('.')}." for agent in agents)
         return f"{cls.description} Agents: {agent_list}" if agents else cls.description
@@ -256,7 +264,9 @@ class Ask(McpTool):
         return await _outcome(view, self._call)
 
     async def _start_or_join(self, arguments: AskParameters, holds: timedelta) -> tuple[RunView, bool]:
-        """Return the run, and whether an earlier call started it."""
+        """Start a run, or join the run of an identical recent call. Return the run, and whether an earlier
+        call started it.
+        """
         call = self._call
         chat = ChatRequest(question=arguments.question, thread_id=arguments.thread_id, agent=arguments.agent)
         key = f"mcp-{digest(arguments.model_dump_json())}"
@@ -270,13 +280,13 @@ class Ask(McpTool):
 
 
 class GetAnswerParameters(Parameters):
-    """Arguments of `get_answer`."""
+    """Arguments of the tool `get_answer`."""
 
-    run_id: str = Field(pattern=ID_PATTERN, description="Run id returned by `ask`.")
+    run_id: str = Field(pattern=ID_PATTERN, description="Run id that `ask` returned.")
 
 
 class GetAnswer(McpTool):
-    """Wait for the answer of a run, as `ask` does."""
+    """Tool that waits for the answer of a run that an earlier call of `ask` started."""
 
     name = "get_answer"
     description = "The answer to an earlier question, by its run_id; waits for a while."
@@ -299,9 +309,9 @@ class GetAnswer(McpTool):
 
 
 class ReplyParameters(Parameters):
-    """Arguments of `reply`."""
+    """Arguments of the tool `reply`."""
 
-    run_id: str = Field(pattern=ID_PATTERN, description="Id of the waiting run.")
+    run_id: str = Field(pattern=ID_PATTERN, description="Id of the run that waits for the clarification.")
     answer: str = Field(
         min_length=1,
         max_length=MAX_ANSWER_CHARS,
@@ -311,7 +321,7 @@ class ReplyParameters(Parameters):
 
 
 class Reply(McpTool):
-    """Answer a run's clarification, and wait for the answer as `ask` does."""
+    """Tool that answers the clarification question of a waiting run, then waits for the run's answer."""
 
     name = "reply"
     description = (
@@ -343,7 +353,7 @@ class Reply(McpTool):
 
 
 class ListTables(McpTool):
-    """List the tables that the caller may query."""
+    """Tool that lists the tables that the caller may query."""
 
     name = table_tools.ListTables.name
     description = table_tools.ListTables.description
@@ -356,7 +366,9 @@ class ListTables(McpTool):
 
 
 class RunSql(ListTables):
-    """Query tables with SQL. The query is recorded in the audit trail."""
+    """Tool that runs an SQL query on tables of documents. The documents read are recorded in the audit
+    trail.
+    """
 
     name = table_tools.RunSql.name
     description = table_tools.RunSql.description
@@ -371,18 +383,22 @@ class RunSql(ListTables):
 
 
 class ListDocumentsParameters(Parameters):
-    """Arguments of `list_documents`."""
+    """Arguments of the tool `list_documents`."""
 
     query: str = Field(
-        default="", max_length=500, description="Words in names, tags, people or summaries; empty = all."
+        default="",
+        max_length=500,
+        description="Words to search for in names, tags, people and summaries. Empty lists all documents.",
     )
     filters: DocumentFilters = Field(default_factory=dict)
     limit: int = Field(default=50, ge=1, le=100, description="Maximum number of documents.")
-    cursor: str = Field(default="", max_length=6000, description="The `cursor` of the previous page.")
+    cursor: str = Field(
+        default="", max_length=6000, description="The value of `cursor` in the previous page."
+    )
 
 
 class ListDocuments(McpTool):
-    """List the documents that the caller may read."""
+    """Tool that lists the documents that the caller may read."""
 
     name = "list_documents"
     description = "List the documents that the person may read, newest first, or the best matches of a query."
@@ -408,7 +424,7 @@ TOOLS: dict[str, type[McpTool]] = {tool.name: tool for tool in _TOOLS}
 async def _with_progress(
     events: AsyncGenerator[NamedFrame, None], progress: Progress | None
 ) -> AsyncGenerator[NamedFrame, None]:
-    """Yield a run's events, and report each change of activity to the client."""
+    """Yield the events of a run unchanged, and report each change of activity to the client."""
     reported = ""
     async with aclosing(events):
         async for name, frame in events:
@@ -452,7 +468,7 @@ def _item_view(hit: Hit, item: str, call: McpCall) -> dict[str, Any]:
 
 
 def text_of(hits: Sequence[Hit]) -> str:
-    """Join the text of blocks in document order."""
+    """Join the text of blocks, separated by blank lines. Images contribute their captions."""
     return "\n\n".join(filter(None, map(_text_of, hits)))
 
 

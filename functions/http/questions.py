@@ -1,4 +1,4 @@
-"""Starting a run for a question, idempotently, and waiting for its result.
+"""Starting a run for a question that arrived over HTTP, and waiting for its result.
 
 A repeat under the same key follows the run of the first request.
 """
@@ -35,7 +35,7 @@ from shared.wiring import Services
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its request and user.
+    """A question together with its request, its user and the services that answer it.
 
     Attributes:
         key: idempotency key; None = the request's Idempotency-Key, if any.
@@ -55,13 +55,13 @@ class Question:
 
     @property
     def stream_seconds(self) -> float:
-        """Maximum duration of a stream, in seconds."""
+        """Maximum duration of an event stream, in seconds."""
         return self.services.settings.host.stream_seconds
 
     def events(
         self, run_id: str, first_slice: LogSlice | None, seconds: float | None = None
     ) -> AsyncGenerator[NamedFrame, None]:
-        """Yield the run's events for at most `within_s` seconds; None = a stream's maximum."""
+        """Yield the events of a run for at most `seconds`, by default the maximum duration of a stream."""
         revive = closer(self.client, run_id, self.services)
         limit = self.stream_seconds if seconds is None else seconds
         return follow_named(self.services.run_log, run_id, 0, limit, revive, first_slice=first_slice)
@@ -69,7 +69,9 @@ class Question:
 
 @dataclass(frozen=True)
 class _Begun:
-    """A stored run. `log` is the start of its journal if this request wrote it."""
+    """A run that has been stored. `log` is the start of its journal, or None if an earlier request
+    wrote it.
+    """
 
     run_id: str
     log: LogSlice | None
@@ -77,8 +79,8 @@ class _Begun:
 
 
 async def begin_question(question: Question) -> tuple[str, LogSlice | None]:
-    """Start a run, or find the run of an earlier request under the same key. Concurrent requests make one
-    run.
+    """Start a run for a question, or find the run that an earlier request with the same key started.
+    Concurrent requests with the same key share one run.
 
     Returns the run's id and the start of its journal, which is None if an earlier request wrote it.
     """
@@ -108,13 +110,14 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
         run_id = claimed.resource_id if claimed else key.resource_id
         first_slice = await _store(run_id, question, is_claimed=claimed is not None)
         is_repeat = claimed is not None and claimed.is_repeat
-        async with beginning(claimed, services.idempotency):  # closes a run that cannot be started
+        async with beginning(claimed, services.idempotency):  # closes the run if it cannot be started
             await (_start_late if is_repeat else _start)(run_id, question)
         return _Begun(run_id, first_slice)
 
     question_run = await idempotent(key, make, find)
     if question_run.is_running:
-        await _start_late(question_run.run_id, question)  # its process may have died first
+        # the process of the first request may have died before it started the orchestration
+        await _start_late(question_run.run_id, question)
     return question_run.run_id, question_run.log
 
 
@@ -123,7 +126,9 @@ async def _store(run_id: str, question: Question, *, is_claimed: bool) -> LogSli
     slot = slot_of_run(run_id, services.settings)
     admit: Admit | None = partial(admitted, question.request, user, services, slot=slot)
     if is_claimed or not is_expected(user, services.settings, services.user_limits, slot):
-        # A refusal undoes the run's concurrent start. That must be rare and never affect another request.
+        # In these cases the limits are checked before the run is stored. Checking them concurrently saves
+        # time, but a refusal must then undo the stored run: this must stay rare, and must not remove a run
+        # that another request with the same key may use.
         await admitted(question.request, user, services, slot=slot)
         admit = None
     try:
@@ -150,29 +155,30 @@ async def _start(run_id: str, question: Question) -> None:
         await question.client.start_new("answer_question", run_id, {"run_id": run_id, **link_to(run_id)})
     except Exception:
         if await _is_known(run_id, question):
-            return  # a concurrent duplicate started it
-        # The client raises no specific error. The stored run must not appear to be running forever.
+            return  # a concurrent request with the same key has started it
+
+        # Otherwise the stored run would appear to run forever. The client raises no specific error.
         await close_dead_run(run_id, "The run could not be started.", question.services)
         raise
 
 
 async def _start_late(run_id: str, question: Question) -> None:
-    """Start the orchestration of a run that an earlier request stored, unless it has been started."""
+    """Start the orchestration of a run that an earlier request stored, unless it is already running."""
     user, services = question.user, question.services
     if not await _is_known(run_id, question):
         await renew_run(run_id, user, question.arrived_at, services)
         await _start(run_id, question)
         return
     await closer(question.client, run_id, services)()
-    with suppress(GroundworkError):  # an unreleased slot expires
+    with suppress(GroundworkError):  # best effort: a slot that isn't released expires
         record = await services.runs.get(run_id)
         if record is None or record.status != "running":
-            # It may have ended before this request acquired its slot.
+            # The run may have ended before this request acquired the slot, so nothing else would release it.
             await release(user.user_id, run_id, services.settings, services.user_limits)
 
 
 async def _is_known(run_id: str, question: Question) -> bool:
-    """Return whether the run's orchestration was started; False if its status is unavailable."""
+    """Return whether the orchestration of a run was started. Return False if its status can't be read."""
     with suppress(Exception):  # the client raises no specific error
         return await Instances(question.client).state(run_id) is not None
     return False
@@ -184,7 +190,9 @@ async def view_of(run_id: str, question: Question) -> RunView:
 
 
 async def view_at_end(run_id: str, events: AsyncIterator[NamedFrame], question: Question) -> RunView:
-    """Return the run once it has ended, waits for its owner, or the events' time limit is over."""
+    """Wait until a run ends or asks for a clarification, or until `events` reaches its time limit. Return the
+    run's current state.
+    """
     async for name, _ in events:
         if name == "ASK_USER" and (view := await view_of(run_id, question)).status == "waiting":
             return view
@@ -198,13 +206,14 @@ async def deliver_answer(
     services: Services,
     client: df.DurableOrchestrationClient,
 ) -> None:
-    """Pass the user's answer to a waiting run.
+    """Store the user's answer to a clarification, and resume the waiting run.
 
     Raises:
         ConflictError: the run isn't waiting for an answer.
     """
     if await answer_clarification(record, answer, user, services):
-        # After the answer is stored. If this fails, a retry by the user raises the event again.
+        # The event is raised only after the answer is stored. If raising it fails, the user's retry raises it
+        # again.
         try:
             await client.raise_event(record.run_id, event_name(record.ask_step), {})
         except Exception:  # noqa: BLE001  # the instance is lost; a restarted one finds the answer

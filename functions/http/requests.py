@@ -1,4 +1,4 @@
-"""Dependencies of routes: the caller, their rights and limits, and the audit trail."""
+"""Route dependencies that authenticate callers, enforce their limits, and write the audit trail."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -22,15 +22,15 @@ from shared.platform.errors import AccessDeniedError, DependencyError, NotAuthen
 from shared.platform.telemetry import get_logger, note_fields
 from shared.wiring import Services
 
-_CALLER = "groundwork.caller"  # key in a request's scope
+_CALLER = "groundwork.caller"  # key of the authenticated user in the ASGI scope
 
 
 class SignInRedirect(Exception):  # noqa: N818  # a redirect, not an error
-    """Raised to redirect a browser without a session to the sign-in URL in its message."""
+    """Raised to redirect a browser without a session to sign in. The message is the URL of the redirect."""
 
 
 def durable_client(request: Request) -> df.DurableOrchestrationClient:
-    """Return the durable client that the function received."""
+    """Return the Durable Functions client that the HTTP-triggered function received."""
     return request.state.client
 
 
@@ -39,7 +39,7 @@ Durable = Annotated[df.DurableOrchestrationClient, Depends(durable_client)]
 
 
 async def caller_of(request: Request) -> UserContext:
-    """Authenticate the caller.
+    """Authenticate the caller. The result is cached for the duration of the request.
 
     Raises:
         NotAuthenticatedError: (401) there is no valid identity.
@@ -63,26 +63,26 @@ async def caller_of(request: Request) -> UserContext:
 
 
 async def administrator_of(request: Request) -> UserContext:
-    """Authenticate an administrator. Raises the same errors as `caller_of`, and `AccessDeniedError`
-    (403) without the role.
+    """Authenticate the caller and require the administrator role. Raises the errors of `caller_of`, and
+    `AccessDeniedError` (403) if the role is missing.
     """
     user = await caller_of(request)
     if not is_admin(user):
         raise AccessDeniedError(
-            "This operation requires an administrator.", "Request the application role `admin`."
+            "This operation requires an administrator.", "Ask for the application role `admin`."
         )
     return user
 
 
 def only_header(request: Request, name: str) -> str:
-    """Return a header's value; empty if it is missing. Raises `NotAuthenticatedError` (401) for two different
-    values.
+    """Return the value of a header, or "" if it is missing. Raises `NotAuthenticatedError` (401) if the
+    header occurs with different values.
 
     It is unknown which of the two the platform has checked.
     """
     values = set(request.headers.getlist(name))
     if len(values) > 1:
-        raise NotAuthenticatedError("The request carries two identities.", "Send one.")
+        raise NotAuthenticatedError("The request contains two different identities.", "Send only one.")
     return str(values.pop()) if values else ""
 
 
@@ -94,7 +94,7 @@ Administrator = Annotated[UserContext, Depends(administrator_of)]
 
 
 async def services_for(caller: Caller) -> Services:
-    """Return the prepared services, after authentication."""
+    """Return the services once all their stores and indexes exist. Callers are authenticated first."""
     return await wiring.ready_services()
 
 
@@ -103,11 +103,13 @@ Ready = Annotated[Services, Depends(services_for)]
 
 
 async def caller_and_services(request: Request) -> tuple[UserContext, Services]:
-    """Authenticate the caller as `caller_of`, and return the services, for routes that handle strangers."""
+    """Authenticate the caller, then return the caller and the services. For routes that handle authentication
+    errors themselves.
+    """
     return await caller_of(request), await wiring.ready_services()
 
 
-_MAX_ID_CHARS = 128  # the maximum length of document ids
+_MAX_ID_CHARS = 128  # maximum length of a document id
 
 
 async def admitted(
@@ -120,7 +122,7 @@ async def admitted(
     needs: Sequence[Resource] = (),
     used: Usage | None = None,
 ) -> None:
-    """Count a call against the caller's limits, and add the remaining allowance to the response.
+    """Count a call against the limits of the caller, and report the remaining allowance in response headers.
 
     Raises:
         TooManyRequestsError, TooManyRunsError, DailyLimitError: as `shared.access.limits.admit`.
@@ -131,7 +133,9 @@ async def admitted(
 
 
 def open_stream(user: UserContext, services: Services) -> OpenStream:
-    """Reserve one of the caller's open connections. Raises `TooManyRequestsError` if none is left."""
+    """Reserve one of the streams that the caller may have open at a time. Raises `TooManyRequestsError` if
+    all are in use.
+    """
     return services.user_limits.streams.open(user.user_id, services.settings.limits)
 
 
@@ -163,13 +167,15 @@ async def note_act(
 
 
 async def note_list(request: Request, user: UserContext, services: Services, page: DocumentList) -> None:
-    """Record in the audit trail that the caller was shown a list of documents. Never raises."""
+    """Record in the audit trail which documents a list showed to the caller. Never raises."""
     doc_ids = [document.doc_id for document in page.documents]
     await note_act(request, user, services, "list", *doc_ids, may_repeat=True)
 
 
 async def _note_refusal(request: Request, user: UserContext, target: str) -> None:
-    """Record in the audit trail that the caller lacked a role or right."""
+    """Record in the audit trail that the caller was denied access. `target` is the method and route of the
+    request.
+    """
     path = {name: str(value)[:_MAX_ID_CHARS] for name, value in request.path_params.items()}
     doc_ids = [path["doc_id"]] if "doc_id" in path else []
     run_id = path.get("run_id") or path.get("summary_id") or ""
@@ -180,7 +186,9 @@ async def _note_refusal(request: Request, user: UserContext, target: str) -> Non
 
 
 def client_address(request: Request) -> str:
-    """Return the client's address: the last one added by App Service, otherwise the peer's."""
+    """Return the IP address of the client. In Azure, this is the last X-Forwarded-For entry, because App
+    Service appends it and clients can forge all others.
+    """
     if wiring.get_services().settings.host.in_azure:
         forwarded: str = request.headers.get("x-forwarded-for", "")
         return forwarded.rpartition(",")[2].strip()[:64]

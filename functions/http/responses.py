@@ -1,4 +1,4 @@
-"""Responses: models as JSON, files, event streams, and errors as problem details (RFC 9457)."""
+"""Builders of HTTP responses: JSON, files, event streams, and errors as problem details (RFC 9457)."""
 
 import asyncio
 import hashlib
@@ -26,8 +26,10 @@ from shared.platform.errors import (
 from shared.platform.settings import get_settings
 from shared.platform.telemetry import get_logger, note_fields
 
-_ADDED = "groundwork.headers"  # key in a request's scope
-_RECORD_REFUSAL = "groundwork.record_refusal"  # key in a request's scope
+# Key of the headers to add, in the ASGI scope of a request.
+_ADDED = "groundwork.headers"
+# Key of the callback that records refusals, in the ASGI scope of a request.
+_RECORD_REFUSAL = "groundwork.record_refusal"
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -36,37 +38,44 @@ _FIRST_BYTE_S = 0.1
 
 
 def address_of(request: Request) -> str:
-    """Return the app's base URL in a browser; if it isn't configured, the request's base URL."""
+    """Return the base URL under which browsers reach the app. If none is configured, use the base URL of the
+    request.
+    """
     host = get_settings().host
-    address = host.public_address if host.public_url or host.in_azure else None  # no https locally
+    # local hosts don't serve https
+    address = host.public_address if host.public_url or host.in_azure else None
     return address or str(request.base_url).rstrip("/")
 
 
 def added_headers(request: Request) -> Mapping[str, str]:
-    """Return the headers that `add_headers` collected for the response to a request."""
+    """Return the response headers that `add_headers` has collected during a request."""
     headers: Mapping[str, str] = request.scope.get(_ADDED, {})
     return headers
 
 
 def record_refusals(request: Request, record: Callable[[str], Awaitable[None]]) -> None:
-    """Register a callback that gets the method and route if this request is refused. It must not raise."""
+    """Register a callback that is called with the method and route if this request is denied. It must not
+    raise.
+    """
     request.scope[_RECORD_REFUSAL] = record
 
 
 async def record_refusal(request: Request, route: str, error: GroundworkError) -> None:
-    """Call the callback of `record_refusals` if the error is a refusal."""
+    """Call the callback of `record_refusals` if the error denies access or hides a resource as not found."""
     record = request.scope.get(_RECORD_REFUSAL)
     if record is not None and isinstance(error, AccessDeniedError | NotFoundError):
         await record(f"{request.method} {route}")
 
 
 def add_headers(request: Request, headers: Mapping[str, str]) -> None:
-    """Add headers to the response, even if it becomes an error."""
+    """Add headers to the response of a request, even if it becomes an error response."""
     request.scope.setdefault(_ADDED, {}).update(headers)
 
 
 def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
-    """Return the result of `validate`. Raises `CallerError` about the first invalid field."""
+    """Call `validate` and return its result. A validation error is converted to a `CallerError` about the
+    first invalid field of `model`.
+    """
     try:
         return validate()
     except ValidationError as invalid:
@@ -75,7 +84,7 @@ def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
 
 
 def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a JSON response. Models are serialized."""
+    """Return a JSON response. A pydantic model is serialised first."""
     dumped = content.model_dump(mode="json") if isinstance(content, BaseModel) else content
     return JSONResponse(dumped, status_code=status, headers=dict(headers or {}))
 
@@ -83,7 +92,7 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
 def tagged_response(
     request: Request, view: BaseModel, leaving_out: Collection[str] = (), status: int = 200
 ) -> Response:
-    """Return a view with its ETag; 304 if the caller has this version."""
+    """Return a view as JSON with its ETag, or 304 if the caller already has this version."""
     etag = etag_of(view, leaving_out)
     headers = {"ETag": f'"{etag}"', "Cache-Control": "private, no-cache"}
     if request.method == "GET" and is_known(request.headers.get("if-none-match"), etag):
@@ -94,7 +103,7 @@ def tagged_response(
 async def file_response(
     parts: AsyncIterator[bytes], blob: BlobProperties, span: ByteSpan | None = None
 ) -> Response:
-    """Stream a file, or the bytes of `span` (206).
+    """Stream a file as a response. With `span`, send only these bytes, with status 206.
 
     Only PDFs are rendered in our origin: an HTML document could contain scripts.
     """
@@ -109,7 +118,8 @@ async def file_response(
     if span is not None:
         headers["Content-Range"] = f"bytes {span.first}-{span.first + span.length - 1}/{blob.size_bytes}"
     media_type = "application/pdf" if is_pdf else "application/octet-stream"
-    # Wait for the first piece: until it arrives, a failure can still become an error response.
+    # Waits for the first piece of the file, because a failure can become an error response only until the
+    # headers are sent.
     started = await _after_first_part(parts)
     return StreamingResponse(
         started, status_code=200 if span is None else 206, media_type=media_type, headers=headers
@@ -119,7 +129,7 @@ async def file_response(
 async def picture_response(
     request: Request, parts: AsyncIterator[bytes], blob: BlobProperties, media_type: str = "image/png"
 ) -> Response:
-    """Return a generated picture for inline display; 304 if the ETag matches.
+    """Return a generated picture for inline display, or 304 if the caller already has this version.
 
     Browsers may cache it, but must revalidate, which checks access again.
     """
@@ -146,7 +156,8 @@ async def _after_first_part(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]
 
 
 def event_stream(frames: AsyncIterator[bytes], place: OpenStream, run_id: str | None = None) -> Response:
-    """Return a response of server-sent events, unbuffered by proxies. Readers that stall are disconnected.
+    """Return a streaming response of server-sent events that proxies don't buffer. Clients that stop reading
+    are disconnected.
 
     `place` is closed with the stream.
     """
@@ -155,8 +166,8 @@ def event_stream(frames: AsyncIterator[bytes], place: OpenStream, run_id: str | 
 
 
 async def _opened(frames: AsyncIterator[bytes], place: OpenStream) -> AsyncIterator[bytes]:
-    """Yield the frames, preceded by a comment if none is ready: the host sends headers
-    with the first byte.
+    """Yield the frames of a stream. If none is ready soon, a comment comes first, because the host sends the
+    headers only with the first byte.
     """
     first = asyncio.ensure_future(anext(frames, b""))
     try:
@@ -173,7 +184,7 @@ async def _opened(frames: AsyncIterator[bytes], place: OpenStream) -> AsyncItera
 
 
 def problem(error: GroundworkError) -> Response:
-    """Render an error as problem details (RFC 9457)."""
+    """Return the response for an error, as problem details (RFC 9457)."""
     note_fields(error_type=error.code)
     content = Problem(
         type=f"urn:groundwork:error:{error.code}",
@@ -192,8 +203,8 @@ def problem(error: GroundworkError) -> Response:
 
 
 def openai_error(error: GroundworkError) -> Response:
-    """Render an error in the format of OpenAI's protocol. Its clients show only `message`, so it includes the
-    hints.
+    """Return the response for an error in the format of OpenAI's protocol. Its clients show only `message`,
+    which therefore includes the hints.
     """
     note_fields(error_type=error.code)
     error_object = {"message": " ".join((error.detail, *error.hints)), "type": error.code, "code": error.code}
@@ -214,8 +225,8 @@ def _headers_of(error: GroundworkError) -> dict[str, str]:
 def cached_response(
     request: Request, content: bytes, media_type: str, headers: Mapping[str, str]
 ) -> Response:
-    """Return content that changes only with the app; 304 if the ETag matches. Browsers
-    revalidate each time.
+    """Return content that changes only when a new version of the app is deployed, or 304 if the caller
+    already has it. Browsers revalidate it before each use.
     """
     etag = hashlib.sha256(content).hexdigest()[:32]
     cache_headers = {"ETag": f'"{etag}"', "Cache-Control": "no-cache"}
@@ -225,11 +236,14 @@ def cached_response(
 
 
 def explain(error: Mapping[str, Any], fields: Iterable[str]) -> tuple[str, str]:
-    """Return detail and hint for one of pydantic's errors about a model with these fields."""
+    """Convert a pydantic error to the detail and hint of a `CallerError`. The hint lists `fields`, the fields
+    that the model allows.
+    """
     if error["type"] == "json_invalid":
         return "The body is not valid JSON.", "Send a JSON object with Content-Type: application/json."
     place = ".".join(str(part) for part in error["loc"]) or "body"
-    message = error["msg"].removeprefix("Value error, ")  # added by pydantic to our messages
+    # pydantic adds this prefix to messages of custom validators
+    message = error["msg"].removeprefix("Value error, ")
     return f"{place}: {message}.", f"Fields: {', '.join(fields)}."
 
 
@@ -240,14 +254,16 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class _ReaderStuckError(Exception):
-    """A piece of the response wasn't sent within STUCK_AFTER_S."""
+    """Raised if the client does not accept a piece of the response within STUCK_AFTER_S seconds."""
 
 
 class PatientResponse(StreamingResponse):
-    """A streaming response that ends early if its reader stalls."""
+    """A streaming response that ends early if the client stops reading."""
 
     async def stream_response(self, send: Send) -> None:
-        """Send all pieces. The iterator is closed at once, however the response ends."""
+        """Send the response piece by piece. The body iterator is closed as soon as the response ends, even
+        after an error.
+        """
 
         async def send_in_time(message: MutableMapping[str, Any]) -> None:
             try:

@@ -1,4 +1,4 @@
-"""The span and log fields around the handling of an event."""
+"""The tracing span and log fields for functions that are triggered by events, queue messages or timers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from shared.platform.telemetry import log_scope
 
 @asynccontextmanager
 async def trigger_scope(name: str, **fields: str) -> AsyncIterator[None]:
-    """Wrap the handling of an event in a span, which continues the current trace or starts one.
+    """Run the block inside a tracing span, which continues the current trace or starts a new one.
 
     `fields` become attributes of the span and fields of every line logged inside.
     """

@@ -1,4 +1,4 @@
-"""Metadata corrected by users, which override what was extracted. Pure."""
+"""Metadata corrections made by users, which override extracted values."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,9 @@ _PRINTED_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 
 
 def with_corrections(record: DocumentRecord, corrections: Mapping[str, object]) -> DocumentRecord:
-    """Return the record with the user's corrections applied."""
+    """Return a copy of the record with the user's corrections applied. Its `edited_fields` names the
+    corrected fields.
+    """
     valid = {field: value for field, value in corrections.items() if field in MetadataCorrection.model_fields}
     changed: dict[str, object] = {**valid, "edited_fields": tuple(sorted(valid))}
     if isinstance(date := valid.get("document_date"), str):
@@ -20,12 +22,14 @@ def with_corrections(record: DocumentRecord, corrections: Mapping[str, object]) 
 
 
 def first_instant(text: str | None) -> datetime | None:
-    """Return the first instant (UTC) of an ISO 8601 day, month or year; None for anything else."""
+    """Return the start (UTC) of a day, month or year in ISO 8601 format, or None if the text has another
+    format.
+    """
     match = _PRINTED_DATE.fullmatch((text or "").strip())
     if match is None:
         return None
     year, month, day = (int(part or 1) for part in match.groups())
     try:
         return datetime(year, month, day, tzinfo=UTC)
-    except ValueError:  # "2024-13"
+    except ValueError:  # an invalid date, such as "2024-13"
         return None

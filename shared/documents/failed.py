@@ -1,4 +1,4 @@
-"""All failed documents, for administrators: names and reasons, never contents."""
+"""The list of failed documents for administrators. It shows names and reasons, but no contents."""
 
 from datetime import datetime
 
@@ -9,31 +9,35 @@ from shared.documents.state_store import DocumentStore
 from shared.platform.errors import FileFailure
 from shared.platform.models import Model
 
-_MAX_LISTED = 200  # larger numbers usually have one cause, which the newest failures show
+_MAX_LISTED = 200  # larger numbers of failures usually have a common cause, which the newest ones show
 
 
 class FailedDocument(Model):
-    """A document whose ingestion failed, as shown to administrators."""
+    """A document whose ingestion failed, as administrators see it."""
 
     doc_id: str = Field(description="Id of the document.")
-    filename: str = Field(description="File name.")
-    owner_id: str | None = Field(description="Id of the document's owner; null if it has none.")
-    owner_name: str | None = Field(description="Name of the owner, if known.")
+    filename: str = Field(description="File name of the document.")
+    owner_id: str | None = Field(description="Id of the owner, or null if the document has none.")
+    owner_name: str | None = Field(description="Display name of the owner, if known.")
     failed_at: datetime = Field(description="Time of the failure.")
     failure: FileFailure | None = Field(description="Stable error code of the failure.")
-    status_reason: str | None = Field(description="Explanation of the failure.")
-    hint: str | None = Field(description="How the owner can resolve the problem.")
+    status_reason: str | None = Field(description="Explanation of the failure for people.")
+    hint: str | None = Field(description="Advice for the owner on how to resolve the problem.")
 
 
 class FailedDocumentList(Model):
     """The failed documents of all users."""
 
-    documents: tuple[FailedDocument, ...] = Field(description="The most recent failures, at most 200.")
-    count: int = Field(description="Total number of failed documents.")
+    documents: tuple[FailedDocument, ...] = Field(
+        description="The most recent failures, newest first, at most 200."
+    )
+    count: int = Field(description="Total number of failed documents, including those not listed.")
 
 
 async def failed_documents(store: DocumentStore) -> FailedDocumentList:
-    """Return the failed documents of all users, newest first, without files for one conversation."""
+    """Return the failed documents of all users, newest first. Files that belong to a single conversation are
+    left out.
+    """
     failed = [
         state
         async for state in store.unfinished()

@@ -1,4 +1,4 @@
-"""A feed of the documents visible to one user, polled from their states.
+"""A feed of document changes for one user, based on polling the stored document states.
 
 An event describes the current state of a document rather than a change, so duplicates are harmless and no
 state is missed when a later event replaces an earlier one.
@@ -15,13 +15,13 @@ from shared.documents.rights import may_see
 from shared.documents.state import DocumentState
 from shared.documents.state_store import DocumentStore
 
-FRESH_S = 0.4  # readers poll at most every 0.5 s; the next scan has later changes
+FRESH_S = 0.4  # slightly less than the 0.5 s between two polls of a reader, so that each poll gets a new scan
 _NOBODY = datetime.max.replace(tzinfo=UTC)
 
 
 class SharedScans:
-    """Recent changes of all documents, shared by all readers: the last scan, if it is fresh and goes back far
-    enough.
+    """Recent changes of all documents, shared by the readers of a process. A scan of the store is reused
+    while it is fresh and reaches back far enough.
     """
 
     def __init__(self, store: DocumentStore) -> None:
@@ -30,12 +30,11 @@ class SharedScans:
         self._states: list[DocumentState] = []
         self._since = _NOBODY
         self._began = 0.0
-        self._asked_for = (
-            _NOBODY  # the earliest moment requested since the last scan, where the next one starts
-        )
+        # The earliest moment that a reader has requested since the last scan. The next scan starts there.
+        self._asked_for = _NOBODY
 
     async def changed_since(self, moment: datetime) -> list[DocumentState]:
-        """Return the states written at `moment` or later, from a scan at most FRESH_S seconds old."""
+        """Return the states changed at `moment` or later, from a scan that is at most FRESH_S seconds old."""
         async with self._scanning:
             self._asked_for = min(self._asked_for, moment)
             if _now() - self._began >= FRESH_S or moment < self._since:
@@ -48,7 +47,7 @@ class SharedScans:
         try:
             self._states = [state async for state in self.store.changed_since(self._since)]
         except BaseException:
-            self._since = _NOBODY  # a result for another moment doesn't count
+            self._since = _NOBODY  # the states of an earlier scan cover a different period
             raise
 
 
@@ -56,13 +55,16 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-_OVERLAP = timedelta(seconds=3)  # for clock skew between workers and the duration of a write
-_WATCHED = timedelta(seconds=30)  # after the last change, because a deletion removes the state
+# Allows for clock skew between workers and for the duration of a write.
+_OVERLAP = timedelta(seconds=3)
+# Documents are checked for deletion for this long after a change, because a deletion removes the state
+# itself.
+_WATCHED = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
 class FeedEvent:
-    """A document's current state, or the fact that it was deleted or can no longer be read.
+    """The current state of a document, or the news that the user can no longer see it.
 
     Attributes:
         moment: time of the change; a feed that starts there reports everything after it.
@@ -75,10 +77,12 @@ class FeedEvent:
 
 
 class DocumentFeed:
-    """One reader's position in the changes of all documents."""
+    """The position of one reader in the changes of all documents, limited to documents that the reader may
+    see.
+    """
 
     def __init__(self, scans: SharedScans, user: UserContext, after: datetime | None) -> None:
-        """Start a feed.
+        """Create a feed for one reader.
 
         Args:
             scans: shared by all readers of the process.
@@ -91,7 +95,9 @@ class DocumentFeed:
         self._watched: dict[str, datetime] = {}
 
     async def poll(self) -> list[FeedEvent]:
-        """Return the changes since the last call, in order."""
+        """Return the changes since the previous call, oldest first, followed by removals. The first call of a
+        new feed returns all documents in progress.
+        """
         if self._moment is None:
             begin = datetime.now(UTC)
             states = [state async for state in self._scans.store.unfinished()]
@@ -113,7 +119,9 @@ class DocumentFeed:
         return FeedEvent("document", self._moment, state.doc_id, view)
 
     async def _removals(self, seen: set[str]) -> list[FeedEvent]:
-        """Return those reported documents whose states no longer exist."""
+        """Return an event for each recently reported document that has since been deleted. `seen` contains
+        documents of the current scan.
+        """
         events = []
         for doc_id, changed_at in list(self._watched.items()):
             if doc_id in seen:

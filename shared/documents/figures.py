@@ -1,4 +1,5 @@
-"""Pictures of documents for authorised readers: blobs, signed URLs, and small copies for vision models.
+"""Pictures of documents for users who may read them: access checks, signed URLs, and small copies for vision
+models.
 
 The document's row is read each time, so changed permissions apply at once.
 """
@@ -25,15 +26,16 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
 
-_SEEN_SIDE_PX = 768  # about 800 tokens in OpenAI's tiles, 1,000 in patches; labels stay readable
+# Takes about 800 tokens in OpenAI's tiles or 1,000 in patches, and labels stay readable.
+_SEEN_SIDE_PX = 768
 _SEEN_S = 3.0
-URL_LIFETIME_S = 2 * 3600.0  # at least one hour is promised, and pages stay open for a while
+URL_LIFETIME_S = 2 * 3600.0  # twice the promised hour, because pages stay open for a while
 
 
 async def readable_figure(
     doc_id: str, name: str, user: UserContext, services: DocumentServices
 ) -> BlobProperties:
-    """Return a picture's blob for a user who may read its document.
+    """Return the blob of a picture, if the user may read its document.
 
     Raises:
         DocumentNotFoundError: the picture is missing or the document is forbidden, without distinction.
@@ -45,7 +47,7 @@ async def readable_figure(
     if blob is None:
         raise DocumentNotFoundError(
             f"There is no figure {name[:80]!r} of a document {doc_id[:64]!r}.",
-            "It may belong to an older version, or you may lack access to the document.",
+            "The figure may belong to an older version, or you may not read the document.",
         )
     return blob
 
@@ -53,7 +55,7 @@ async def readable_figure(
 async def readable_documents(
     doc_ids: Collection[str], user: UserContext, services: DocumentServices
 ) -> frozenset[str]:
-    """Return the documents and databases that the user may read.
+    """Return those of the given documents and databases that the user may read.
 
     A citation of a database table names the database instead of a document.
     """
@@ -64,7 +66,8 @@ async def readable_documents(
 
 
 async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[str, str]:
-    """Return a URL for each picture among permission-filtered hits, by block_id.
+    """Return a URL for the picture of each hit that has one, keyed by block id. The caller must have filtered
+    the hits by permissions.
 
     URLs are signed for at least an hour. If signing fails, they point to our API, which requires an identity.
     """
@@ -78,7 +81,7 @@ async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[st
 
 
 async def signed_urls(names: Iterable[str], services: DocumentServices) -> dict[str, SignedUrl]:
-    """Return a signed URL for each `{doc_id}/{name}` in the document's current version.
+    """Return a signed URL for each picture, keyed by its name `{doc_id}/{file name}`.
 
     Pictures whose URL can't be signed, because a service fails, are omitted.
     """
@@ -92,7 +95,8 @@ async def signed_urls(names: Iterable[str], services: DocumentServices) -> dict[
 
 
 async def _blob_names(names: Iterable[str], services: DocumentServices) -> dict[str, str]:
-    """Return the blobs of pictures in the documents' current versions, by `{doc_id}/{name}`.
+    """Return the blob names of pictures in the current versions of their documents, keyed by `{doc_id}/{file
+    name}`.
 
     Documents without a version are omitted.
     """
@@ -116,7 +120,8 @@ async def _signed(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
 
 
 async def seen_pictures(hits: Sequence[Hit], services: DocumentServices) -> tuple[Picture, ...]:
-    """Return downscaled pictures of blocks that the user may read, for a vision model.
+    """Return small copies of the pictures of hits, for a vision model. The caller must have filtered the hits
+    by permissions.
 
     Invalid pictures, and pictures that can't be read in time, are omitted.
     """
@@ -143,10 +148,13 @@ async def _seen(hit: Hit, services: DocumentServices) -> Picture | None:
 
 
 def _reduced(content: bytes) -> bytes:
-    """Return a JPEG with sides of at most 768 pixels; deterministic."""
+    """Convert a picture to a JPEG that fits into 768 x 768 pixels. The same input always gives the same
+    bytes.
+    """
     with Image.open(io.BytesIO(content)) as picture:
         picture.thumbnail((_SEEN_SIDE_PX, _SEEN_SIDE_PX))
-        flattened = Image.new("RGB", picture.size, "white")  # drawings are often transparent
+        # Drawings are often transparent, which JPEG does not support.
+        flattened = Image.new("RGB", picture.size, "white")
         coloured = picture.convert("RGBA")
         flattened.paste(coloured, mask=coloured)
     output = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Rows of the indexes: how blocks and documents are written and read back."""
+"""Reading and writing of the rows that represent documents and blocks in the search indexes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -15,11 +15,14 @@ from shared.retrieval.models import DocumentRecord
 
 MIN_NAMED_BLOCKS = 4
 _PAGE_ROWS = 1000
-_REMOVAL_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # afterwards the step is retried
+# delays between attempts; after the last one, the whole step is retried
+_REMOVAL_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 def copied_fields(record: DocumentRecord) -> IndexRow:
-    """Return the fields of a document that each of its blocks' rows repeats for filtering."""
+    """Return the document fields that are copied to the row of each of its blocks, so that blocks can be
+    filtered by them.
+    """
     return {
         "project_id": record.project_id,
         "filename": record.filename,
@@ -32,14 +35,16 @@ def copied_fields(record: DocumentRecord) -> IndexRow:
 
 
 def copied_hash(record: DocumentRecord) -> str:
-    """Return a hash of the copied fields; while it is unchanged, unchanged blocks need no write."""
+    """Return a hash of the copied fields. If it is the same as before, unchanged blocks need no write."""
     fields = copied_fields(record)
-    del fields["thread_id"]  # never changes
+    del fields["thread_id"]  # excluded because it never changes
     return digest(*(repr(value) for _, value in sorted(fields.items())))[:32]
 
 
 def block_row(block: Block, record: DocumentRecord, vector: Sequence[float]) -> IndexRow:
-    """Return the complete row of a block. A figure has a caption instead of content."""
+    """Return the complete index row of a block, including its vector. The row of a figure has a caption
+    instead of content.
+    """
     is_image = block.block_type == "image"
     row = block.model_dump(mode="json", exclude_none=True, exclude={"content"} if is_image else None)
     field = "image_caption_vector" if is_image else "content_vector"
@@ -47,14 +52,17 @@ def block_row(block: Block, record: DocumentRecord, vector: Sequence[float]) -> 
 
 
 def moved_row(block: Block, record: DocumentRecord) -> IndexRow:
-    """Return the changed fields of a row whose text or picture, and therefore vector, is unchanged."""
+    """Return the fields to update in the row of a block that moved within its document. Text, picture and
+    vector are unchanged and are left out.
+    """
     stays = {"doc_id", "block_type", "content", "image_url", "image_caption"}
     row = block.model_dump(mode="json", exclude=stays)
     return {**row, **copied_fields(record)}
 
 
 def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
-    """Return the names and words by which questions recognise a document.
+    """Return the index fields with the names and characteristic words by which a question may refer to a
+    document.
 
     A short document gets no names: its few blocks contain them, and counting them twice ranks worse (decision
     0006).
@@ -66,18 +74,22 @@ def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
 
 
 def rights_fields(rights: Rights) -> IndexRow:
-    """Return the permission fields of either index. Rows of documents also contain the owner."""
+    """Return the permission fields that the rows of both indexes have. Rows of documents also contain the
+    owner.
+    """
     return {"access_control_list": list(rights.acl), "project_id": rights.project_id}
 
 
 async def block_hashes(index: SearchIndex, doc_id: str) -> dict[str, str]:
-    """Return block_id -> content_hash of every row of a document."""
+    """Return the content hashes of all blocks of a document, keyed by block id."""
     rows = all_rows(index, "block_id", ("block_id", "content_hash"), f"doc_id eq {quote(doc_id)}")
     return {str(row["block_id"]): str(row.get("content_hash") or "") async for row in rows}
 
 
 async def hashes_of(index: SearchIndex, block_ids: Sequence[str]) -> dict[str, str]:
-    """Return block_id -> content_hash for those of at most 1,000 blocks that exist in the index."""
+    """Return the content hashes of the given blocks, keyed by block id. Blocks missing from the index are
+    left out. At most 1,000 blocks may be requested.
+    """
     if not block_ids:
         return {}
     condition, select = search_in("block_id", block_ids), ("block_id", "content_hash")
@@ -86,24 +98,27 @@ async def hashes_of(index: SearchIndex, block_ids: Sequence[str]) -> dict[str, s
 
 
 async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
-    """Delete all rows of a document, repeating until a search returns none, because recent writes become
-    visible late.
+    """Delete all rows of a document. Searches may return recent writes late, so the deletion is repeated
+    until a search finds no rows.
 
     Raises:
         DependencyError: searches still return rows.
     """
     for pause_s in (0.0, *_REMOVAL_PAUSES_S):
-        # Before listing rather than after: rows listed long ago may have been rewritten.
+        # The pause comes before the rows are listed, because rows from an older listing may have been
+        # rewritten.
         await asyncio.sleep(pause_s)
         keys = list(await block_hashes(index, doc_id))
         if not keys:
             return
         await index.delete(keys)
-    raise DependencyError("The index still returns deleted blocks.", "The deletion will be retried.")
+    raise DependencyError("The index still returns deleted blocks.", "The deletion is retried.")
 
 
 async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[str]) -> set[str]:
-    """Return the keys of the pictures in a document's rows, excluding some rows."""
+    """Return the keys of the pictures in the rows of a document. Rows whose block ids are in `without` are
+    skipped.
+    """
     rows = all_rows(index, "block_id", ("block_id", "image_url"), f"doc_id eq {quote(doc_id)}")
     return {
         PurePosixPath(str(row["image_url"])).stem
@@ -115,8 +130,9 @@ async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[st
 async def all_rows(
     index: SearchIndex, key: str, select: tuple[str, ...], condition: str | None = None
 ) -> AsyncIterator[IndexRow]:
-    """Yield all rows that match the condition, in key order. An empty `select` returns all fields."""
-    # By key rather than `skip`, which ends at 100,000 rows and shifts when rows are deleted.
+    """Yield all rows that match a condition, in key order. An empty `select` returns all fields."""
+    # Pages continue after the last key, because `skip` is limited to 100,000 rows and skips the wrong rows
+    # after a deletion.
     last = ""
     while True:
         further = all_of(f"{key} gt {quote(last)}", condition)
@@ -132,7 +148,9 @@ async def all_rows(
 async def merge_rights(
     content_index: SearchIndex, documents_index: SearchIndex, doc_id: str, rights: Rights
 ) -> int:
-    """Write permissions to the document's record, then to its blocks. Return the number of blocks."""
+    """Write permissions to the row of a document, then to the rows of its blocks. Return the number of
+    blocks.
+    """
     fields = rights_fields(rights)
     if await document_record(documents_index, doc_id) is not None:
         owner = rights.model_dump(include={"owner_id", "source_url", "published_by"})
@@ -143,6 +161,6 @@ async def merge_rights(
 
 
 async def document_record(index: SearchIndex, doc_id: str) -> DocumentRecord | None:
-    """Return the document's row in the index, or None."""
+    """Return the row of a document in the index, or None if it has none."""
     rows = (await index.search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))).rows
     return DocumentRecord.of_row(rows[0]) if rows else None

@@ -1,4 +1,6 @@
-"""Lists and details of documents for users, complete or in progress, and the blobs of their content."""
+"""Lists and details of the documents that a user may read, including those in progress, and access to their
+files.
+"""
 
 import base64
 import binascii
@@ -31,59 +33,75 @@ AccessVia = Literal["owner", "person", "group", "department", "organisation", "e
 
 
 class DocumentView(Model):
-    """A document in a list: its metadata if ingestion is complete, otherwise its progress."""
+    """A document in a list. It has metadata once the ingestion is complete, and shows progress or the failure
+    before.
+    """
 
     doc_id: str = Field(description="Id of the document.")
-    filename: str = Field(description="File name.")
-    status: DocumentStatus = Field(description="Status.")
-    title: str | None = Field(default=None, description="Title.")
+    filename: str = Field(description="File name of the document.")
+    status: DocumentStatus = Field(description="Status of the ingestion.")
+    title: str | None = Field(default=None, description="Title of the document.")
     document_type: str | None = Field(default=None, description="Type of the document, such as `manual`.")
-    department: str | None = Field(default=None, description="Department of the document.")
-    author: str | None = Field(default=None, description="Author as extracted or corrected.")
-    language: str | None = Field(default=None, description="ISO 639-1 code of the document's language.")
-    tags: tuple[str, ...] = Field(default=(), description="Topics, in lower case.")
-    project_id: str | None = Field(default=None, description="Project of the document.")
-    page_count: int | None = Field(default=None, description="Number of pages; null if the format has none.")
+    department: str | None = Field(default=None, description="Department to which the document belongs.")
+    author: str | None = Field(default=None, description="Author of the document, as extracted or corrected.")
+    language: str | None = Field(default=None, description="Language of the document, as an ISO 639-1 code.")
+    tags: tuple[str, ...] = Field(default=(), description="Topics of the document, in lower case.")
+    project_id: str | None = Field(
+        default=None, description="Id of the project to which the document belongs."
+    )
+    page_count: int | None = Field(
+        default=None, description="Number of pages, or null if the format has none."
+    )
     upload_date: datetime | None = Field(default=None, description="Time of the upload.")
     document_date: date | None = Field(
         default=None,
-        description="Date printed in the document; the first day if only a month or year is printed.",
+        description="Date printed in the document. If only a month or year is printed, its first day.",
     )
-    summary_brief: str | None = Field(default=None, description="One-sentence summary.")
+    summary_brief: str | None = Field(default=None, description="Summary in one sentence.")
     source_url: str | None = Field(
-        default=None, description="URL of the document's origin, or of the recording."
+        default=None, description="URL from which the document comes, or URL of the recording."
     )
     published_by: str | None = Field(default=None, description="Name of the uploader, if known.")
     version: int | None = Field(
-        default=None, description="Version number, incremented with each version of the file."
+        default=None, description="Version number, which increases with each version of the file."
     )
     status_reason: str | None = Field(default=None, description="Explanation of a failed ingestion.")
-    hint: str | None = Field(default=None, description="How the owner can resolve the problem.")
+    hint: str | None = Field(default=None, description="Advice for the owner on how to resolve a failure.")
     failure: FileFailure | None = Field(
-        default=None, description="Stable error code of a failed ingestion; null otherwise."
+        default=None,
+        description="Stable error code of a failed ingestion; null otherwise.",
     )
     unreadable_pages: int = Field(default=0, description="Number of pages without readable text.")
-    has_text: bool = Field(default=True, description="Whether any of the document's text can be searched.")
-    warnings: tuple[str, ...] = Field(default=(), description="Warnings for users.")
+    has_text: bool = Field(
+        default=True, description="Whether the document contains text that can be searched."
+    )
+    warnings: tuple[str, ...] = Field(
+        default=(), description="Sentences that warn users, for example about unreadable pages."
+    )
     acl: tuple[str, ...] | None = Field(
-        default=None, description="Access list; null if the caller may not change it."
+        default=None,
+        description="Principals who may read the document, or null if the caller may not change the list.",
     )
     access_via: tuple[AccessVia, ...] = Field(
         default=(),
-        description="Why the caller may read the document; group names and other users are not disclosed.",
+        description=(
+            "Reasons why the caller may read the document. Names of groups and of other users are not "
+            "disclosed."
+        ),
     )
 
 
 class DocumentList(Model):
-    """Response of GET /api/documents. `cursor` leads to the next page; null at the end."""
+    """A page of documents, as returned by GET /api/documents."""
 
     documents: tuple[DocumentView, ...] = Field(description="Documents of this page.")
     count: int = Field(description="Number of documents on this page.")
-    cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
+    cursor: str | None = Field(default=None, description="Cursor of the next page, or null on the last page.")
 
 
 class DocumentFacets(Model):
-    """Response of GET /api/documents/facets: the most frequent values of each field among complete documents.
+    """Reply of GET /api/documents/facets: the most frequent values of each metadata field, with document
+    counts. Only complete documents are counted.
 
     Attributes:
         document_count: number of documents that match the filters.
@@ -98,21 +116,21 @@ class DocumentFacets(Model):
 
 
 class PhaseView(Model):
-    """A phase of a document's last ingestion.
+    """One phase of the last ingestion of a document.
 
     Attributes:
         seconds: duration so far; None for a final status.
         model_calls: number of model replies in this phase.
     """
 
-    status: DocumentStatus = Field(description="Status.")
-    at: datetime = Field(description="Creation time.")
+    status: DocumentStatus = Field(description="Status of the ingestion during this phase.")
+    at: datetime = Field(description="Time at which the phase began.")
     seconds: float | None
     model_calls: int
 
 
 class DocumentDetail(DocumentView):
-    """Response of GET /api/documents/{doc_id}.
+    """Reply of GET /api/documents/{doc_id}: the fields of a listed document and further details.
 
     Attributes:
         edited_fields: metadata corrected by a user.
@@ -126,27 +144,31 @@ class DocumentDetail(DocumentView):
         failed_tries: number of failed attempts at this version; it is given up after three.
     """
 
-    summary_standard: str | None = Field(default=None, description="One-paragraph summary.")
+    summary_standard: str | None = Field(default=None, description="Summary in one paragraph.")
     edited_fields: tuple[str, ...] = ()
     may_change: bool = False
     owner_id: str | None = None
     folder: str | None = None
-    content_hash: str | None = Field(default=None, description="SHA-256 of the file.")
+    content_hash: str | None = Field(default=None, description="SHA-256 digest of the file, in hexadecimal.")
     history: tuple[PhaseView, ...] = ()
     failed_tries: int = 0
 
 
 class DocumentDeleting(Model):
-    """Response of DELETE /api/documents/{doc_id}: the document is hidden, and its data is deleted shortly
-    after.
+    """Reply of DELETE /api/documents/{doc_id}. The document is hidden at once; its data is deleted in the
+    background.
     """
 
     doc_id: str = Field(description="Id of the document.")
-    status: Literal["deleting"] = Field(default="deleting", description="Always `deleting`.")
+    status: Literal["deleting"] = Field(
+        default="deleting", description="Status of the document, always `deleting`."
+    )
 
 
 class ListPosition(Model):
-    """The last document of a page, identified by name if in progress and by date if complete."""
+    """The position of a page's last document, after which the next page starts. It has a file name if the
+    document is in progress, and an upload date if it is complete.
+    """
 
     doc_id: str = Field(min_length=1, max_length=100)
     filename: str | None = None
@@ -154,13 +176,14 @@ class ListPosition(Model):
 
 
 def write_cursor(position: ListPosition) -> str:
-    """Encode the position as an opaque cursor."""
+    """Encode a list position as an opaque cursor."""
     text = position.model_dump_json(exclude_none=True)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str) -> ListPosition | None:
-    """Decode a cursor. Return None for an empty cursor, the start of the list.
+    """Decode a cursor to a list position. Return None for an empty cursor, which stands for the start of the
+    list.
 
     Raises:
         CallerError: the cursor is invalid.
@@ -173,12 +196,14 @@ def read_cursor(cursor: str) -> ListPosition | None:
     except (binascii.Error, ValidationError, ValueError):
         position = None
     if position is None or (position.filename is None) == (position.upload_date is None):
-        raise CallerError("Invalid cursor.", "Send the previous page's cursor unchanged.")
+        raise CallerError("The cursor is invalid.", "Send the cursor of the previous page unchanged.")
     return position
 
 
 def older_than(upload_date: datetime, doc_id: str) -> str:
-    """Return the OData condition for complete documents after this one in list order."""
+    """Return the OData condition that selects the complete documents listed after a given one. The newest
+    documents come first; ties are ordered by id.
+    """
     instant = upload_date.astimezone(UTC).isoformat().replace("+00:00", "Z")
     same = f"upload_date eq {instant} and doc_id gt {quote(doc_id)}"
     return f"upload_date lt {instant} or ({same})"
@@ -192,7 +217,7 @@ _SHOWN = set(DocumentView.model_fields) & set(DocumentRecord.model_fields)
 
 @dataclass(frozen=True)
 class Wanted:
-    """Criteria of listed documents.
+    """Criteria that select documents for a list.
 
     Attributes:
         filters: conditions on complete documents; documents in progress have no metadata and never match.
@@ -205,7 +230,7 @@ class Wanted:
     words: str = ""
 
     def admits(self, view: DocumentView) -> bool:
-        """Return whether a document that is missing from the index matches the criteria."""
+        """Return whether a document that is not in the search index yet matches the status and words."""
         status = "failed" if view.status == "failed" else "working"
         name = view.filename.casefold()
         return self.status in ("", status) and all(word in name for word in self.words.casefold().split())
@@ -218,7 +243,8 @@ async def list_documents(
     limit: int = _MAX_LISTED,
     cursor: str = "",
 ) -> DocumentList:
-    """Return the user's documents: those in progress or failed first, then complete ones, newest first.
+    """List the documents that the user may read, one page at a time. Documents in progress or failed come
+    first, followed by complete documents, newest first.
 
     While a new version is in progress or has failed, the document is listed with its current version.
 
@@ -254,15 +280,15 @@ async def find_documents(
     *,
     match: Match = "any",
 ) -> DocumentList:
-    """Return one page of complete documents whose names, tags, people or summaries
-    match the words of `text`, best first.
+    """Return one page of complete documents whose names, tags, people or summaries match words of `text`,
+    best match first.
     """
     rows = RowsReadOnce(services.documents)
     records = await _search(user, services, rows).find(text, filters, limit, match)
     return DocumentList(documents=tuple(await _listed(records, user, rows)), count=len(records))
 
 
-_SKIP = re.compile(r"skip-([0-9]{1,6})")  # the service's limit of `skip` is 100,000
+_SKIP = re.compile(r"skip-([0-9]{1,6})")  # the search service limits `skip` to 100,000
 
 
 async def sorted_documents(
@@ -274,14 +300,14 @@ async def sorted_documents(
     limit: int = _MAX_LISTED,
     cursor: str = "",
 ) -> DocumentList:
-    """List complete documents sorted by a field.
+    """List the complete documents that the user may read, sorted by a field, one page at a time.
 
     Raises:
         CallerError: the cursor is invalid.
     """
     match = _SKIP.fullmatch(cursor)
     if cursor and match is None:
-        raise CallerError("Invalid cursor.", "Send the previous page's cursor unchanged.")
+        raise CallerError("The cursor is invalid.", "Send the cursor of the previous page unchanged.")
     skip = int(match[1]) if match else 0
     rows = RowsReadOnce(services.documents)
     records, next_skip = await _search(user, services, rows).sorted_page(filters, sort_by, skip, limit)
@@ -297,9 +323,7 @@ async def count_documents(
     text: str = "",
     match: Match = "any",
 ) -> DocumentFacets:
-    """Return the values of each field to filter by, with the number of the user's
-    documents for each value.
-    """
+    """Count the user's readable documents by the values of each field that can be filtered."""
     fields = tuple(name for name in DocumentFacets.model_fields if name != "document_count")
     counted, total = await _search(user, services).facets(fields, filters, _MAX_LISTED, text, match)
     return DocumentFacets.model_validate({**counted, "document_count": total})
@@ -312,7 +336,9 @@ async def _in_work(
     position: ListPosition | None,
     most: int,
 ) -> list[DocumentView]:
-    """Return the first documents after the position that are missing from the index."""
+    """Return up to `most` documents that are not in the search index yet, sorted by name, starting after
+    `position`.
+    """
     states = [state async for state in services.documents.unfinished() if may_see(user, state)]
     candidates = (_with_access(view_of_state(state), _access_of(state), user) for state in states)
     views = sorted(filter(criteria.admits, candidates), key=_name_and_id)
@@ -333,7 +359,7 @@ def _name_and_id(view: DocumentView) -> tuple[str, str]:
 
 
 async def get_document(doc_id: str, user: UserContext, services: DocumentServices) -> DocumentDetail:
-    """Return one document, complete or in progress, with the history of its last ingestion.
+    """Return the details of a document, complete or in progress, with the history of its last ingestion.
 
     Raises:
         DocumentNotFoundError: the document is missing or forbidden, without distinction.
@@ -353,8 +379,8 @@ async def get_document(doc_id: str, user: UserContext, services: DocumentService
 async def get_own_document(
     state: DocumentState, user: UserContext, services: DocumentServices
 ) -> DocumentDetail:
-    """Return a document that the user may change. Users who may change but not read it see only name and
-    progress.
+    """Return the details of a document that the user may change. If the user may not read it, only its name
+    and progress are included.
     """
     try:
         return await get_document(state.doc_id, user, services)
@@ -364,14 +390,14 @@ async def get_own_document(
 
 @dataclass(frozen=True)
 class ReadableDocument:
-    """A readable document in its current state."""
+    """A document that the user may read: its record in the search index and its stored state."""
 
     record: DocumentRecord
     state: DocumentState
 
 
 async def readable_document(doc_id: str, user: UserContext, services: DocumentServices) -> ReadableDocument:
-    """Return a document that the user may read under both its current and its pending permissions.
+    """Return a document if the user may read it under both its current and its pending permissions.
 
     Raises:
         DocumentNotFoundError: the document is missing or forbidden, without distinction.
@@ -386,7 +412,7 @@ async def readable_document(doc_id: str, user: UserContext, services: DocumentSe
 
 
 async def readable_blob(doc_id: str, user: UserContext, services: DocumentServices) -> BlobProperties:
-    """Return the blob of a document's content for a user who may read exactly this version.
+    """Return the blob of a document's file, if the user may read exactly the version that it contains.
 
     Raises:
         DocumentNotFoundError: it is missing or forbidden.
@@ -396,23 +422,26 @@ async def readable_blob(doc_id: str, user: UserContext, services: DocumentServic
     blob = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if blob is None:
         raise DocumentNotFoundError(f"There is no document {doc_id[:64]!r}.", "It has just been deleted.")
-    # The index describes the ingested version; the blob may be a newer one with other readers.
+    # The permissions in the index belong to the ingested version. The blob may already be a newer version
+    # with other readers.
     if blob.etag != state.blob_etag:
-        raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")
+        raise ConflictError("The document is being replaced.", "Retry when its new version is ready.")
     return blob
 
 
 def _search(
     user: UserContext, services: DocumentServices, rows: RowsReadOnce | None = None
 ) -> DocumentSearch:
-    """Search the documents of a user. `rows` is passed by callers that also read rows themselves."""
+    """Return a search over the documents of a user. Callers that read the same rows themselves pass `rows`,
+    so that each row is read only once.
+    """
     rows = rows or RowsReadOnce(services.documents)
     return DocumentSearch(SecuredIndex(services.documents_index, user, rows))
 
 
 @dataclass(frozen=True)
 class _Access:
-    """A document's owner and other readers."""
+    """The owner and the access list of a document."""
 
     owner_id: str | None
     acl: tuple[str, ...]
@@ -421,14 +450,16 @@ class _Access:
 async def _listed(
     records: Sequence[DocumentRecord], user: UserContext, rows: RowsReadOnce
 ) -> list[DocumentView]:
-    """Return the views of complete documents, with access lists, status and corrections from their rows.
+    """Return views of complete documents, with access, status and corrections from their stored rows. Copies
+    of these values in the search index may be out of date.
 
     The index's copies may lag, so the rows that the search has read are used.
     """
     views: list[DocumentView] = []
     for record in records:
         row = await rows.row(record.doc_id)
-        acl = row.access_lists[-1] if row else ()  # the list being applied, if there are two
+        # if two lists apply while access is being changed, show the new one
+        acl = row.access_lists[-1] if row else ()
         if row and row.corrections:
             record = with_corrections(record, row.corrections)  # noqa: PLW2901
         view = _view_of_record(record)
@@ -443,7 +474,9 @@ def _access_of(state: DocumentState) -> _Access:
 
 
 def _with_access(view: DocumentView, access: _Access, user: UserContext) -> DocumentView:
-    """Return the view with those details of the document's readers that the user may see."""
+    """Return the view with the access details that the user may see. The access list itself is only for the
+    owner and administrators.
+    """
     may_know = is_admin(user) or user.user_id == access.owner_id
     return view.model_copy(
         update={"acl": access.acl if may_know else None, "access_via": tuple(_access_via(user, access))}
@@ -455,11 +488,11 @@ def _view_of_record(record: DocumentRecord) -> DocumentView:
 
 
 def _with_status(view: DocumentView, row: DocumentRow | DocumentState) -> DocumentView:
-    """Return the view with what the document's row says about unreadable pages, missing text and warnings."""
+    """Return the view with the stored row's details of unreadable pages, missing text and warnings."""
     return view.model_copy(update={name: getattr(row, name) for name in _STATUS_FIELDS})
 
 
-ACCESS_LAGS = "Access is being applied: people who were added find the document once that is done."
+ACCESS_LAGS = "The new access list is being applied. People added to it cannot find the document yet."
 
 
 def _detail(view: DocumentView, state: DocumentState, user: UserContext) -> DocumentDetail:
@@ -488,7 +521,7 @@ def _access_via(user: UserContext, access: _Access) -> Iterator[AccessVia]:
         "everyone": {"*"},
     }
     if user.user_id == access.owner_id:
-        yield "owner"  # owners are also in the list
+        yield "owner"  # owners are also in the access list, but count only as owners
         acl.discard(user.user_id)
     yield from (way for way, principals in ways.items() if acl & principals)
 
@@ -499,7 +532,7 @@ def _history(state: DocumentState) -> tuple[PhaseView, ...]:
         PhaseView(
             status=phase.status,
             at=phase.at,
-            # A phase may start on one machine and end on another whose clock is behind.
+            # Phases may begin and end on machines whose clocks differ, so the difference may be negative.
             seconds=None if phase.status in _ENDS else max(0.0, round((end - phase.at).total_seconds(), 3)),
             model_calls=phase.model_calls,
         )
@@ -508,7 +541,7 @@ def _history(state: DocumentState) -> tuple[PhaseView, ...]:
 
 
 def view_of_state(state: DocumentState) -> DocumentView:
-    """Return the view of a document in progress."""
+    """Return the view of a document whose ingestion is in progress or has failed."""
     return DocumentView(
         doc_id=state.doc_id,
         filename=state.filename,

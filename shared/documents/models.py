@@ -1,4 +1,6 @@
-"""Elements, figures and blocks of a document, and ingestion data in the work container."""
+"""Models of a document's content (elements, figures, chunks and blocks) and of the ingestion data stored with
+it.
+"""
 
 from typing import Literal
 
@@ -11,7 +13,7 @@ ElementKind = Literal["heading", "paragraph", "list_item", "table", "code", "fig
 
 
 class Picture(Model):
-    """A picture that a parser wrote into its work folder as `{key}.png`.
+    """A picture that a parser extracted and wrote to its work folder as `{key}.png`.
 
     Attributes:
         key: SHA-256 of the PNG, as hex.
@@ -25,7 +27,7 @@ class Picture(Model):
 
 
 class Element(Model):
-    """A structural element of a parsed document, in reading order.
+    """A structural element of a parsed document, such as a heading, paragraph or table.
 
     Attributes:
         kind: a table's text is a Markdown table, header row first.
@@ -48,7 +50,7 @@ class Element(Model):
 
 
 class ParsedDocument(Model):
-    """A parser's result.
+    """The result of parsing a file.
 
     Attributes:
         elements: in reading order.
@@ -67,7 +69,7 @@ class ParsedDocument(Model):
 
 
 class Chunk(Model):
-    """A piece of text small enough to embed.
+    """A piece of a document's text that is small enough to embed.
 
     Attributes:
         text: the text that is indexed, shown and quoted.
@@ -87,7 +89,7 @@ class Chunk(Model):
 
 
 class Figure(Model):
-    """A figure that gets its own block; its PNG is stored under its key.
+    """A figure that becomes a block of its own. Its PNG is stored under its key.
 
     Attributes:
         label: its name in the document; empty without one.
@@ -108,14 +110,15 @@ class Figure(Model):
 
 
 class Caption(Model):
-    """The caption of a figure. `by_model` is False if a rule derived it from the surrounding text."""
+    """The caption of a figure. `by_model` is False if it was derived from the surrounding text by a rule."""
 
     text: str
     by_model: bool
 
 
 class Block(Model):
-    """A row of the `content-blocks` index, without its vector and the fields copied from the document.
+    """A block as stored in the `content-blocks` index, without its vector and the fields copied from the
+    document.
 
     Attributes:
         block_id: derived from doc_id, content and occurrence, so unchanged blocks keep their id.
@@ -142,7 +145,7 @@ Corrections = dict[str, str | tuple[str, ...] | None]
 
 
 class DescribedFile(DocumentMetadata):
-    """A version's metadata before corrections by users.
+    """The metadata of a document version, before corrections by users.
 
     Attributes:
         by_model: False if rules derived it.
@@ -154,7 +157,8 @@ class DescribedFile(DocumentMetadata):
 
 
 class Manifest(Model):
-    """The blocks that an ingestion may have written for a version; stored before the first block is written.
+    """The blocks that an ingestion may write for a version. It is stored before the first block is written,
+    so that an interrupted ingestion leaves no unknown blocks.
 
     Attributes:
         block_ids: blocks of the version; during ingestion, blocks that it may get.
@@ -169,7 +173,7 @@ class Manifest(Model):
 
 
 class Original(Model):
-    """The document of which another document is a copy; `doc_id` None = none.
+    """The document of which another document is a copy. `doc_id` is None if there is none.
 
     Attributes:
         folder: folder of the original's version.

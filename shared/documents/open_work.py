@@ -1,4 +1,4 @@
-"""A document that has work, and the documents admitted to ingestion."""
+"""Models of the ingestion backlog and of the documents admitted to ingestion."""
 
 from datetime import datetime
 from typing import Literal
@@ -12,7 +12,7 @@ Urgency = Literal["change", "upload", "background"]
 
 
 class OpenWork(Model):
-    """A document that has work.
+    """A row of the ingestion backlog, for a document that needs to be ingested, updated or deleted.
 
     Attributes:
         revision: etag of this row; each wish changes it.
@@ -34,7 +34,9 @@ class OpenWork(Model):
 
 
 class SecondLook(Model):
-    """A document whose blocks must be compared, because an execution that works on it was fenced off."""
+    """A document whose blocks must be checked, because an ingestion that may still be writing them was fenced
+    off.
+    """
 
     doc_id: str
     fenced_at: datetime
@@ -42,7 +44,7 @@ class SecondLook(Model):
 
 
 class Place(Model):
-    """A document admitted to ingestion.
+    """A place in the ingestion, occupied by an admitted document.
 
     Attributes:
         is_kept: it has the place that is kept for people without a document in progress.
@@ -60,7 +62,7 @@ class Place(Model):
 
 
 class Admission(Model):
-    """The documents admitted to ingestion in the whole app.
+    """The documents that are currently admitted to ingestion, across all workers of the app.
 
     Attributes:
         watch: token of the message that looks after them; "" = none is needed.

@@ -1,4 +1,5 @@
-"""The backlog of ingestion: a row for each document that has work, and the row of those admitted to it.
+"""Storage of the ingestion backlog, which has a row for each document with outstanding work, and of the row
+that lists the admitted documents.
 
 They are in the table of documents, in partitions of their own. A writer stores the backlog's row before the
 document's row, and the ingestion deletes it last, under the etag that it read first. So a crash leaves an
@@ -23,13 +24,17 @@ _SECOND_LOOKS = "~second-look"
 _PLACES_ROW = "places"
 _ASKED_ROW = "asked"
 _ASKED_EVERY = timedelta(seconds=5)
-_ASKED_FOR = timedelta(seconds=15)  # a person reads and asks again
-_SHORTEST_S = 1.0  # between two scans of the backlog
-_SCAN_SHARE = 0.1  # of the time
+# About the time that a person needs to read an answer and ask again.
+_ASKED_FOR = timedelta(seconds=15)
+# Shortest pause between two scans of the backlog.
+_SHORTEST_S = 1.0
+# Largest fraction of the time that may be spent on scans of the backlog.
+_SCAN_SHARE = 0.1
 
 
 class OpenWorkStore:
-    """The rows of the backlog and of admission. Keeps a copy of the backlog, which may lag.
+    """Store for the ingestion backlog and the admitted documents. It keeps a copy of the backlog, which may
+    be out of date.
 
     Attributes:
         changing: held by the task of this process that changes the admission.
@@ -39,23 +44,28 @@ class OpenWorkStore:
         self.changing = asyncio.Lock()
         self._table = table
         self._copy: dict[str, OpenWork] = {}
-        self._touched: set[str] = set()  # by this process during a scan
+        # ids of documents that this process changed during a scan, whose scanned rows may be out of date
+        self._touched: set[str] = set()
         self._scan_at = 0.0
         self._asked_at = datetime.min.replace(tzinfo=UTC)
         self._asked_read_at = self._asked_at
 
     async def put(self, work: OpenWork) -> OpenWork:
-        """Store a document's row, and return it with its etag."""
+        """Store the backlog row of a document, replacing any earlier one, and return it with its etag as
+        `revision`.
+        """
         revision = await self._put(_entity(_OPEN, work.doc_id, work))
         return self._note(work.model_copy(update={"revision": revision}))
 
     async def replace(self, work: OpenWork) -> OpenWork:
-        """Replace a row that was read. Raise ConflictError if it changed."""
+        """Replace a backlog row that was read earlier. Raises `ConflictError` if the row has changed
+        since.
+        """
         revision = await self._table.swap(_entity(_OPEN, work.doc_id, work), work.revision)
         return self._note(work.model_copy(update={"revision": revision}))
 
     async def get(self, doc_id: str) -> OpenWork | None:
-        """Return a document's row; None = it has no work."""
+        """Return the backlog row of a document, or None if it has no outstanding work."""
         entity = await self._table.get(_OPEN, doc_id)
         if entity is None:
             self._forget(doc_id)
@@ -63,12 +73,12 @@ class OpenWorkStore:
         return self._note(_work(entity))
 
     async def delete(self, doc_id: str, revision: str) -> None:
-        """Delete a row. Raise ConflictError if there was another wish since it was read."""
+        """Delete a backlog row. Raises `ConflictError` if more work was requested after the row was read."""
         await self._table.delete(_OPEN, doc_id, revision)
         self._forget(doc_id)
 
     async def backlog(self, *, is_fresh: bool = False) -> Collection[OpenWork]:
-        """Return the documents that have work. Rows of other processes may be missing or gone.
+        """Return the backlog rows of all documents. Recent changes by other processes may be missing.
 
         Args:
             is_fresh: read all rows now; otherwise at most a tenth of the time is spent on that.
@@ -84,7 +94,7 @@ class OpenWorkStore:
         return self._copy.values()
 
     async def admission(self) -> Admission:
-        """Return the documents that are admitted."""
+        """Return the documents that are currently admitted to ingestion."""
         entity = await self._table.get(_ADMISSION, _PLACES_ROW)
         if entity is None:
             return Admission()
@@ -92,17 +102,21 @@ class OpenWorkStore:
         return found.model_copy(update={"revision": revision_of(entity)})
 
     async def admit(self, admission: Admission) -> Admission:
-        """Replace the admission that was read. Raise ConflictError if it changed."""
+        """Replace the stored admission with a changed one. Raises `ConflictError` if another process has
+        changed it since it was read.
+        """
         revision = await self._table.swap(_entity(_ADMISSION, _PLACES_ROW, admission), admission.revision)
         return admission.model_copy(update={"revision": revision})
 
     async def note_fenced(self, doc_id: str) -> None:
-        """Note that an execution is about to lose its fence."""
+        """Record that an ingestion of the document is about to be fenced off, so that its blocks are checked
+        later.
+        """
         look = SecondLook(doc_id=doc_id, fenced_at=datetime.now(UTC))
         await self._table.put(_entity(_SECOND_LOOKS, doc_id, look))
 
     async def second_looks(self, before: datetime) -> list[SecondLook]:
-        """Return the documents of which an execution lost its fence before a time."""
+        """Return the documents of which an ingestion was fenced off at or before the given time."""
         found = [
             SecondLook.from_stored(str(row["content"])).model_copy(update={"revision": revision_of(row)})
             async for row in self._table.query(f"PartitionKey eq '{_SECOND_LOOKS}'")
@@ -110,15 +124,17 @@ class OpenWorkStore:
         return [look for look in found if look.fenced_at <= before]
 
     async def forget_second_look(self, look: SecondLook) -> None:
-        """Delete a row, unless another execution lost its fence since it was read."""
+        """Delete the record of a fenced ingestion. It is kept if another ingestion was fenced off since it
+        was read.
+        """
         try:
             await self._table.delete(_SECOND_LOOKS, look.doc_id, look.revision)
         except ConflictError:
             return
 
     async def note_question(self) -> None:
-        """Note that somebody is waiting for an answer, every few seconds. A failure is no reason not to
-        answer.
+        """Record that a user is waiting for an answer, at most once every few seconds. Storage errors are
+        ignored, because they must not prevent the answer.
         """
         now = datetime.now(UTC)
         if now - self._asked_at >= _ASKED_EVERY:
@@ -127,7 +143,9 @@ class OpenWorkStore:
                 await self._put({"PartitionKey": _ADMISSION, "RowKey": _ASKED_ROW, "at": now})
 
     async def is_asked(self) -> bool:
-        """Return whether anybody was waiting for an answer within the last seconds."""
+        """Return whether a user of any worker has waited for an answer within the last 15 seconds. Stored
+        times are read at most every five seconds.
+        """
         now = datetime.now(UTC)
         if now - max(self._asked_at, self._asked_read_at) >= _ASKED_EVERY:
             self._asked_read_at = now

@@ -1,4 +1,5 @@
-"""Stored reading views of documents: their elements in order.
+"""Storage of reading views, which contain the elements of a document version in order. They are files in the
+folder of the version.
 
 They are files in a version's folder (`versions`), like page pictures (shared/ingestion/page_pictures.py) and
 tables for SQL (shared/tables/table_files.py).
@@ -17,14 +18,15 @@ from shared.platform.names import WORK
 
 
 async def put_reading(blobs: BlobStore, folder: str, source: Path) -> None:
-    """Store the outline and the parts that the parser wrote to `source`."""
-    for name in (PARTS_FILE, OUTLINE_FILE):  # parts first, so that an outline never exists without them
+    """Store the outline and the parts that a parser wrote to the local folder `source`."""
+    # parts come first, so that an outline never exists without its parts
+    for name in (PARTS_FILE, OUTLINE_FILE):
         content = await asyncio.to_thread((source / name).read_bytes)
         await blobs.write(WORK, folder + name, content)
 
 
 async def get_outline(blobs: BlobStore, folder: str) -> Outline:
-    """Return a version's outline. Raise NotFoundError if the version was deleted."""
+    """Return the outline of a document version. Raises `NotFoundError` if the version was deleted."""
     content = await blobs.read(WORK, folder + OUTLINE_FILE)
     return await asyncio.to_thread(Outline.from_stored, content)
 
@@ -32,7 +34,7 @@ async def get_outline(blobs: BlobStore, folder: str) -> Outline:
 async def get_parts(
     blobs: BlobStore, folder: str, parts: Sequence[Part]
 ) -> AsyncIterator[tuple[Element, ...]]:
-    """Yield consecutive parts of a version.
+    """Yield the elements of each given part of a document version. The parts must be consecutive.
 
     Raises:
         NotFoundError, ConflictError: the version was deleted.
@@ -40,7 +42,7 @@ async def get_parts(
     name = folder + PARTS_FILE
     stored = await blobs.properties(WORK, name)
     if stored is None:
-        raise NotFoundError("The text of this version no longer exists.", "Read the document again.")
+        raise NotFoundError("The text of this version no longer exists.", "Open the document again.")
     for part in parts:
         pieces = blobs.chunks(WORK, name, etag=stored.etag, first=part.first_byte, length=part.size_bytes)
         content = b"".join([piece async for piece in pieces])

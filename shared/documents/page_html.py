@@ -1,6 +1,4 @@
-"""HTML pages of a document's page or readable text. Pure. The pages have no scripts and link only to this
-app.
-"""
+"""Rendering of document views as HTML pages without scripts, and as Markdown."""
 
 import base64
 import hashlib
@@ -27,17 +25,20 @@ _MAX_LEVEL = 6
 _PIPE = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|(?: *:?-+:? *\|)+ *")
 _BULLET = re.compile(r"[-\u2013\u2022\u00b7\u25aa\u25cf*o]\s+")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # not allowed in HTML text
+# control characters that HTML text must not contain
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 BY_MODEL = "Described by a model; the picture itself is the source."
 
 
 class ElementsHtml:
-    """Renders the elements of one view. The first mark gets the anchor."""
+    """Renderer for the elements of one view. The first highlighted passage gets an anchor, to which links can
+    point.
+    """
 
     def __init__(
         self, source_url: str | None = None, *, shows_pages: bool = False, anchor: str = CITED_ID
     ) -> None:
-        """Start a view.
+        """Create a renderer for one view.
 
         Args:
             source_url: URL of the recording.
@@ -52,7 +53,7 @@ class ElementsHtml:
         self._anchors: set[str] = set()
 
     def written(self, elements: Sequence[ViewedElement]) -> str:
-        """Return the HTML of all elements; consecutive list items form one list."""
+        """Return the HTML of the elements. Consecutive list items become one list."""
         parts: list[str] = []
         for key, group in groupby(elements, key=lambda one: (one.kind == "list_item", one.page_number)):
             is_list, page_number = key
@@ -73,7 +74,8 @@ class ElementsHtml:
             return self._table(element)
         text = self._marked(element, after_bullet(element), len(element.text))
         if element.kind == "heading":
-            level = min(_MAX_LEVEL, (element.level or 1) + 1)  # the document's title is the page's h1
+            # the title of the document is the h1 of the page
+            level = min(_MAX_LEVEL, (element.level or 1) + 1)
             return f"<h{level}{self._anchor(element)}>{text}</h{level}>"
         if element.kind == "code":
             return f'<pre tabindex="0"><code>{text}</code></pre>'
@@ -81,7 +83,9 @@ class ElementsHtml:
         return f"<{tag}{self._anchor(element)}>{self._moment(element)}{text}</{tag}>"
 
     def _anchor(self, element: ViewedElement) -> str:
-        """Return the anchor of the element's moment."""
+        """Return an id attribute for the element's time in the recording, or "" if it has no time or the id
+        is already in use.
+        """
         if element.start_seconds is None or (name := moment_id(element.start_seconds)) in self._anchors:
             return ""
         self._anchors.add(name)
@@ -126,7 +130,9 @@ class ElementsHtml:
         )
 
     def _marked(self, element: ViewedElement, start: int, end: int) -> str:
-        """Return the characters from `start` to `end` with overlapping marks."""
+        """Return an element's text from `start` to `end` as HTML, with the marks in this range
+        highlighted.
+        """
         parts: list[str] = []
         position = start
         for mark in _within(element.marks, start, end):
@@ -140,19 +146,23 @@ class ElementsHtml:
 
 
 def after_bullet(element: ViewedElement) -> int:
-    """Return where a list item's text starts, because some formats keep the bullet and HTML adds its own."""
+    """Return the offset at which the text of an element starts. In list items, a bullet is skipped, because
+    HTML adds its own.
+    """
     match = _BULLET.match(element.text) if element.kind == "list_item" else None
     return match.end() if match else 0
 
 
 def moment_id(seconds: float) -> str:
-    """Return the anchor of a moment, such as `t-83`; fractions are cut off, as in links."""
+    """Return the anchor of a time in a recording, such as `t-83`. Fractions of a second are cut off, as in
+    links.
+    """
     return f"t-{max(0, int(seconds))}"
 
 
 def table_rows(markdown: str) -> Iterator[list[tuple[int, int]]]:
-    """Yield the cells of a Markdown table as (start, end) positions, row by row,
-    without the delimiter row.
+    """Yield the rows of a Markdown table, without the delimiter row. Each row is a list of cells, given as
+    (start, end) offsets in the text.
     """
     offset = 0
     for line in markdown.split("\n"):
@@ -180,7 +190,7 @@ def _image(figure: ViewedFigure, label: str) -> str:
 
 
 def as_text(text: str) -> str:
-    """Escape text for HTML, including attributes."""
+    """Escape text for use in HTML elements and attributes, and remove control characters."""
     return escape(_CONTROL.sub("", text))
 
 
@@ -191,7 +201,7 @@ _FENCE = re.compile(r"`{3,}")
 
 
 def readable_markdown(view: ReadableView) -> str:
-    """Return a part of the text as Markdown.
+    """Render a part of a document's text as Markdown.
 
     The first part starts with the document's title, without a first heading that repeats it.
     """
@@ -210,7 +220,7 @@ def _plain(text: str) -> str:
 
 
 def _joined_lists(parts: Sequence[str], elements: Sequence[ViewedElement]) -> list[str]:
-    """Join list items without blank lines between them."""
+    """Return the parts with consecutive list items joined, so that no blank lines separate them."""
     joined: list[str] = list(parts[: len(parts) - len(elements)])
     was_item = False
     for part, element in zip(parts[len(joined) :], elements, strict=True):
@@ -270,11 +280,13 @@ POLICY = (
 TEXT_ID = "cited-text"
 """The anchor of the first marked place in the text, where the picture has marks, too."""
 
-_SEEN_ABOVE = 0.12  # share of a page visible above the passage when a link leads to it
+_SEEN_ABOVE = 0.12  # fraction of the page height that stays visible above the passage when a link leads to it
 
 
 def page_html(view: PageView) -> str:
-    """Return one page: its picture, with the cited passage marked, next to its text."""
+    """Render one page of a document as HTML: its picture, with the cited passage highlighted, next to its
+    text.
+    """
     noun = "Page" if view.has_pages else "Part"
     place = f"{noun} {view.page_number} of {view.page_count}"
     path = f"/api/documents/{view.doc_id}/pages"
@@ -286,7 +298,8 @@ def page_html(view: PageView) -> str:
         _link(view.readable_url, "Whole text"),
         *_sources(view),
     ]
-    # Links lead to the passage in the picture if there is one, because it shows more than the text.
+    # If the passage is highlighted in the picture, links lead there, because the picture shows more than the
+    # text.
     anchor = TEXT_ID if _has_boxes(view) else CITED_ID
     text = ElementsHtml(view.source_url, anchor=anchor).written(view.elements)
     if not text:
@@ -300,7 +313,7 @@ def page_html(view: PageView) -> str:
 
 
 def readable_html(view: ReadableView) -> str:
-    """Return a part of the whole text."""
+    """Render a part of a document's continuous text as HTML, with links to the previous and next part."""
     path = f"/api/documents/{view.doc_id}/readable"
     is_first = view.previous_cursor is None
     links = [
@@ -369,7 +382,7 @@ def _cited(cited: CitedPassage | None, view: DocumentText) -> str:
 
 
 def _where(cited: CitedPassage, view: DocumentText) -> str:
-    """Return a hint where to find the passage; empty if none is needed."""
+    """Return an HTML paragraph that says where the cited passage is highlighted, or why it is not."""
     if isinstance(view, PageView) and _has_boxes(view):
         in_text = any(element.marks for element in view.elements)
         second = f' · <a href="#{TEXT_ID}">in the text</a>' if in_text else ""

@@ -1,4 +1,6 @@
-"""Models of documents as read by people: one page with its picture, or the whole text in parts."""
+"""Models of documents as people read them: a single page with its picture, or the continuous text in
+parts.
+"""
 
 import re
 from typing import Annotated, Any
@@ -13,9 +15,11 @@ _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def _plain(text: Any) -> Any:
-    """Accept only ASCII digits: Python also parses `1_0`, ` 1` and digits of other scripts."""
+    """Reject number formats that int() accepts but the API doesn't, such as `1_0`, ` 1` and digits of other
+    scripts.
+    """
     if isinstance(text, str) and not _DIGITS.fullmatch(text):
-        raise ValueError("takes a whole number in plain digits")
+        raise ValueError("must be a whole number in the digits 0 to 9")
     return text
 
 
@@ -23,41 +27,49 @@ Number = Annotated[int, Field(ge=0, le=999_999_999), BeforeValidator(_plain)]
 
 
 class CitationQuery(Model):
-    """Parameters that name a citation. A citation of another user's run marks nothing."""
+    """Query parameters that name the citation to highlight. Citations in runs of other users are ignored."""
 
-    run: str = Field(default="", max_length=64, description="Id of the run whose answer cites the page.")
-    n: Number = Field(default=0, description="Number of the citation.")
+    run: str = Field(default="", max_length=64, description="Id of the run whose answer cites the document.")
+    n: Number = Field(default=0, description="Number of the citation in that answer.")
 
 
 class PageQuery(CitationQuery):
-    """Parameters of a page."""
+    """Query parameters of a page view."""
 
-    words: bool = Field(default=False, description="Return the picture's words and their positions as JSON.")
+    words: bool = Field(
+        default=False,
+        description="Whether the JSON reply includes all words of the page picture with their positions.",
+    )
 
 
 class PictureQuery(Model):
-    """Parameters of a page's picture."""
+    """Query parameters of a page picture."""
 
     width: Number = Field(
         default=0,
-        description="Minimum width of a reduced WebP: 320, 640 or 960 pixels; omitted = the full PNG.",
+        description=(
+            "Minimum width of a reduced WebP picture: 320, 640 or 960 pixels. By default, the full PNG is "
+            "returned."
+        ),
     )
 
 
 class ReadableQuery(CitationQuery):
-    """Parameters of the readable view. It starts at the cursor, citation, page or moment, in this order of
-    precedence.
+    """Query parameters of the readable view. It starts at the cursor, the cited passage, the page or the time
+    in the recording; the first that is set applies.
     """
 
     cursor: str = Field(
-        default="", pattern=r"^([0-9]{1,7})?$", description="`cursor` or `previous_cursor` of a view."
+        default="",
+        pattern=r"^([0-9]{1,7})?$",
+        description="The value of `cursor` or `previous_cursor` in a view.",
     )
-    page: Number = Field(default=0, description="First page to return.")
-    t: Number = Field(default=0, description="Position in a recording from which to start, in seconds.")
+    page: Number = Field(default=0, description="Page number at which the view starts.")
+    t: Number = Field(default=0, description="Time in a recording at which the view starts, in seconds.")
 
 
 class PageSheet(Model):
-    """A rendered page: picture size, and words in content order (none for a scan)."""
+    """A rendered page: the size of its picture and its words in reading order. A scan has no words."""
 
     width_px: int
     height_px: int
@@ -65,7 +77,7 @@ class PageSheet(Model):
 
 
 class Part(Model):
-    """A range of elements that views load together.
+    """A range of consecutive elements of a document, which views load together.
 
     Attributes:
         start: index of its first element in the document.
@@ -82,7 +94,7 @@ class Part(Model):
 
 
 class Outline(Model):
-    """The parts of one version of a document, stored as long as the version."""
+    """The division of a document version into parts, stored as long as the version exists."""
 
     parts: tuple[Part, ...]
     piece_count: int
@@ -90,19 +102,19 @@ class Outline(Model):
 
     @property
     def last_page(self) -> int:
-        """The highest page number of any element; 0 without any."""
+        """The highest page number of any element, or 0 if none has one."""
         return max((part.pages[1] for part in self.parts if part.pages), default=0)
 
 
 class TextMark(Model):
-    """Marked characters of a text, from `start` up to but excluding `end`."""
+    """A range of highlighted characters, from `start` up to but excluding `end`."""
 
-    start: int = Field(description="Start offset, in characters.")
-    end: int = Field(description="End offset, in characters.")
+    start: int = Field(description="Offset of the first character, counted from 0.")
+    end: int = Field(description="Offset after the last character.")
 
 
 class ViewedFigure(Model):
-    """A picture among the text.
+    """A picture within the text of a document.
 
     Attributes:
         path: its URL in our API, which requires an identity.
@@ -118,7 +130,7 @@ class ViewedFigure(Model):
 
 
 class ViewedElement(Model):
-    """One element of a document.
+    """An element of a document, as shown in a view.
 
     Attributes:
         text: plain text; a table is a Markdown table, header row first.
@@ -127,37 +139,39 @@ class ViewedElement(Model):
         figure: the picture of a figure; None without one.
     """
 
-    kind: ElementKind = Field(description="Kind of element.")
+    kind: ElementKind = Field(description="Kind of the element.")
     text: str
     page_number: int | None = Field(
-        default=None, description="Page, slide or sheet, counted from 1; null if the document has none."
+        default=None,
+        description="Page, slide or sheet number, counted from 1, or null if the document has no pages.",
     )
     level: int | None = None
     start_seconds: float | None = Field(
-        default=None, description="Position in a recording, in seconds; null otherwise."
+        default=None,
+        description="Start of the element in the recording, in seconds; null otherwise.",
     )
     marks: tuple[TextMark, ...] = ()
     figure: ViewedFigure | None = None
 
 
 class CitedPassage(Model):
-    """The citation with which a view was opened.
+    """The citation that the request for a view named.
 
     Attributes:
         page_number: None for documents without pages.
         is_marked: whether the passage was found and marked in this view.
     """
 
-    run_id: str = Field(description="The run.")
-    n: int = Field(description="Number of the citation in the text.")
-    quote: str = Field(description="Quotation, in the document's own words.")
-    verified: bool = Field(description="Whether the document contains the quotation.")
+    run_id: str = Field(description="Id of the run whose answer contains the citation.")
+    n: int = Field(description="Number of the citation in the answer.")
+    quote: str = Field(description="The quoted words.")
+    verified: bool = Field(description="Whether the document contains exactly the quoted words.")
     page_number: int | None = None
     is_marked: bool = False
 
 
 class ViewedPicture(Model):
-    """The picture of a page.
+    """The picture of a page, with the highlighted areas.
 
     Attributes:
         path: its URL in our API, which requires an identity.
@@ -176,7 +190,7 @@ class ViewedPicture(Model):
 
 
 class DocumentText(Model):
-    """Common fields of a document's views.
+    """Fields that all views of a document share.
 
     Attributes:
         source_url: where the document came from, if known.
@@ -185,23 +199,24 @@ class DocumentText(Model):
     """
 
     doc_id: str = Field(description="Id of the document.")
-    filename: str = Field(description="File name.")
-    title: str = Field(description="Title.")
-    language: str | None = Field(default=None, description="ISO 639-1 code of the document's language.")
+    filename: str = Field(description="File name of the document.")
+    title: str = Field(description="Title of the document.")
+    language: str | None = Field(default=None, description="Language of the document, as an ISO 639-1 code.")
     source_url: str | None = Field(
-        default=None, description="URL of the document's origin, or of the recording."
+        default=None, description="URL from which the document comes, or URL of the recording."
     )
     elements: tuple[ViewedElement, ...] = Field(
-        default=(), description="Elements of the page, in reading order."
+        default=(), description="Elements of the page or part, in reading order."
     )
     cited: CitedPassage | None = Field(
-        default=None, description="The marked citation; null if none was requested."
+        default=None,
+        description="The requested citation; null if none was requested or it doesn't exist.",
     )
     content_url: str = Field(description="URL of the original file.")
 
 
 class PageView(DocumentText):
-    """Response of GET /api/documents/{doc_id}/pages/{page}.
+    """Reply of GET /api/documents/{doc_id}/pages/{page}: a single page with its picture and text.
 
     Attributes:
         page_number: counted from 1; slide or sheet of a presentation or workbook. A document without pages is
@@ -212,20 +227,22 @@ class PageView(DocumentText):
     """
 
     page_number: int
-    page_count: int = Field(description="Number of pages; null if the format has none.")
+    page_count: int = Field(description="Number of pages, or of parts if the format has no pages.")
     has_pages: bool
     picture: ViewedPicture | None = None
     readable_url: str
 
 
 class ReadableView(DocumentText):
-    """Response of GET /api/documents/{doc_id}/readable: a part of the document's text.
+    """Reply of GET /api/documents/{doc_id}/readable: one part of the document's continuous text.
 
     Attributes:
         cursor: leads to the next part; None at the end.
         previous_cursor: leads to the previous part; None at the beginning.
     """
 
-    page_count: int | None = Field(default=None, description="Number of pages; null if the format has none.")
+    page_count: int | None = Field(
+        default=None, description="Number of pages, or null if the format has none."
+    )
     cursor: str | None = None
     previous_cursor: str | None = None

@@ -1,4 +1,6 @@
-"""Views of a document: the elements to show, and the positions of the cited passage. Pure."""
+"""Creation of page views and readable views: selection of the elements to show, and location of the cited
+passage.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,7 @@ _NUMBER = re.compile(r"[0-9]{1,7}", re.ASCII)
 
 
 def page_number_of(text: str) -> int:
-    """Parse a page number in a URL.
+    """Parse a page number from a URL.
 
     Raises:
         NotFoundError: the text isn't a page number.
@@ -42,7 +44,7 @@ def page_number_of(text: str) -> int:
 
 @dataclass(frozen=True)
 class Cited:
-    """The citation with which a view was opened, its run, and the surrounding text.
+    """The citation to highlight in a view, with its run and the text that surrounds the cited passage.
 
     Attributes:
         rows: cells of the rows behind a calculated result, as written in the sheet.
@@ -55,13 +57,13 @@ class Cited:
 
     @property
     def query(self) -> str:
-        """The citation's parameters in a URL."""
+        """The URL query parameters that name the citation."""
         return f"run={self.run_id}&n={self.citation.n}"
 
 
 @dataclass(frozen=True)
 class Material:
-    """A document with the data for one of its views.
+    """A document with the data that one of its views needs.
 
     Attributes:
         elements: elements of one or more parts.
@@ -76,12 +78,12 @@ class Material:
 
     @property
     def has_pages(self) -> bool:
-        """Whether the format has pages, slides or sheets."""
+        """Whether the document has pages, slides or sheets."""
         return self.outline.page_count is not None or self.outline.last_page > 0
 
 
 def shown_parts(outline: Outline, page_number: int) -> range:
-    """Return the parts that a page's view needs; one part for documents without pages.
+    """Return the range of parts that contain a page. In documents without pages, each part counts as a page.
 
     Raises:
         NotFoundError: the page doesn't exist.
@@ -100,7 +102,8 @@ def _page_count(outline: Outline) -> int:
 def page_view(
     material: Material, page_number: int, picture: ViewedPicture | None = None, sheet: PageSheet | None = None
 ) -> PageView:
-    """Return the view of one page, from the parts that `shown_parts` named.
+    """Return the view of one page. `material` must contain the elements of the parts that `shown_parts`
+    returns.
 
     Args:
         picture: None if the page has none.
@@ -132,7 +135,8 @@ def page_view(
 
 
 def wanted_part(outline: Outline, query: ReadableQuery, places: Sequence[Place]) -> int:
-    """Return the index of the part to read: by cursor, otherwise by citation, page or moment.
+    """Return the index of the part with which the readable view starts: at the cursor, cited passage, page or
+    time, in this order of precedence. The default is 0.
 
     `places` are the cited passage's positions in the whole document.
     """
@@ -146,7 +150,9 @@ def wanted_part(outline: Outline, query: ReadableQuery, places: Sequence[Place])
 
 
 def readable_view(material: Material, number: int, places: Sequence[Place] = ()) -> ReadableView:
-    """Return the view of the part in `material`, with the positions of the cited passage in it."""
+    """Return the readable view of part `number`, with the cited passage highlighted where it is in this
+    part.
+    """
     parts, start = material.outline.parts, material.outline.parts[number].start
     end = start + len(material.elements)
     here = [
@@ -162,7 +168,8 @@ def readable_view(material: Material, number: int, places: Sequence[Place] = ())
 
 
 def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citation) -> list[tuple[int, str]]:
-    """Return index and text of each element that can contain a citation's passage.
+    """Return the index and text of each element that may contain the cited passage, based on its page or
+    time.
 
     `first_index` is the index of `pieces[0]` in the document.
     """
@@ -176,7 +183,9 @@ def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citat
 
 
 def passage_places(texts: Sequence[str], cited: Cited | None) -> list[Place]:
-    """Return the positions of the cited passage, or of the cited rows of a table, among texts."""
+    """Return the places of the cited passage in the texts of elements. For a citation of a table, these are
+    the cited rows.
+    """
     if cited is None:
         return []
     if cited.citation.kind == "table":
@@ -218,7 +227,8 @@ def _viewed(
     views = []
     for index, element in enumerate(elements):
         figure = _figure(element, material)
-        if element.text or figure is not None:  # otherwise a decoration without a picture
+        # skip decorative elements, which have neither text nor picture
+        if element.text or figure is not None:
             fields = element.model_dump(exclude={"picture", "cues"})
             views.append(ViewedElement(**fields, marks=tuple(marks.get(index, ())), figure=figure))
     return tuple(views)

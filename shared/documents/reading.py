@@ -1,4 +1,4 @@
-"""Splits a document's elements into parts, which views load one at a time. Pure.
+"""The format of stored reading views: a document's elements are split into parts, which views load as needed.
 
 A view loads the outline and the parts that it shows, so its cost doesn't depend on the document's length.
 """
@@ -12,14 +12,16 @@ from shared.documents.models import Element
 from shared.documents.page_models import Outline, Part
 from shared.evidence.models import Citation
 
-PART_CHARS = 20_000  # about ten printed pages, which load at once (unmeasured)
-PART_PIECES = 1000  # an element needs about 1 KB of memory even if it is short
+# About ten printed pages, which load at once (unmeasured).
+PART_CHARS = 20_000
+# Even a short element needs about 1 KB of memory.
+PART_PIECES = 1000
 OUTLINE_FILE, PARTS_FILE = "outline.json", "reading.json"
 _ELEMENTS = TypeAdapter(tuple[Element, ...])
 
 
 def part_starts(elements: Sequence[Element]) -> list[int]:
-    """Return the index of each part's first element; the first is 0.
+    """Return the index of the first element of each part. The first index is always 0.
 
     A part ends before a page or heading if it is at least half full, and before any element once it is full.
     """
@@ -39,7 +41,7 @@ def part_starts(elements: Sequence[Element]) -> list[int]:
 
 
 def encode(elements: Sequence[Element], page_count: int | None) -> tuple[Outline, bytes]:
-    """Return the outline of a document, and its parts as concatenated JSON."""
+    """Split the elements of a document into parts. Return the outline and the parts as concatenated JSON."""
     starts = part_starts(elements)
     parts, content = [], bytearray()
     for start, end in zip(starts, [*starts[1:], len(elements)], strict=True):
@@ -60,17 +62,21 @@ def encode(elements: Sequence[Element], page_count: int | None) -> tuple[Outline
 
 
 def decode(content: bytes) -> tuple[Element, ...]:
-    """Parse the elements of one part. Raise ValueError if its content is damaged."""
+    """Parse the JSON of one part. Raises `ValueError` if it is damaged."""
     return _ELEMENTS.validate_json(content)
 
 
 def part_with(outline: Outline, index: int) -> int:
-    """Return the index of the part with an element; the last part if the element is beyond the end."""
+    """Return the index of the part that contains an element, or of the last part if the element index is too
+    large.
+    """
     return bisect_right(outline.parts, index, key=lambda part: part.start) - 1
 
 
 def parts_of_page(outline: Outline, page_number: int) -> range:
-    """Return the range of parts with elements of a page; empty for a page without text."""
+    """Return the range of parts that contain elements of a page. The range is empty if the page has no
+    text.
+    """
     holding = [
         number
         for number, part in enumerate(outline.parts)
@@ -80,13 +86,15 @@ def parts_of_page(outline: Outline, page_number: int) -> range:
 
 
 def part_from_page(outline: Outline, page_number: int) -> int:
-    """Return the part where a page starts, or the next part with text; 0 without any."""
+    """Return the index of the part in which a page starts. If the page has no text, return the next part that
+    has, or 0.
+    """
     later = (at for at, part in enumerate(outline.parts) if part.pages and part.pages[1] >= page_number)
     return next(later, 0)
 
 
 def part_at_moment(outline: Outline, seconds: float) -> int:
-    """Return the part that contains a moment of a recording; 0 if the outline has no timestamps."""
+    """Return the index of the part that contains a time in a recording, or 0 if the outline has no times."""
     started = [
         number
         for number, part in enumerate(outline.parts)
@@ -96,7 +104,7 @@ def part_at_moment(outline: Outline, seconds: float) -> int:
 
 
 def parts_to_search(outline: Outline, citation: Citation) -> range:
-    """Return the range of parts that can contain a citation's passage."""
+    """Return the range of parts that may contain the cited passage."""
     if citation.page_number is not None:
         return parts_of_page(outline, citation.page_number)
     if citation.start_seconds is not None:

@@ -1,4 +1,4 @@
-"""Requests to upload a document, correct its metadata or change its access list."""
+"""Models of requests that upload a document, correct its metadata or change its access list."""
 
 from datetime import date, datetime
 from typing import Annotated
@@ -35,7 +35,8 @@ MetadataText = Annotated[
 
 
 class UploadRequest(Model):
-    """The form fields of POST /api/documents, and the body of POST /api/documents/uploads.
+    """A request to upload a document: the form fields of POST /api/documents, or the body of POST
+    /api/documents/uploads.
 
     Attributes:
         folder: path below the uploader's own folder; the same folder and name mean the same document.
@@ -47,7 +48,11 @@ class UploadRequest(Model):
         replace: whether the file may become a new version of a document of the same name.
     """
 
-    filename: str = Field(min_length=1, max_length=1000, description="File name.")
+    filename: str = Field(
+        min_length=1,
+        max_length=1000,
+        description="File name of the document. Its suffix selects the parser.",
+    )
     folder: str = Field(default="", max_length=1000)
     project_id: ProjectId | None = None
     acl: AccessList | None = None
@@ -65,14 +70,16 @@ class FileRequest(Model):
         size_bytes: the file's size, if known.
     """
 
-    filename: str = Field(min_length=1, max_length=1000, description="File name.")
+    filename: str = Field(
+        min_length=1, max_length=1000, description="File name. Its suffix selects the parser."
+    )
     size_bytes: int | None = Field(default=None, ge=0)
 
 
 class ThreadFileForm(Model):
-    """The form of POST /api/threads/{thread_id}/files."""
+    """Form of POST /api/threads/{thread_id}/files."""
 
-    file: bytes = Field(description="The file. Its suffix selects the parser.")
+    file: bytes = Field(description="Content of the file. The suffix of its name selects the parser.")
 
 
 class ImportRequest(Model):
@@ -82,48 +89,57 @@ class ImportRequest(Model):
         acl, project_id: as in `UploadRequest`.
     """
 
-    url: str = Field(min_length=1, max_length=2000, description="URL of a web page: http or https.")
+    url: str = Field(
+        min_length=1, max_length=2000, description="URL of the web page to import, with http or https."
+    )
     project_id: ProjectId | None = None
     acl: AccessList | None = None
 
 
 class UploadForm(Model):
-    """The parts of the form of POST /api/documents, the file last."""
+    """Form of POST /api/documents. The file must be the last part."""
 
     folder: str = Field(default="", max_length=1000, description="Path below the caller's own folder.")
-    project_id: ProjectId | None = Field(default=None, description="Project of the document.")
+    project_id: ProjectId | None = Field(
+        default=None, description="Id of the project to which the document belongs."
+    )
     acl: AccessList = Field(
-        default=(), description="Principals who may read the document; repeated, or separated by commas."
+        default=(),
+        description="Principals who may read the document. Repeat the field, or separate them by commas.",
     )
     source_url: SourceUrl | None = Field(
-        default=None, description="URL of the origin, such as the recording of a transcript."
+        default=None,
+        description="URL from which the document comes, or URL of the recording of a transcript.",
     )
     replace: bool = Field(
-        default=True, description="False refuses a file whose name the caller already uses in this folder."
+        default=True,
+        description="Whether the file may replace a file of the same name in the caller's folder.",
     )
-    file: bytes = Field(description="The file. Its suffix selects the parser.")
+    file: bytes = Field(description="Content of the file. The suffix of its name selects the parser.")
 
 
 class UploadTicket(Model):
-    """A signed URL for a large file: one PUT of its content (or staged blocks) to `url`, with `headers`.
+    """A signed URL for uploading a large file. The client sends the file to `url` with `headers`, in a single
+    PUT request or as staged blocks.
 
     Attributes:
         location: URL of the document's status, available once the file has arrived.
     """
 
-    doc_id: str = Field(description="Id of the document.")
-    filename: str = Field(description="File name.")
+    doc_id: str = Field(description="Id that the document will have.")
+    filename: str = Field(description="File name of the document.")
     url: str = Field(
-        repr=False, description="URL to which the file is sent. Anyone who has it can write this file."
+        repr=False, description="URL to which the file is sent. Anyone who has the URL can write this file."
     )
     method: str = Field(default="PUT", description="HTTP method of the upload.")
-    headers: dict[str, str] = Field(description="HTTP headers of the upload.")
+    headers: dict[str, str] = Field(description="HTTP headers that the upload must have.")
     expires_at: datetime = Field(description="Time until which the URL is valid.")
     location: str
 
 
 class AccessChange(Model):
-    """Body of PUT /api/documents/{doc_id}/access: the complete list. The owner can always read the document.
+    """Body of PUT /api/documents/{doc_id}/access, which replaces the access list. The owner can always read
+    the document.
 
     Attributes:
         project_id: None keeps the current project.
@@ -137,19 +153,21 @@ class AccessChange(Model):
 
 
 class MetadataCorrection(Model):
-    """Body of PATCH /api/documents/{doc_id}: given fields permanently replace the extracted ones.
+    """Body of PATCH /api/documents/{doc_id}. The given fields permanently override the extracted ones.
 
     null empties a field that may be empty.
     """
 
-    title: MetadataText = Field(default="", description="Title.")
+    title: MetadataText = Field(default="", description="Title of the document.")
     document_type: MetadataText = Field(default="", description="Type of the document, such as `manual`.")
-    author: MetadataText | None = Field(default=None, description="Author as extracted or corrected.")
-    department: MetadataText | None = Field(default=None, description="Department of the document.")
+    author: MetadataText | None = Field(default=None, description="Author of the document.")
+    department: MetadataText | None = Field(
+        default=None, description="Department to which the document belongs."
+    )
     document_date: date | None = Field(default=None, description="Date printed in the document.")
     language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] | None = Field(
-        default=None, description="ISO 639-1 code of the document's language."
+        default=None, description="Language of the document, as an ISO 639-1 code."
     )
     tags: Annotated[tuple[MetadataText, ...], Field(max_length=MAX_TAGS)] = Field(
-        default=(), description="Topics, in lower case."
+        default=(), description="Topics of the document, in lower case."
     )

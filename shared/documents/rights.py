@@ -1,4 +1,4 @@
-"""Rules for who may see and who may change a document. Pure."""
+"""Rules that decide who may see a document and who may change it."""
 
 from datetime import UTC
 
@@ -11,13 +11,13 @@ ADMIN = "admin"
 
 
 def is_admin(user: UserContext) -> bool:
-    """Return whether the user has the application role of administrators."""
+    """Return whether the user has the application role for administrators."""
     return ADMIN in user.roles
 
 
 def readers_row(state: DocumentState) -> DocumentRow | None:
-    """Return the part of a document's row that readers need; None before its first version and after its
-    deletion.
+    """Return the part of a document's state that permission checks and views need. Return None if the
+    document has no complete version yet or is deleted.
     """
     if state.is_deleted or not state.content_hash:
         return None
@@ -35,7 +35,7 @@ def readers_row(state: DocumentState) -> DocumentRow | None:
 
 
 def may_see(user: UserContext, state: DocumentState) -> bool:
-    """Return whether both the current and the pending permissions admit the user.
+    """Return whether the user may read the document under both its current and its pending permissions.
 
     While permissions change, the narrower of the two apply; before the first version only the pending ones
     exist. Deleted documents are hidden, and those of a thread outside that thread.
@@ -47,7 +47,8 @@ def may_see(user: UserContext, state: DocumentState) -> bool:
 
 
 def may_change(user: UserContext, state: DocumentState) -> bool:
-    """Return whether the user is the owner or an administrator. The role alone doesn't allow reading.
+    """Return whether the user may change the document: only the owner and administrators may. The
+    administrator role alone doesn't permit reading it.
 
     Files for one conversation can't be changed, only removed from their thread.
     """

@@ -1,4 +1,4 @@
-"""The subset of `shared.wiring.Services` that `shared.documents` uses."""
+"""The protocol of the services that `shared.documents` needs, a subset of `shared.wiring.Services`."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from shared.platform.settings import Settings
 
 
 class DocumentServices(Protocol):
-    """The external services that documents need."""
+    """Settings, indexes and stores that the functions of `shared.documents` use."""
 
     settings: Settings
     documents_index: SearchIndex

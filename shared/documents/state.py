@@ -1,6 +1,6 @@
-"""A document's state: ingestion progress and permissions."""
+"""Model of the stored state of a document, with its ingestion progress and permissions."""
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations are not evaluated, so that the modules of their types need not be imported at start-up.
 from __future__ import annotations
 
 from datetime import datetime
@@ -15,7 +15,7 @@ from shared.retrieval.models import DocumentStatus
 
 
 class Rights(Model):
-    """Who may read a document, and where it belongs.
+    """Permissions of a document, and its project and origin.
 
     Attributes:
         acl: sorted principals, including the owner; empty = no one may read it.
@@ -33,7 +33,9 @@ class Rights(Model):
 
 
 class PhaseTime(Model):
-    """The time at which a document entered a status, and the number of model replies during it."""
+    """The time at which a document entered a status, and the number of model replies received in that
+    status.
+    """
 
     status: DocumentStatus
     at: datetime
@@ -41,7 +43,8 @@ class PhaseTime(Model):
 
 
 class DocumentState(Model):
-    """A document's row in Table Storage, which decides who may read it and what an ingestion must do.
+    """The stored state of a document. It decides who may read the document and what the next ingestion must
+    do.
 
     Attributes:
         revision: etag of this row; replacing an older revision is a conflict.
@@ -117,20 +120,20 @@ class DocumentState(Model):
 
     @property
     def thread_id(self) -> str:
-        """The only thread in which the document may be read; "" = no such limit."""
+        """Id of the only thread in which the document may be read, or "" if it isn't limited to a thread."""
         return thread_of(self.blob_name)
 
     @property
     def is_open(self) -> bool:
-        """Whether an ingestion is due or in progress."""
+        """Whether an ingestion of the document is due or in progress."""
         return self.wish != self.settled
 
     @property
     def has_unshown_corrections(self) -> bool:
-        """Whether the indexed metadata lacks some of the corrections."""
+        """Whether users have made corrections that the search index doesn't contain yet."""
         return self.content_hash != "" and self.shown_corrections != self.corrections
 
     @property
     def folder(self) -> str:
-        """The folder of the indexed version."""
+        """The blob folder of the indexed version, with a trailing slash."""
         return version_folder(self.doc_id, self.version_key)

@@ -1,4 +1,5 @@
-"""Index rows beside the states of documents: keys of unfinished documents, and of recent changes.
+"""Index rows that list unfinished and recently changed documents, so that queries need not scan the states of
+all documents.
 
 A query that filters states by anything but their key would scan the states of all users. These rows contain
 only keys; the state decides. A row is written before the state that needs it, so a crash leaves a superfluous
@@ -18,27 +19,32 @@ from shared.platform.tables import Table, revision_of
 FIRST_PARTITION = "~"
 _UNFINISHED = "~unfinished"
 _CHANGED = "~changed-"
-_AFTER_CHANGED = "~changed."  # "." follows "-"
-# Younger rows are kept, because the writer may not have written the state yet.
+# The upper bound of the partition names, because "." follows "-".
+_AFTER_CHANGED = "~changed."
+# Rows younger than this are kept, because their writer may not have written the state yet.
 _SETTLED = timedelta(minutes=10)
-CHANGES_KEPT = timedelta(days=1)  # a reader of earlier changes reads all states instead
-_MOST_KNOWN = 10_000  # documents; a forgotten one costs an unnecessary write
+# Readers of earlier changes scan the states of all documents instead.
+CHANGES_KEPT = timedelta(days=1)
+# Number of documents to remember. Forgetting one costs an unnecessary write.
+_MOST_KNOWN = 10_000
 
 
 class StateIndex:
-    """The index rows in one table of states."""
+    """Index rows for the document states of one table."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._known: OrderedDict[str, tuple[bool, str]] = OrderedDict()
 
     def note_read(self, state: DocumentState) -> None:
-        """Remember whether the document is unfinished, to skip an unnecessary write later."""
+        """Remember whether a document is unfinished according to its state, which avoids unnecessary writes
+        later.
+        """
         _, partition = self._known.get(state.doc_id, (False, ""))
         self._remember(state.doc_id, _is_unfinished(state), partition)
 
     async def before_write(self, state: DocumentState) -> None:
-        """Write the rows that readers of this state will need.
+        """Write the index rows that a state needs, before the state itself is written.
 
         Raises:
             GroundworkError: the store failed.
@@ -54,25 +60,29 @@ class StateIndex:
         self._remember(state.doc_id, was_unfinished or _is_unfinished(state), partition)
 
     async def after_write(self, state: DocumentState) -> None:
-        """Delete the row of a document that is now finished. A failure leaves a superfluous row."""
+        """Delete the index row of a document that is no longer unfinished. Storage errors are ignored,
+        because a superfluous row is harmless.
+        """
         was_unfinished, partition = self._known.get(state.doc_id, (True, ""))
         if was_unfinished and not _is_unfinished(state):
             await self._remove(state.doc_id)
             self._remember(state.doc_id, False, partition)
 
     async def after_delete(self, state: DocumentState) -> None:
-        """Delete the row of a document whose state was deleted. A failure leaves a superfluous row."""
+        """Delete the index row of a document whose state was deleted. Storage errors are ignored, because a
+        superfluous row is harmless.
+        """
         self._known.pop(state.doc_id, None)
         await self._remove(state.doc_id)
 
     async def unfinished(self) -> AsyncIterator[Mapping[str, Any]]:
-        """Yield a row for each possibly unfinished document."""
+        """Yield the index row of each document that may be unfinished. Some rows may be superfluous."""
         async for row in self._table.query(f"PartitionKey eq '{_UNFINISHED}'"):
             yield row
 
     async def remove_needless(self, row: Mapping[str, Any]) -> None:
-        """Delete the row of a document that turned out to be finished, unless the row
-        was written recently.
+        """Delete the index row of a document that is not unfinished, unless the row was written in the last
+        ten minutes.
         """
         written_at: datetime = row.metadata["timestamp"]  # type: ignore[attr-defined]  # the SDK's entity
         if datetime.now(UTC) - written_at < _SETTLED:
@@ -80,16 +90,18 @@ class StateIndex:
         try:
             await self._table.delete(_UNFINISHED, str(row["RowKey"]), revision_of(row))
         except ConflictError:
-            return  # rewritten by another process
+            return  # another process has rewritten the row, so it may be needed
 
     async def changed_since(self, moment: datetime) -> list[str]:
-        """Return ids of documents whose state may have changed at `moment` or later."""
+        """Return the ids of documents whose state may have been written at `moment` or later."""
         low = _partition_of(moment)
         condition = f"PartitionKey ge '{low}' and PartitionKey lt '{_AFTER_CHANGED}'"
         return list(dict.fromkeys([str(row["RowKey"]) async for row in self._table.query(condition)]))
 
     async def purge(self, moment: datetime, most: int) -> int:
-        """Delete up to `most` rows of changes before `moment`. Return their number."""
+        """Delete at most `most` index rows of changes before `moment`, and return the number of deleted
+        rows.
+        """
         condition = f"PartitionKey ge '{_CHANGED}' and PartitionKey lt '{_partition_of(moment)}'"
         return await self._table.delete_keys(condition, most)
 
@@ -105,7 +117,7 @@ class StateIndex:
         try:
             await self._table.delete(_UNFINISHED, doc_id)
         except GroundworkError:
-            return  # readers notice that the state differs and delete the row later
+            return  # A reader that finds the row superfluous will delete it.
 
     def _remember(self, doc_id: str, is_unfinished: bool, partition: str) -> None:
         self._known[doc_id] = (is_unfinished, partition)
@@ -119,5 +131,7 @@ def _is_unfinished(state: DocumentState) -> bool:
 
 
 def _partition_of(moment: datetime) -> str:
-    """Return the partition of a moment: ten seconds each, with names that sort chronologically."""
+    """Return the name of the partition for a time. A partition covers ten seconds, and names sort
+    chronologically.
+    """
     return f"{_CHANGED}{moment.astimezone(UTC):%Y%m%d%H%M%S}"[:-1]

@@ -1,4 +1,5 @@
-"""Document states in a table: one entity per document, whose etag is the state's revision.
+"""Storage of document states in a table. Each document has one entity, whose etag is the revision of its
+state.
 
 A state is stored as JSON in as many properties as its length requires, since an access list alone can exceed
 one. Further columns serve queries and operators.
@@ -20,12 +21,15 @@ from shared.retrieval.document_rows import DocumentRow, DocumentRows
 ROW_KEY = "document"
 
 
-_AT_ONCE = 16  # concurrent reads of states
-_PAGE = 256  # index rows per batch of states
+# Number of states read concurrently.
+_AT_ONCE = 16
+# Number of index rows whose states are read as one batch.
+_PAGE = 256
 
 
 class DocumentStore(DocumentRows):
-    """The ingestion state of each document. The indexes contain only searchable documents.
+    """Store for the ingestion states of all documents, including documents that are not in the search index
+    yet.
 
     Each document is a partition of its own, so the load is spread over servers. `StateIndex` keeps the keys
     that lists and feeds need.
@@ -40,7 +44,7 @@ class DocumentStore(DocumentRows):
         self._index = StateIndex(table)
 
     async def get(self, doc_id: str) -> DocumentState | None:
-        """Return the state with its revision, or None."""
+        """Return the state of a document with its revision, or None if there is none."""
         state = await self._read(doc_id)
         if state is not None:
             self._index.note_read(state)
@@ -51,13 +55,15 @@ class DocumentStore(DocumentRows):
         return None if state is None else readers_row(state)
 
     async def create(self, state: DocumentState) -> DocumentState:
-        """Store a new document's state and return it with its revision. Raise ConflictError if it exists."""
+        """Store the state of a new document, and return it with its revision. Raises `ConflictError` if the
+        document already has one.
+        """
         await self._index.before_write(state)
         revision = await self._table.insert(entity_of(state))
         return state.model_copy(update={"revision": revision})
 
     async def replace(self, state: DocumentState) -> DocumentState:
-        """Store a state and return it with its new revision.
+        """Replace the stored state of a document, and return the new state with its revision.
 
         Raises:
             ConflictError: it changed or was deleted since `state.revision`.
@@ -68,20 +74,22 @@ class DocumentStore(DocumentRows):
         return state.model_copy(update={"revision": revision})
 
     async def delete(self, state: DocumentState) -> None:
-        """Delete a state. Missing ones are ignored. Raise ConflictError if it changed since it was read."""
+        """Delete the state of a document. A missing state is ignored. Raises `ConflictError` if it has
+        changed since it was read.
+        """
         await self._table.delete(state.doc_id, ROW_KEY, _revision(state))
         await self._index.after_delete(state)
 
     async def all(self, low: str = "", high: str | None = None) -> AsyncIterator[DocumentState]:
-        """Yield states with ids from `low` up to but excluding `high` (None = all
-        above), in arbitrary order.
+        """Yield the states of documents in arbitrary order, optionally limited to ids from `low` up to but
+        excluding `high`.
         """
         condition = f"PartitionKey ge '{low}' and PartitionKey lt '{high or FIRST_PARTITION}'"
         async for entity in self._table.query(condition):
             yield state_of(entity)
 
     async def unfinished(self) -> AsyncIterator[DocumentState]:
-        """Yield states of documents in progress or failed, which the index lacks."""
+        """Yield the states of all documents whose ingestion is in progress or has failed."""
         rows = [row async for row in self._index.unfinished()]
         for start in range(0, len(rows), _PAGE):
             page = rows[start : start + _PAGE]
@@ -93,7 +101,7 @@ class DocumentStore(DocumentRows):
                     await self._index.remove_needless(row)
 
     async def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
-        """Yield states written at `moment` or later, by their own clock (`updated_at`)."""
+        """Yield the states written at `moment` or later, according to their `updated_at`."""
         if datetime.now(UTC) - moment > CHANGES_KEPT:
             async for state in self.all():
                 if state.updated_at >= moment:
@@ -106,7 +114,7 @@ class DocumentStore(DocumentRows):
                     yield changed
 
     async def purge_changes(self, now: datetime, most: int) -> int:
-        """Delete up to `most` expired index rows of changes. Return their number."""
+        """Delete at most `most` expired index rows of changes, and return the number of deleted rows."""
         return await self._index.purge(now - 2 * CHANGES_KEPT, most)
 
     async def _read(self, doc_id: str) -> DocumentState | None:
@@ -117,18 +125,18 @@ class DocumentStore(DocumentRows):
         return await run_together(*map(self._read, doc_ids), at_once=_AT_ONCE)
 
     async def ensure_table(self) -> None:
-        """Create the table unless it exists."""
+        """Create the table if it doesn't exist."""
         await self._table.ensure()
 
 
 def _revision(state: DocumentState) -> str:
     if state.revision is None:
-        raise ConflictError("The document's row was written before it was read.")
+        raise ConflictError("The state of the document was written before it was read.")
     return state.revision
 
 
 def entity_of(state: DocumentState) -> Entity:
-    """Return the table entity of a state."""
+    """Convert a document state to a table entity."""
     return {
         "PartitionKey": state.doc_id,
         "RowKey": ROW_KEY,
@@ -140,6 +148,6 @@ def entity_of(state: DocumentState) -> Entity:
 
 
 def state_of(entity: Mapping[str, Any]) -> DocumentState:
-    """Parse the state in a table entity, including its revision."""
+    """Convert a table entity to a document state. Its revision is the etag of the entity."""
     state = DocumentState.from_stored(joined_text(entity))
     return state.model_copy(update={"revision": revision_of(entity)})

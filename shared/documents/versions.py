@@ -1,4 +1,4 @@
-"""Version folders: everything derived from one version of a document, in the work container.
+"""Version folders, which contain all files derived from one version of a document, in the work container.
 
 `versions/{doc_id}/{content hash}-{pipeline}/` contains reading views, pictures, tables and the manifest, and
 during an ingestion the results of its steps. The document's row names the current version, in whose folder
@@ -17,34 +17,36 @@ _STEPS = "steps/"
 
 
 def step_file(folder: str, name: str) -> str:
-    """Return the name of a step's result, which exists until the ingestion ends."""
+    """Return the blob name for the result of an ingestion step, which is stored until the ingestion ends."""
     return f"{folder}{_STEPS}{name}"
 
 
 def is_of_version(name: str, folder: str) -> bool:
-    """Return whether a blob belongs to the version in `folder` and is kept after its ingestion."""
+    """Return whether a blob is a permanent file of the version in `folder`, as opposed to a step result."""
     return name.startswith(folder) and not name.startswith(folder + _STEPS)
 
 
 async def read_manifest(blobs: BlobStore, folder: str) -> Manifest | None:
-    """Return the manifest of a version, or None."""
+    """Return the manifest of the version in a folder, or None if there is none."""
     return await find_model(blobs, WORK, folder + _MANIFEST, Manifest)
 
 
 async def write_manifest(blobs: BlobStore, folder: str, manifest: Manifest) -> None:
-    """Create or replace the manifest of a version."""
+    """Create or replace the manifest of the version in a folder."""
     await write_model(blobs, WORK, folder + _MANIFEST, manifest)
 
 
 async def stored_folders(blobs: BlobStore, doc_id: str) -> set[str]:
-    """Return the folders of all versions that still have files."""
+    """Return the version folders of a document that still contain files."""
     prefix = f"{VERSIONS}{doc_id}/"
     names = [blob.name async for blob in blobs.list_blobs(WORK, prefix)]
     return {f"{prefix}{name.removeprefix(prefix).partition('/')[0]}/" for name in names}
 
 
 async def listed_blocks(blobs: BlobStore, folders: Iterable[str]) -> set[str]:
-    """Return the ids of all blocks that the manifests of these versions list."""
+    """Return the ids of all blocks listed in the manifests of the given version folders. Missing manifests
+    are skipped.
+    """
     listed: set[str] = set()
     for folder in folders:
         manifest = await read_manifest(blobs, folder)
@@ -53,12 +55,12 @@ async def listed_blocks(blobs: BlobStore, folders: Iterable[str]) -> set[str]:
 
 
 async def remove_folder(blobs: BlobStore, folder: str) -> None:
-    """Delete a version's folder. Delete its blocks first, because only the manifest in
-    the folder lists them.
+    """Delete the folder of a version. Its blocks must be deleted first, because only the manifest in the
+    folder lists them.
     """
     await blobs.delete_prefix(WORK, folder)
 
 
 async def remove_all(blobs: BlobStore, doc_id: str) -> None:
-    """Delete the folders of every version of a document."""
+    """Delete the version folders of a document, with all files in them."""
     await blobs.delete_prefix(WORK, f"{VERSIONS}{doc_id}/")

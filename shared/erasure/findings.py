@@ -1,4 +1,4 @@
-"""The data that an erasure pass is about to delete, and its counts."""
+"""The data that an erasure pass has found and is about to delete, with its counts."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from shared.teams.store import reply_of
 
 @dataclass(frozen=True)
 class ErasureFindings:
-    """The data to erase.
+    """The data about a person that an erasure pass has found.
 
     Attributes:
         threads: threads that no earlier pass has hidden.
@@ -38,16 +38,20 @@ class ErasureFindings:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was found that could have been created since the previous pass."""
+        """Whether the pass found no data to erase."""
         return self.counts() == ErasedCounts()
 
     @property
     def deleting(self) -> tuple[str, ...]:
-        """Documents and uploads whose deletion takes time, so that the next pass may find them again."""
+        """Ids of documents and names of uploads whose deletion may outlast the pass, so that the next pass
+        may find them again.
+        """
         return (*(one.doc_id for one in self.documents), *self.sidecars)
 
     def counts(self, counted: Collection[str] = ()) -> ErasedCounts:
-        """Return the counts, without the items of `deleting` counted earlier. 0 = counted during deletion."""
+        """Return the number of items found, by kind. Items of `deleting` that are in `counted` are left out.
+        Kinds that are counted during their deletion are 0.
+        """
         return ErasedCounts(
             threads=len(self.threads),
             runs=len(self.runs) - self.summary_count,
@@ -62,5 +66,7 @@ class ErasureFindings:
 
     @property
     def instances(self) -> tuple[str, ...]:
-        """Orchestrations of chat replies; those of runs are deleted with the run."""
+        """Instance ids of the orchestrations that reply to chat messages. The orchestrations of runs are
+        deleted with their runs.
+        """
         return tuple(reply_of(name) for name in self.messages)

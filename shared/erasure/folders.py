@@ -1,4 +1,4 @@
-"""Folders of a person's runs, found only by the prefix of their ids."""
+"""Search for the stored folders of a person's runs, based only on the prefix of the run ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,15 @@ from shared.platform.names import WORK
 from shared.platform.telemetry import get_logger
 from shared.runs.models import RunRequest
 
-_READ_AT_ONCE = 16  # blobs (unmeasured; each call takes a few milliseconds)
-_REQUEST = "/request.json"  # as RunFiles names it
+# Number of blobs read concurrently (unmeasured; each call takes a few milliseconds).
+_READ_AT_ONCE = 16
+# The name that `RunFiles` gives to the request of a run.
+_REQUEST = "/request.json"
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The stored blobs of one run.
+    """The stored blobs of a run.
 
     Attributes:
         names: of the blobs, relative to the folder.
@@ -33,7 +35,8 @@ class Folder:
 
 
 async def folders_of(blobs: BlobStore, root: str, prefix: str, user_id: str) -> dict[str, Folder]:
-    """Return the folders of a person's runs by id, including those without a readable request.
+    """Return the folders of a person's runs, keyed by run id. Folders without a readable request are
+    included.
 
     Args:
         prefix: of the person's ids. Folders with another person's request are skipped.
@@ -56,7 +59,9 @@ async def folders_of(blobs: BlobStore, root: str, prefix: str, user_id: str) -> 
 
 
 async def read_all(blobs: BlobStore, names: Sequence[str], kind: type[Stored]) -> list[tuple[str, Stored]]:
-    """Read blobs of the work container, skipping missing and unreadable ones."""
+    """Read blobs from the work container, and return the name and content of each. Missing and unreadable
+    blobs are skipped.
+    """
     values: list[tuple[str, Stored]] = []
     for start in range(0, len(names), _READ_AT_ONCE):
         part = names[start : start + _READ_AT_ONCE]
@@ -67,7 +72,7 @@ async def read_all(blobs: BlobStore, names: Sequence[str], kind: type[Stored]) -
 
 async def _read(blobs: BlobStore, name: str, kind: type[Stored]) -> Stored | None:
     try:
-        return await find_model(blobs, WORK, name, kind)  # None = deleted after it was listed
+        return await find_model(blobs, WORK, name, kind)  # None if the blob was deleted after it was listed
     except ValidationError:
         get_logger().error("user_erasure.unreadable", kind=kind.__name__)
-        return None  # written by another version, or damaged
+        return None  # The blob is damaged, or another version of the app has written it.

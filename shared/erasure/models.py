@@ -1,4 +1,4 @@
-"""The erasure of a person's data: request, progress and results.
+"""Models for the erasure of a person's data: the request, the stored progress and the report.
 
 The record outlives the person's id: while active it contains the id, afterwards only a digest and counts.
 """
@@ -16,15 +16,16 @@ ErasureStatus = Literal["running", "completed", "failed"]
 
 
 class ErasureQuery(Model):
-    """Parameters of DELETE /api/users/{user_id}."""
+    """Query parameters of DELETE /api/users/{user_id}."""
 
     documents: DocumentsWish = Field(
-        default="keep", description="`delete`: also delete their documents that nobody else may read."
+        default="keep",
+        description="What happens to the person's documents that nobody else may read: `delete` or `keep`.",
     )
 
 
 class ErasedCounts(Model):
-    """Counts of erased data by kind; it grows if the person keeps using the app.
+    """Number of erased items by kind. Data that the person creates during the erasure is included.
 
     Attributes:
         runs_at_work: `runs` that were active and had to be ended.
@@ -40,16 +41,16 @@ class ErasedCounts(Model):
         unused_uploads: access lists of uploads that never arrived.
     """
 
-    threads: Count = Field(default=0, description="Threads.")
-    runs: Count = Field(default=0, description="Questions with their answers.")
+    threads: Count = Field(default=0, description="Number of threads.")
+    runs: Count = Field(default=0, description="Number of questions, erased together with their answers.")
     runs_at_work: Count = 0
     summaries: Count = 0
-    memories: Count = Field(default=0, description="Remembered questions.")
+    memories: Count = Field(default=0, description="Number of remembered questions.")
     conversations: Count = 0
     chat_messages: Count = 0
     sessions: Count = 0
     quality_records: Count = 0
-    idempotency_keys: Count = Field(default=0, description="Idempotency keys.")
+    idempotency_keys: Count = Field(default=0, description="Number of idempotency keys.")
     limits: Count = 0
     workspace_files: Count = 0
     queue_messages: Count = 0
@@ -58,7 +59,7 @@ class ErasedCounts(Model):
 
 
 class OwnDocuments(Model):
-    """Counts of documents that stay.
+    """Number of documents that are kept, by their relation to the person.
 
     Attributes:
         alone: owned by the person and readable by nobody else.
@@ -72,14 +73,14 @@ class OwnDocuments(Model):
 
 
 class RunPlace(Model):
-    """A run with traces still to delete. `at`: time of its question."""
+    """A run that may still have data to delete. `at` is the time of its question."""
 
     run_id: str
     at: datetime
 
 
 class ErasureRecord(Model):
-    """The stored state of an erasure.
+    """The stored state of an erasure, from the request to the final report.
 
     Attributes:
         erasure_id: digest of the person's id.
@@ -112,27 +113,30 @@ class ErasureRecord(Model):
 
 
 class EraseRunTask(Model):
-    """Message of the queue `erasures`: delete again what late steps of a deleted run have written."""
+    """Queue message that repeats the deletion of a run, because steps active at the first deletion may have
+    written data.
+    """
 
     run_id: str
 
 
 class EraseUserTask(Model):
-    """Message of the queue `erasures`: continue an erasure."""
+    """Queue message that starts or continues a pass of a person's erasure."""
 
     erasure_id: str
 
 
 class Kept(Model):
-    """Data that is not erased. `count` is None if it can't be counted."""
+    """A kind of data that an erasure keeps. `count` is None if the items can't be counted."""
 
-    what: str = Field(description="Data that is kept.")
-    count: Count | None = Field(description="Number of items.")
-    why: str = Field(description="Why it is kept.")
+    what: str = Field(description="Description of the data that is kept.")
+    count: Count | None = Field(description="Number of items, or null if they can't be counted.")
+    why: str = Field(description="Reason why the data is kept.")
 
 
 class ErasureView(Model):
-    """Response of DELETE /api/users/{user_id} and of GET /api/users/{user_id}/erasure.
+    """Reply of DELETE /api/users/{user_id} and GET /api/users/{user_id}/erasure: progress and result of an
+    erasure.
 
     Attributes:
         next_pass_at: when it continues; None when it has ended.
@@ -141,14 +145,20 @@ class ErasureView(Model):
         kept: data that stays, with reasons.
     """
 
-    user_id: str = Field(description="The person.")
-    status: ErasureStatus = Field(description="`running` until a pass finds nothing more.")
-    documents: DocumentsWish = Field(description="Whether documents readable by nobody else are deleted too.")
-    asked_at: datetime = Field(description="When it was requested.")
-    finished_at: datetime | None = Field(description="When it ended; null until then.")
+    user_id: str = Field(description="Id of the person, as given in the request.")
+    status: ErasureStatus = Field(
+        description="`running` until a pass finds no new data; `failed` if the person keeps using the app."
+    )
+    documents: DocumentsWish = Field(
+        description="Whether documents that nobody else may read are deleted too."
+    )
+    asked_at: datetime = Field(description="Time of the request.")
+    finished_at: datetime | None = Field(
+        description="Time at which the erasure ended, or null while it is running."
+    )
     passes: Count = Field(description="Number of completed passes.")
     next_pass_at: datetime | None
     reason: str | None
     erased: ErasedCounts
     kept: tuple[Kept, ...]
-    status_url: str = Field(description="URL of its progress.")
+    status_url: str = Field(description="URL at which the progress can be read.")

@@ -1,4 +1,4 @@
-"""Erases a person in passes, 15 minutes apart, until a pass finds nothing new.
+"""Erasure of a person's data in passes, 15 minutes apart, until a pass finds nothing new.
 
 Each store is searched for the person's id directly, not through another record. So a pass also finds data
 whose thread or record was lost by a crash, a bug or an earlier deletion. Ids of runs and threads begin with a
@@ -46,17 +46,24 @@ from shared.tools.workspace import forget_workspace
 One = TypeVar("One")
 Made = TypeVar("Made")
 
-_WORKING_S = 300.0  # per message; the platform ends a function, with its worker, after 600 s
-_AT_ONCE = 8  # runs erased concurrently (unmeasured; each takes about ten calls)
-_EARLY_S = 5.0  # tolerance for clock skew between queue and app
-_RUNS = "runs/"  # as RunFiles names its blobs
-_CHILDREN = "children.json"  # as answering/children.py does
-_SESSIONS = "sessions/"  # as answering/agent.py does
+# Time limit per queue message. The platform ends a function, and its worker, after 600 s.
+_WORKING_S = 300.0
+# Number of runs erased concurrently (unmeasured; each takes about ten calls).
+_AT_ONCE = 8
+# Tolerance for clock skew between the queue and the app.
+_EARLY_S = 5.0
+# The prefix that `RunFiles` gives to its blobs.
+_RUNS = "runs/"
+# The name that answering/children.py gives to the list of sub-agents.
+_CHILDREN = "children.json"
+# The prefix that answering/agent.py gives to its blobs.
+_SESSIONS = "sessions/"
 
 
 @dataclass(frozen=True)
 class EraseDependencies:
-    """The orchestration and document operations that erasing needs, and its time limit.
+    """Operations on orchestrations and documents that an erasure needs, and the time limit for one queue
+    message.
 
     Attributes:
         stop: terminates an orchestration.
@@ -71,21 +78,21 @@ class EraseDependencies:
 
     @property
     def is_late(self) -> bool:
-        """Whether the next message should continue."""
+        """Whether the time limit has passed, so that the next queue message should continue."""
         return time.monotonic() > self.until
 
     def require_time(self) -> None:
-        """Raise if the time limit is reached."""
+        """Raise `_TimeIsUpError` if the time limit has passed."""
         if self.is_late:
             raise _TimeIsUpError
 
 
 class _TimeIsUpError(Exception):
-    """The time limit was reached; the next message continues the pass."""
+    """Raised if the time limit has passed. The next queue message continues the pass."""
 
 
 async def advance(erasure_id: str, services: ErasureServices, deps: EraseDependencies) -> None:
-    """Run the pass that is due. Early, late and duplicate messages are ignored."""
+    """Run the pass of an erasure that is due. Messages that are early, late or duplicates are ignored."""
     record = await find_record(services.blobs, erasure_id)
     if record is None or record.status != "running":
         return
@@ -105,7 +112,7 @@ async def _advance(record: ErasureRecord, services: ErasureServices, deps: Erase
     findings = await _find(record, services)
     record = await _store_findings(record, findings, services.blobs)
     if findings.is_empty and record.passes:
-        # Stored first: a finish that runs out of time continues and doesn't count as a pass with findings.
+        # Stored first, so that finishing continues after the time limit instead of running another pass.
         record = await _keep(record, services.blobs, is_finishing=True)
         await _finish(record, services, deps)
         return
@@ -124,7 +131,9 @@ async def _advance(record: ErasureRecord, services: ErasureServices, deps: Erase
 async def _store_findings(
     record: ErasureRecord, findings: ErasureFindings, blobs: BlobStore
 ) -> ErasureRecord:
-    """Store the findings before anything is deleted. A repeated pass counts nothing twice."""
+    """Store what a pass has found before anything is deleted. If the pass is repeated after an interruption,
+    nothing is counted twice.
+    """
     is_repeated = record.counted > record.passes
     runs = {one.run_id: one for one in (*record.runs, *findings.runs)}
     updates = {
@@ -146,15 +155,17 @@ def _merged(before: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
 async def _erase(
     findings: ErasureFindings, record: ErasureRecord, services: ErasureServices, deps: EraseDependencies
 ) -> ErasureRecord:
-    """Delete the findings. Return the record with the counts known only during deletion."""
-    # Threads first, because a thread being deleted accepts no questions.
+    """Delete the data that a pass has found. Return the record with the counts that are known only during
+    deletion.
+    """
+    # Threads come first, because a deleted thread accepts no further questions.
     for thread in findings.threads:
         deps.require_time()
         await _erase_thread(thread, services, deps)
     for start in range(0, len(findings.runs), _AT_ONCE):
         deps.require_time()
         first = await _gathered(findings.runs[start:], lambda one: _erase_run(one, services, deps.stop))
-        # Stored at once, because a continued pass won't find them again.
+        # Counts are stored after each batch, because a continued pass does not find these runs again.
         counts = added(record.counts, ErasedCounts(quality_records=sum(first)))
         record = await _keep(record, services.blobs, counts=counts)
     for name in (*findings.messages, *findings.sessions):
@@ -172,7 +183,7 @@ async def _erase(
 
 
 async def _erase_thread(thread: Thread, services: ErasureServices, deps: EraseDependencies) -> None:
-    """Hide the thread and erase the results of its turns; its empty rows are deleted at the end."""
+    """Hide a thread and erase its turns. Their empty rows are kept until the erasure finishes."""
     hidden = {"is_deleted": True, "title": "", "summary": ""}
     current = await changed(thread, lambda one: one.model_copy(update=hidden), services.threads)
     if current is not None:
@@ -183,13 +194,15 @@ async def _erase_thread(thread: Thread, services: ErasureServices, deps: EraseDe
 async def _erase_run(
     one: RunPlace, services: ErasureServices, stop: StopRun, *, is_last: bool = False
 ) -> int:
-    """Erase a run and return the number of its quality records, which don't contain the run id."""
+    """Erase a run with its quality records, and return the number of these records. They are found by time
+    and key, because they don't contain the run id.
+    """
     await erase_run(one.run_id, services, stop, is_last=is_last)
     return await services.quality.forget(one.at, key_of(one.run_id))
 
 
 async def _finish(record: ErasureRecord, services: ErasureServices, deps: EraseDependencies) -> None:
-    """Delete rows, histories and late writes after a pass without new findings.
+    """Delete the remaining rows, histories and late writes, after a pass that found nothing new.
 
     Finished items are removed from the record in batches, so that the next message continues after them.
     """
@@ -212,7 +225,7 @@ async def _finish(record: ErasureRecord, services: ErasureServices, deps: EraseD
 
 
 async def _gathered(some: Sequence[One], act: Callable[[One], Awaitable[Made]]) -> list[Made]:
-    """Process the first batch concurrently."""
+    """Apply `act` to the first batch of items concurrently, and return the results."""
     return list(await run_together(*(act(one) for one in some[:_AT_ONCE])))
 
 
@@ -221,7 +234,9 @@ async def _keep(record: ErasureRecord, blobs: BlobStore, **changes: object) -> E
 
 
 async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
-    """Keep only the report, without the person's id and references to their data."""
+    """End an erasure. Its record is reduced to a report without the person's id and without references to
+    their data.
+    """
     subject = pseudonym(record.user_id)
     ended = {"status": status, "finished_at": datetime.now(UTC), "user_id": ""}
     lists = ("threads", "runs", "instances", "deleting")
@@ -234,7 +249,9 @@ async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
 
 
 async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
-    """Delete the rows keyed by the person's id; the audit trail keeps a pseudonym."""
+    """Delete all rows and files stored under the person's id, and replace the id by a pseudonym in the audit
+    trail.
+    """
     await services.audit.pseudonymise(user_id)
     conversations = 0 if services.bot_turns is None else await services.bot_turns.forget(user_id)
     return ErasedCounts(
@@ -247,16 +264,17 @@ async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
 
 
 async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFindings:
-    """Search every store. Other people's runs are neither listed nor read."""
+    """Search every store for data about the person. Runs of other people are neither listed nor read."""
     user_id, blobs = record.user_id, services.blobs
     prefix = owner_prefix(user_id, services.settings.identity.owner_id_key)
-    is_repeated = record.counted > record.passes  # it may have been interrupted before them
+    # an interrupted pass may not have reached the threads that it had found
+    is_repeated = record.counted > record.passes
     done = frozenset(() if is_repeated else record.threads)
     threads = [one async for one in services.threads.of_owner(user_id) if one.thread_id not in done]
     records = [one async for one in services.runs.of_owner(user_id, prefix)]
-    # Some runs have a folder but no record.
+    # Some runs have stored files but no record.
     folders = await folders_of(blobs, _RUNS, prefix, user_id)
-    # The names of a run's sub-agents are kept until the last pass.
+    # A folder with only the list of sub-agents is not new: the list is kept until the erasure finishes.
     recorded = {one.run_id for one in record.runs}
     runs = {
         run_id: folder.began_at
@@ -273,10 +291,10 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
     messages = await _theirs(blobs, TAKEN_FOLDER, TakenActivity, lambda one: _wrote(one, user_id))
     own_memories = Memories(services.memory_index, UserContext(user_id=user_id))
     memories = await own_memories.search(SearchRequest(select=("memory_id",), top=1, count=True))
-    # Found only through the run, which an earlier attempt of this pass may have erased.
+    # Sessions are found only through their run, which an earlier attempt of this pass may have erased.
     theirs = {*runs, *(one.run_id for one in record.runs)}
     sessions = await _theirs(blobs, _SESSIONS, WaitingRun, lambda one: one.run_id in theirs)
-    # Only documents related to the person are kept in memory: there may be a million others.
+    # Only documents related to the person are kept in memory, because there may be a million others.
     states = [one async for one in services.documents.all() if relation_to(one, user_id)]
     alone = tuple(one for one in states if relation_to(one, user_id) == "alone")
     of_threads = tuple(one for one in alone if one.thread_id)
@@ -296,7 +314,9 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
 
 
 def _wrote(activity: TakenActivity, user_id: str) -> bool:
-    """Return whether the person wrote the activity, or owns the conversation."""
+    """Return whether the person wrote the message in a chat activity, or owns the conversation of a
+    message.
+    """
     message = activity.said
     if message is None:
         return False
@@ -306,7 +326,7 @@ def _wrote(activity: TakenActivity, user_id: str) -> bool:
 async def _theirs(
     blobs: BlobStore, folder: str, kind: type[Stored], is_theirs: Callable[[Stored], bool]
 ) -> list[tuple[str, Stored]]:
-    """Return the person's blobs in the work container, with their parsed content.
+    """Return the name and content of each blob in a folder of the work container that belongs to the person.
 
     Args:
         folder: prefix of the names of blobs to read.

@@ -1,4 +1,6 @@
-"""Rules of erasing a person: ownership of documents, counts and the report. Pure."""
+"""Rules for the erasure of a person: which documents are theirs, how counts are added, and what the report
+shows.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +11,7 @@ from shared.documents.state import DocumentState
 from shared.erasure.models import ErasedCounts, ErasureRecord, ErasureView, Kept, OwnDocuments
 from shared.platform.hashing import digest
 
-MAX_PASSES = 8  # two hours; somebody who still asks then hasn't left
+MAX_PASSES = 8  # two hours of passes; a person who still creates data then has not left
 
 _STILL_THERE = "The person still uses the app. Disable their sign-in, then request the erasure again."
 
@@ -34,13 +36,15 @@ _KEPT_ANYWAY = (
 
 
 def erasure_id(user_id: str) -> str:
-    """Return the id of a person's erasure, which outlives their own id."""
+    """Return the id of a person's erasure, a digest of the user id. The report is stored under it after the
+    user id has been deleted.
+    """
     return digest("erasure", user_id)[:32]
 
 
 def relation_to(state: DocumentState, user_id: str) -> Literal["alone", "shared", "named"] | None:
-    """Return how a document relates to the person, by its current or requested permissions; None = not at
-    all.
+    """Return the relation of a document to a person, according to its current and pending permissions. Return
+    None if they are unrelated.
 
     `alone`: theirs and readable by nobody else. `shared`: theirs and readable by others. `named`: somebody
     else's, with an access list that names the person.
@@ -55,20 +59,20 @@ def relation_to(state: DocumentState, user_id: str) -> Literal["alone", "shared"
 
 
 def own_documents(states: Iterable[DocumentState], user_id: str) -> OwnDocuments:
-    """Count the documents related to the person."""
+    """Count the documents that are related to a person, by their relation."""
     counts = Counter(relation_to(state, user_id) for state in states)
     return OwnDocuments(alone=counts["alone"], shared=counts["shared"], named=counts["named"])
 
 
 def added(counts: ErasedCounts, more: ErasedCounts) -> ErasedCounts:
-    """Add counts kind by kind."""
+    """Return the sums of two sets of counts, kind by kind."""
     sums = {name: getattr(counts, name) + getattr(more, name) for name in ErasedCounts.model_fields}
     return ErasedCounts(**sums)
 
 
 def view_of(record: ErasureRecord, user_id: str) -> ErasureView:
-    """Return the erasure as shown to administrators, with `user_id` from their request, since the record may
-    lack it.
+    """Return an erasure as administrators see it. `user_id` comes from their request, because the record of
+    an ended erasure no longer contains it.
     """
     return ErasureView(
         user_id=user_id,

@@ -1,4 +1,4 @@
-"""The clients and stores used by `shared.erasure`, a part of `shared.wiring.Services`."""
+"""The protocol of the services that `shared.erasure` needs, a subset of `shared.wiring.Services`."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from shared.teams.store import BotTurnStore
 
 
 class ErasureServices(ConversationServices, QualityServices, Protocol):
-    """The external services that erasure needs."""
+    """Stores and clients that the functions of `shared.erasure` use."""
 
     poison: PoisonQueues
     idempotency: IdempotencyStore

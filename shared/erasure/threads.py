@@ -1,4 +1,4 @@
-"""Erases a thread's cleared or deleted turns from every store, in two passes.
+"""Erasure of the turns of cleared or deleted threads, and of runs, from every store. It takes two passes.
 
 The first deletes everything at once, even of active runs, and marks the turns so that no answer is accepted.
 A step that was active then may still write, so the last pass, when no step can be active any more, repeats
@@ -26,20 +26,25 @@ from shared.runs.events import ErrorEvent
 from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
 
-# The platform ends functions after ten minutes (functionTimeout in host.json), so no step runs longer.
+# No step is active any more after this time, because the platform ends functions after ten minutes
+# (functionTimeout in host.json).
 LAST_PASS_AFTER_S = 15 * 60.0
-CLOSING_STEP = 9998  # after every step of a run
-_READERS_S = 0.5  # for the run's readers to see its last event; they poll every 0.25 s
-_AT_ONCE = 50  # turns per read
+# Higher than the number of any regular step of a run.
+CLOSING_STEP = 9998
+# Time for readers of a run to see its last event. They poll every 0.25 s.
+_READERS_S = 0.5
+# Number of turns read at a time.
+_AT_ONCE = 50
 
 
 async def erase(task: EraseTask, services: ErasureServices, stop: StopRun) -> None:
-    """Run one pass over the turns to erase; the first pass queues the last."""
+    """Run one pass over the turns to erase. The first pass queues a message for the last one."""
     thread = await services.threads.get(task.owner_id, task.thread_id)
     if thread is None:
         return
     if thread.is_deleted:
-        await remove_files(thread.thread_id, services)  # including files added during the deletion
+        # repeated in each pass, because files may be added while the thread is being deleted
+        await remove_files(thread.thread_id, services)
     await erase_turns(thread, task.through, services, stop, is_last=task.is_last)
     if not task.is_last:
         last = task.model_copy(update={"is_last": True}).model_dump_json()
@@ -63,7 +68,8 @@ async def erase_turns(
     is_last: bool,
     require_time: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run one pass over a thread's turns up to a number; the last pass deletes their rows.
+    """Run one erasure pass over the turns of a thread with numbers up to `through`. The last pass also
+    deletes the rows of the turns.
 
     A run that is also shown by a branch is kept. `require_time` is called before each turn; its exception
     ends the pass.
@@ -75,7 +81,8 @@ async def erase_turns(
             if is_last or turn.status != "erased":
                 require_time()
                 await _mark_erased(thread.owner_id, turn, services.threads)
-                # Marked first: an answer committed meanwhile is rejected or erased below.
+                # The turn is marked first, so that an answer committed in the meantime is rejected, or erased
+                # here.
                 if not await is_shown_elsewhere(turn, relatives, services.threads):
                     await erase_run(turn.run_id, services, stop, is_last=is_last)
             if is_last:
@@ -84,16 +91,16 @@ async def erase_turns(
 
 
 async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is_last: bool) -> None:
-    """Delete a run's journal, answer, files (also of its children), record and memory.
+    """Delete a run's record, journal, answer, files and memory, and those of its sub-agents.
 
     The names of its children are kept until the last pass, which uses them to find their histories.
     """
     await stop(run_id)
-    # Then its children: an ended run starts no more.
+    # The parent is stopped first, so that it can't start more sub-agents.
     children = await child_ids(services.run_log, services.blobs, run_id)
     await run_together(*(stop(child_id) for child_id in children))
     record = await services.runs.get(run_id)
-    # The record first: a later commit finds none and deletes its own answer.
+    # The record is deleted first: a commit that doesn't find it deletes its own answer.
     await services.runs.delete(run_id)
     if record is not None and record.finished_at is None:
         await release(record.owner_id, run_id, services.settings, services.user_limits)
@@ -110,7 +117,9 @@ async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is
 
 
 async def delete_run(run_id: str, services: ErasureServices, forget: StopRun) -> None:
-    """Delete a run without a thread at once, and again when no step can be active any more."""
+    """Delete a run that belongs to no thread. A queued message repeats the deletion later, when no step can
+    be writing any more.
+    """
     last = EraseRunTask(run_id=run_id).model_dump_json()
     await services.queues.send(ERASURES_QUEUE, last, LAST_PASS_AFTER_S)
     await erase_run(run_id, services, forget, is_last=True)
@@ -133,7 +142,7 @@ async def _mark_erased(owner_id: str, turn: ThreadTurn, threads: ThreadStore) ->
 
 
 async def _tell_readers(run_id: str, run_log: RunLog) -> None:
-    """Append a run's last event, so that its readers stop waiting."""
+    """Append a final error event to the journal of an active run, so that its readers stop waiting."""
     try:
         event_log = await open_event_log(run_log, run_id, CLOSING_STEP)
         await event_log.write(
@@ -144,13 +153,13 @@ async def _tell_readers(run_id: str, run_log: RunLog) -> None:
             )
         )
     except (RunClosedError, StaleAttemptError, NotFoundError):
-        return  # ended already, or its log was deleted
+        return  # The run has already ended, or its journal has been deleted.
     await asyncio.sleep(_READERS_S)
 
 
 async def changed(thread: Thread, change: Callable[[Thread], Thread], threads: ThreadStore) -> Thread | None:
-    """Apply a change, retrying after conflicts without limit. Return the thread, None
-    if it no longer exists.
+    """Apply a change to a thread, retrying after conflicts until it succeeds. Return the changed thread, or
+    None if the thread no longer exists.
     """
     current: Thread | None = thread
     while current is not None and (target := change(current)) != current:

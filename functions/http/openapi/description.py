@@ -1,4 +1,6 @@
-"""The OpenAPI 3.1 description: FastAPI's, with the replies and errors of the routes' contracts. Pure."""
+"""Generates the OpenAPI 3.1 description: FastAPI's own, extended with the replies and errors from route
+contracts.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +38,7 @@ _SCHEMAS = "#/components/schemas/"
 _MARK = "\n\nAttributes:\n"
 _ENTRY = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
-VERSION = "0.1.0"  # must match pyproject.toml
+VERSION = "0.1.0"  # must equal the version in pyproject.toml
 
 ABOUT = (
     "Questions over an organisation's documents, answered with sources. Every call but those of health and "
@@ -81,17 +83,17 @@ _LIMIT_HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 
 def operations_of(app: FastAPI) -> list[Operation]:
-    """Return the operations of an app's API, in the order of its routes."""
+    """Return the operations of an app that the API description includes, in route order."""
     return [Operation.of(route) for route in routes_of(app) if route.include_in_schema]
 
 
 def describe(app: FastAPI) -> Json:
-    """Return the OpenAPI description of an app's API, as plain JSON."""
+    """Return the OpenAPI description of an app as JSON-compatible values."""
     return describe_operations(operations_of(app))
 
 
 def describe_operations(operations: Sequence[Operation]) -> Json:
-    """Return the description of some operations, in the order in which they are to be shown."""
+    """Return an OpenAPI description of the given operations, in the given order."""
     document: Json = get_openapi(
         title="Groundwork",
         version=VERSION,
@@ -102,7 +104,8 @@ def describe_operations(operations: Sequence[Operation]) -> Json:
     )
     components = document["components"]
     schemas = {**components["schemas"], **_schemas_of(operations)}
-    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's error models, never sent
+    # FastAPI adds these error models, but the app never sends them
+    for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     components["schemas"] = {name: attributed(_tidied(schema)) for name, schema in sorted(schemas.items())}
     components["examples"] = _error_examples(operations)
@@ -115,7 +118,9 @@ def describe_operations(operations: Sequence[Operation]) -> Json:
 
 
 def attributed(schema: Json) -> Json:
-    """Move the attributes that a model's docstring lists to the descriptions of its fields."""
+    """Return a model's schema in which the attributes listed in its docstring have become field
+    descriptions.
+    """
     description, mark, attributes = schema.get("description", "").partition(_MARK)
     if not mark:
         return schema
@@ -134,8 +139,8 @@ def attributed(schema: Json) -> Json:
 
 
 def _described_route(operation: Operation, operations: Sequence[Operation]) -> APIRoute:
-    """Return a route for FastAPI's generator. The app's own routes declare no responses: building their
-    validators would delay a worker's first request.
+    """Return a copy of a route with declared responses, for FastAPI's OpenAPI generator. The served routes
+    declare none, because building their validators would delay the first request of a worker.
     """
     route = APIRoute(
         f"/{operation.route}",
@@ -150,12 +155,14 @@ def _described_route(operation: Operation, operations: Sequence[Operation]) -> A
         responses=_responses(operation, operations),
         openapi_extra=_extra(operation),
     )
-    route.description = ""  # handlers' docstrings are for developers
+    route.description = ""  # docstrings of handlers are written for developers, so they are left out
     return route
 
 
 def _extra(operation: Operation) -> Json:
-    """Return what FastAPI can't read from the signature: headers, and bodies that the handler reads."""
+    """Return the request headers and bodies of an operation that FastAPI can't derive from the handler's
+    signature.
+    """
     extra: Json = {}
     if shape := operation.contract.headers:
         extra["parameters"] = [
@@ -194,7 +201,9 @@ def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[in
 
 
 def _add_late_errors(responses: dict[int | str, Json], shape: Shape) -> None:
-    """Add the body of work that was started and ended with an error, whose status the response has."""
+    """Add the body that error responses have if work was started and then failed. The response status is the
+    status of its error.
+    """
     body = {JSON: _content(shape)}
     for status, response in responses.items():
         if int(status) >= 400 and status != 401:
@@ -225,7 +234,9 @@ def _problem(operation: Operation, errors: Iterable[type[GroundworkError]]) -> J
 
 
 def _content(shape: Shape | None) -> Json:
-    """Return a media type with its schema; bytes have none (OpenAPI 3.1.0, 4.8.14.2)."""
+    """Return a media type object that references a model's schema. Binary content has no schema (OpenAPI
+    3.1.0, 4.8.14.2).
+    """
     return {} if shape is None else {"schema": {"$ref": f"{_SCHEMAS}{shape.__name__}"}}
 
 
@@ -244,7 +255,7 @@ def _errors_of(operation: Operation) -> dict[int, list[type[GroundworkError]]]:
 
 
 def _schemas_of(operations: Sequence[Operation]) -> dict[str, Json]:
-    """Return the schemas of models that only references name, so that FastAPI doesn't see them."""
+    """Return the schemas of models that FastAPI doesn't see because contracts refer to them only by name."""
     models: dict[tuple[Shape, JsonSchemaMode], None] = {
         (Problem, "serialization"): None,
         (CompletionFailure, "serialization"): None,
@@ -260,7 +271,7 @@ def _schemas_of(operations: Sequence[Operation]) -> dict[str, Json]:
 
 
 def _tidied(schema: Any) -> Any:
-    """Omit titles that repeat a field's name, and defaults that can't be sent or are always sent."""
+    """Remove titles, empty defaults, and the defaults of required fields from a schema."""
     if isinstance(schema, list):
         return [_tidied(item) for item in schema]
     if not isinstance(schema, dict):
@@ -276,7 +287,9 @@ def _tidied(schema: Any) -> Any:
 
 
 def _complete(call: Json, operation: Operation, schemas: Mapping[str, Json]) -> None:
-    """Add examples, which FastAPI would strip of nulls, and remove FastAPI's own error."""
+    """Add examples to an operation, because FastAPI would strip their nulls, and remove FastAPI's own
+    validation error.
+    """
     query = operation.query.__name__ if operation.query else ""
     places = {"path": "path", "query": query}
     for parameter in call.setdefault("parameters", []):
@@ -301,14 +314,15 @@ def _fields(shape: type[BaseModel]) -> dict[str, Json]:
 
 
 def _description_and_schema(schema: Json) -> Json:
-    """Return the description and the schema of a parameter or header."""
+    """Split the schema of a parameter or header into its description and the remaining schema."""
     rest = {name: value for name, value in schema.items() if name != "description"}
     return {"description": schema["description"], "schema": rest}
 
 
 def _headers(names: Iterable[str]) -> Json:
     fields = _fields(ReplyHeaders)
-    # No header is marked as required: `Retry-After` is sent only if known, and proxies remove headers.
+    # No response header is marked as required: `Retry-After` is sent only if the delay is known, and proxies
+    # may remove headers.
     return {name: _description_and_schema(fields[name]) for name in names}
 
 

@@ -1,4 +1,4 @@
-"""Examples of bodies and replies, composed from the values in examples.json. Pure.
+"""Examples of request bodies and replies in the API description, composed from the values in examples.json.
 
 A value is stored under the name of its model, `Model.field`, or `field` for any model; the most specific
 entry wins. Fields without a value become null, false, empty or 0, as their schema allows. Strings need a
@@ -16,13 +16,14 @@ Json = dict[str, Any]
 
 @cache
 def example_values() -> Mapping[str, Any]:
-    """Return the contents of examples.json."""
+    """Return the contents of examples.json, read once per process."""
     values: Json = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
     return values
 
 
 def example_of(model: str, schemas: Mapping[str, Json]) -> Any:
-    """Build an example of a model whose schema is among `schemas`.
+    """Build an example of a model, including the models that it refers to. `schemas` contains the schemas by
+    model name.
 
     Raises:
         LookupError: a string field has no value; the message names it.
@@ -52,7 +53,9 @@ def _value(model: str, name: str, field: Json, schemas: Mapping[str, Json]) -> A
 
 
 def _shape_in(field: Json) -> str | None:
-    """Return the model that a schema refers to; the first of several."""
+    """Return the name of the model that a schema refers to, or None. If there are several, the first is
+    returned.
+    """
     options = [field, *field.get("anyOf", ()), *field.get("oneOf", ())]
     return next((str(one["$ref"]).rpartition("/")[2] for one in options if "$ref" in one), None)
 
@@ -62,7 +65,7 @@ def _kinds(field: Json) -> set[str]:
 
 
 def _fits(value: Any, field: Json) -> bool:
-    """Return whether a value stored under a field's name has a type that the field allows."""
+    """Return whether the schema of a field allows the type of an example value."""
     names = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
     return names[type(value)] in _kinds(field)
 

@@ -62,9 +62,9 @@ async def test_letters_of_an_address_are_told_apart(anna: httpx.AsyncClient) -> 
     [
         ("/threads?limt=5", "Did you mean 'limit'?"),
         ("/threads?limit=5&Limit=6", "Did you mean 'limit'?"),
-        ("/memory?of=ben", "Parameters: limit, cursor."),
-        ("/runs/x?verbose=1", "This call takes no query parameters."),
-        ("/health?x=", "This call takes no query parameters."),
+        ("/memory?of=ben", "Known parameters: limit, cursor."),
+        ("/runs/x?verbose=1", "This route has no query parameters."),
+        ("/health?x=", "This route has no query parameters."),
     ],
 )
 async def test_an_unknown_query_parameter_is_refused(anna: httpx.AsyncClient, path: str, hint: str) -> None:

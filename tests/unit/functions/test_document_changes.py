@@ -101,7 +101,9 @@ async def test_a_closed_document_is_closed_although_the_indexes_refuse_the_new_l
     assert (await member.get("/documents")).json()["documents"] == []
     assert (await member.post("/search", json={"query": "pump"})).json()["results"] == []
     warnings = (await anna.get(address(document))).json()["warnings"]
-    assert "Access is being applied: people who were added find the document once that is done." in warnings
+    assert (
+        "The new access list is being applied. People added to it cannot find the document yet." in warnings
+    )
 
 
 async def test_while_a_document_is_worked_on_its_rows_are_closed_all_the_same(

@@ -54,7 +54,7 @@ async def test_a_page_that_was_not_built_says_so(browser: httpx.AsyncClient, fol
     (folder / "index.html").unlink()
     answer = await browser.get("/web")
     assert answer.status_code == 503
-    assert answer.json()["hints"] == ["Run `make web`."]
+    assert answer.json()["hints"] == ["Build it with `make web`."]
 
 
 @pytest.mark.parametrize(
