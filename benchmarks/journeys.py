@@ -1,11 +1,12 @@
-"""`python -m benchmarks.journeys --out report.json`: the amount of our own code involved in a journey.
+"""`python -m benchmarks.journeys --out report.json`: count the functions and files of this repository in two
+journeys.
 
-Two journeys run in one warm process with the tests' fakes. `question` goes from the handler of POST /api/chat
-through orchestration and activities to the end of the stream, `markdown` from the handler of a blob event to
-the status `ready`. Each runs twice before it is measured, on the same services.
+Two journeys run in one warm process with the fakes of the tests. `question` goes from the handler of POST
+/api/chat through orchestration and activities to the end of the stream, `markdown` from the handler of a blob
+event to the status `ready`. Each runs twice before it is measured, on the same services.
 
-A profiler sees every call in every thread. The parser's work is done in the thread that waits for it and
-counts. Clients of real services aren't reached.
+A profiler sees every call in every thread. The parser runs in the thread that waits for it, so it is counted
+too. No real service is called.
 
 files, functions: of `functions/`, `orchestrations/`, `shared/` and `function_app.py`, counted once. Modules,
 class bodies, lambdas, comprehensions, generator expressions and generated code aren't counted.
@@ -86,15 +87,18 @@ Function = tuple[str, int, str]
 
 
 class Recorder:
-    """A recorder of calls of our functions while it is active."""
+    """Profiler that records calls of this repository's functions while it is active."""
 
     def __init__(self) -> None:
         self._is_on = False
         self.functions: set[Function] = set()
-        self.crossings: list[Function] = []  # the functions called; a list, as threads may append at once
+        # a list of called functions, because several threads may append to it
+        self.crossings: list[Function] = []
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Handle a profiler event."""
+        """Record the event if it is the first call of a function in this repository. Called by the
+        interpreter.
+        """
         code = frame.f_code
         if (
             not self._is_on
@@ -115,7 +119,7 @@ class Recorder:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Reset, and record within the block."""
+        """Discard earlier calls, and record those made within the `with` block."""
         self.functions.clear()
         self.crossings.clear()
         self._is_on = True
@@ -125,14 +129,14 @@ class Recorder:
             self._is_on = False
 
     def by_file(self) -> dict[str, list[str]]:
-        """Return the functions of each file in source order."""
+        """Return the names of the recorded functions, by file and in source order."""
         functions: dict[str, list[str]] = defaultdict(list)
         for filename, _, name in sorted(self.functions):
             functions[str(Path(filename).relative_to(ROOT))].append(name)
         return functions
 
     def figures(self) -> dict[str, int]:
-        """Return the reported numbers."""
+        """Return the reported counts: files, functions and crossings."""
         counts = (len(self.by_file()), len(self.functions), len(self.crossings))
         return dict(zip(("files", "functions", "crossings"), counts, strict=True))
 
@@ -144,12 +148,12 @@ def _is_ours(filename: str) -> bool:
 
 @cache
 def _beginning(code: CodeType) -> int:
-    """Return the offset of a function's first instruction, which resumed generators never start at."""
+    """Return the bytecode offset at which a function starts. A resumed generator continues at a later one."""
     return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 
 class Host:
-    """A stand-in for the Functions host and its durable client: all functions of the app by name."""
+    """A stand-in for the Functions host and its durable client, with all functions of the app by name."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -157,12 +161,12 @@ class Host:
         self._begun: list[asyncio.Task[Any]] = []
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return a handler or activity without the wrapper that creates its durable client."""
+        """Return an HTTP handler or activity without the wrapper that supplies its durable client."""
         function = self._functions[name].get_user_function()
         return getattr(function, "client_function", function)  # type: ignore[no-any-return]
 
     async def start_new(self, name: str, instance_id: str, payload: object) -> str:
-        """Start an orchestration in the background."""
+        """Start an orchestration in a background thread, and return its instance id."""
         orchestrator = SimpleNamespace(_function=self._functions[name])
         loop = asyncio.get_running_loop()
         script = Script({one: partial(self._perform, one, loop) for one in self._functions})
@@ -171,10 +175,10 @@ class Host:
         return instance_id
 
     async def get_status(self, instance_id: str) -> None:
-        """Return None: other instances are unknown."""
+        """Return None, because this stand-in knows no other instances."""
 
     async def end(self) -> None:
-        """Wait for the orchestrations."""
+        """Wait until all orchestrations have ended."""
         await asyncio.gather(*self._begun)
         self._begun.clear()
 
@@ -186,7 +190,9 @@ class Host:
 
 
 class WorkerInProcess:
-    """A stand-in for `subprocess.Popen` that does the parser worker's jobs in the calling thread."""
+    """A stand-in for `subprocess.Popen` that runs the parser worker in the calling thread, where it is
+    profiled.
+    """
 
     def __init__(self, command: list[str], **_: object) -> None:
         match = re.search(r"from (\S+) import main", command[-1])
@@ -197,7 +203,7 @@ class WorkerInProcess:
         self.stdin = self.stdout = self
 
     def write(self, line: str) -> None:
-        """Run a job given as a line of JSON. An empty line asks whether the worker has started."""
+        """Run a parser job given as a line of JSON. An empty line requests the worker's ready message."""
         if not line:
             self._reply = self._worker.READY
             return
@@ -205,19 +211,19 @@ class WorkerInProcess:
         self._reply = self._worker._reply(job, 1 << 30).model_dump_json()
 
     def readline(self) -> str:
-        """Return the reply."""
+        """Return the reply to the last line written."""
         return self._reply
 
     def flush(self) -> None:
-        """Do nothing, as nothing is buffered."""
+        """Do nothing, because nothing is buffered."""
 
     def poll(self) -> None:
-        """Return None: it is running."""
+        """Return None, which means that the process is running."""
 
 
 async def question(host: Host, recorder: Recorder, number: int) -> None:
-    """Ask, and read the stream to its end."""
-    del number  # a separate thread per question
+    """Run the journey of a question, from the POST to the end of its event stream."""
+    del number  # each question starts a new thread
     app = make_app(host)
     async with as_user(app, "anna", groups=["engineering"]) as anna:
         with recorder.recording():
@@ -228,7 +234,7 @@ async def question(host: Host, recorder: Recorder, number: int) -> None:
 
 
 async def markdown(host: Host, recorder: Recorder, number: int) -> None:
-    """Run the journey of a new Markdown file, from its upload event until it is ready."""
+    """Run the journey of a Markdown file, from its blob event until the document is ready."""
     services, blob = wiring.get_services(), SimpleNamespace(container="documents", name=f"pump-{number}.md")
     await services.blobs.write(blob.container, blob.name, MARKDOWN.encode())
     with recorder.recording():
@@ -239,17 +245,17 @@ async def markdown(host: Host, recorder: Recorder, number: int) -> None:
 
 
 def serve(services: Any) -> None:
-    """Install the services as the process's own."""
+    """Make the app use the given services in this process."""
     wiring.build_services = lambda settings: services
     wiring.get_services.cache_clear()
 
 
 async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
-    """Run each journey several times and print the figures of the last run."""
-    from function_app import app  # reads the settings
+    """Run each journey three times, and print and return the figures of the last run."""
+    from function_app import app  # the import reads the settings
 
     host, recorder, report = Host(app), Recorder(), {}
-    threading.setprofile(recorder)  # before any thread begins
+    threading.setprofile(recorder)  # must precede the start of any thread
     sys.setprofile(recorder)
     settings = fake_settings(dev_token_secret=SECRET, subagents_enabled=False)
     worlds = {
@@ -269,10 +275,12 @@ async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
 
 
 def main() -> None:
-    """Measure, print and write the report."""
+    """Run the benchmark, print the figures and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON report to write")
-    parser.add_argument("--list", action="store_true", help="also print the functions in each file")
+    parser.add_argument(
+        "--list", action="store_true", help=("also print the names of the functions in each file")
+    )
     arguments = parser.parse_args()
     os.environ |= AGENT_SETTINGS
     subprocess.Popen = WorkerInProcess  # type: ignore[assignment, misc]

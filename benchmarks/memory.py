@@ -1,10 +1,10 @@
-"""Peak memory of another process."""
+"""Peak memory of a process."""
 
 from pathlib import Path
 
 
 def peak_mb(pid: int) -> float | None:
-    """Return a process's peak resident memory in MB, or None if the system doesn't report it."""
+    """Return the peak resident memory of a process in MB, or None if the system doesn't report it."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         return None

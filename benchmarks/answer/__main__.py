@@ -1,4 +1,5 @@
-"""`python -m benchmarks.answer --out report.json`: the cost of a question apart from its model.
+"""`python -m benchmarks.answer --out report.json`: measure the time a question takes in addition to its model
+calls.
 
 Asks a running stack with local models, each question in a new thread and then all in one thread. Taps between
 the app and its servers separate model time from our own. The baseline repeats each question's model and
@@ -26,13 +27,15 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
 
-OVERHEAD_MS, FIRST_EVENT_MS = 400.0, 100.0  # the aims
+OVERHEAD_MS, FIRST_EVENT_MS = 400.0, 100.0  # the targets
 QUESTIONS = tuple(one.text for one in (FIRST_QUESTION, *DEMO_QUESTIONS))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A question, in milliseconds. `overhead_ms` is the total time minus the time with an open model call."""
+    """The measurements of one question, in milliseconds. `overhead_ms` is the total time minus the time with
+    an open model call.
+    """
 
     question: str
     total_ms: float
@@ -46,7 +49,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measure, print and write the report."""
+    """Run the benchmark, print a summary and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.answer", description=__doc__)
     parser.add_argument(
         "--rounds", type=int, default=5, help=f"rounds of {len(QUESTIONS)} questions per group"
@@ -55,7 +58,7 @@ def main() -> None:
         "--pause",
         type=float,
         default=1.5,
-        help="pause before each question in seconds, so that the previous turn is stored in memory",
+        help="pause before each question, in seconds, in which the app stores the previous turn",
     )
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     arguments = parser.parse_args()
@@ -65,7 +68,7 @@ def main() -> None:
         tapped(Path(folder), taps) as stack,
     ):
         bench = Bench(stack, taps, arguments.pause)
-        bench.round(None)  # the first calls open connections and create tables
+        bench.round(None)  # a warm-up round, because the first calls open connections and create tables
         groups: dict[str, list[Measured]] = {"new thread": [], "same thread": []}
         for _ in range(arguments.rounds):
             groups["new thread"] += bench.round(None)
@@ -76,7 +79,7 @@ def main() -> None:
 
 
 class Bench:
-    """A benchmark of a tapped stack."""
+    """The benchmark of one local stack whose traffic is recorded by taps."""
 
     def __init__(self, stack: LocalStack, taps: Taps, pause_s: float) -> None:
         self._stack, self._taps, self._pause_s = stack, taps, pause_s
@@ -84,11 +87,11 @@ class Bench:
         self._worker = psutil.Process(stack.worker_pid)
 
     def new_thread(self) -> str:
-        """Create a thread with one question."""
+        """Create a thread by asking one question in it, and return its id."""
         return ask(self._stack, self._token, QUESTIONS[0], None).thread_id
 
     def round(self, thread_id: str | None) -> list[Measured]:
-        """Ask every question once."""
+        """Ask every question once, in the given thread or each in a new one, and return the measurements."""
         return [self._measure(question, thread_id) for question in QUESTIONS]
 
     def _measure(self, question: str, thread_id: str | None) -> Measured:

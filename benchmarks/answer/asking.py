@@ -1,4 +1,6 @@
-"""A question to the running stack as its caller sees it, and its steps from the history."""
+"""Questions sent to the running app like a client does, and the steps of their runs from the durable
+history.
+"""
 
 import http.client
 import json
@@ -21,7 +23,7 @@ _PREFIX = "/runtime/webhooks/durabletask/instances"
 
 @dataclass(frozen=True)
 class Asked:
-    """Times in seconds since the epoch."""
+    """An answered question with its client-side times, in seconds since the epoch."""
 
     run_id: str
     thread_id: str
@@ -31,10 +33,10 @@ class Asked:
 
 
 def ask(stack: LocalStack, token: str, question: str, thread_id: str | None) -> Asked:
-    """Ask over a new connection and read the stream to its end.
+    """Ask a question over a new connection, read the stream to its end, and return the times.
 
     Raises:
-        RuntimeError: the question was refused, or ended without an answer.
+        RuntimeError: if the question is rejected or ends without an answer.
     """
     body = {"question": question, **({"thread_id": thread_id} if thread_id else {})}
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -57,7 +59,7 @@ def ask(stack: LocalStack, token: str, question: str, thread_id: str | None) -> 
 
 
 def steps_of(stack: LocalStack, run_id: str) -> list[Span]:
-    """Return the run's steps once the orchestration has ended."""
+    """Wait until the orchestration of a run has completed, and return its steps."""
     params = {"showHistory": "true", "showInput": "true"}
     give_up = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < give_up:

@@ -1,4 +1,4 @@
-"""The baseline: a question's model and search requests, repeated without the app.
+"""The baseline of a question: its model and search requests, sent again without the app.
 
 Requests that overlapped are sent together, the others in sequence; response contents are ignored.
 """
@@ -14,7 +14,7 @@ _TIMEOUT_S = 60.0
 
 
 def replay_s(exchanges: Sequence[Exchange]) -> float:
-    """Send these requests directly to their servers and return the seconds."""
+    """Send the model and search requests again, directly to their servers, and return the elapsed seconds."""
     waves = _waves([one for one in exchanges if one.service in ("model", "search")])
     began = time.perf_counter()
     asyncio.run(_send_all(waves))
@@ -38,7 +38,9 @@ async def _send(exchange: Exchange) -> None:
 
 
 def _waves(exchanges: Sequence[Exchange]) -> list[list[Exchange]]:
-    """Group requests: an element that began before a wave ended belongs to that wave."""
+    """Group requests that overlap in time. A request joins a group if it began before all requests of the
+    group had ended.
+    """
     waves: list[list[Exchange]] = []
     for one in sorted(exchanges, key=lambda exchange: exchange.began):
         if waves and one.began < max(before.ended for before in waves[-1]):

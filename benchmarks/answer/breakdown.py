@@ -1,4 +1,4 @@
-"""Breakdown of a question's time by step. Pure: spans of the history and exchanges in, figures out."""
+"""Breakdown of a question's time by step, computed from step times and recorded requests. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ BEFORE, BETWEEN = "before the first step", "between steps"
 
 @dataclass(frozen=True)
 class Span:
-    """A step by its kind, from scheduling to recorded completion, in seconds since the epoch."""
+    """A step of a run, from scheduling to recorded completion, in seconds since the epoch."""
 
     kind: str
     began: float
@@ -23,10 +23,10 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a question's time in milliseconds. `busy` is the time with at least one open request of a
-    kind.
+    """A part of a question's time, in milliseconds. `busy_ms` is the time with at least one open request, by
+    kind of server.
 
-    `own` is the time without any: our own code and the executor.
+    `own_ms` is the time without open requests, spent in the app's code and the executor.
     """
 
     kind: str
@@ -39,8 +39,8 @@ class Part:
 def parts_of(
     asked_at: float, completed: float, steps: Sequence[Span], exchanges: Sequence[Exchange]
 ) -> list[Part]:
-    """Return the parts of a question between asking and the reader's answer."""
-    # Work of the last step after the answer was sent doesn't delay the reader.
+    """Return the parts of the time from asking until the reader has the answer: each step, and the gaps."""
+    # The last step continues after the answer is sent, which doesn't delay the reader.
     spans = [(step.kind, step.began, min(step.ended, completed)) for step in steps]
     gaps = [(one.ended, after.began) for one, after in pairwise(steps)]
     return [
@@ -51,7 +51,7 @@ def parts_of(
 
 
 def part(kind: str, spans: Sequence[tuple[float, float]], exchanges: Iterable[Exchange]) -> Part:
-    """Summarise what happened within non-overlapping spans."""
+    """Return the totals of time and requests within the given spans, which must not overlap."""
     seen = [one for one in exchanges if not one.is_poll]
     busy = {name: _covered(spans, [one for one in seen if kind_of(one) == name]) for name in KINDS}
     wall = sum(end - start for start, end in spans)
@@ -66,17 +66,17 @@ def part(kind: str, spans: Sequence[tuple[float, float]], exchanges: Iterable[Ex
 
 
 def kind_of(exchange: Exchange) -> str:
-    """Return which of KINDS a request is."""
+    """Return the kind of server that a request went to: "model", "search" or "storage"."""
     return "storage" if exchange.service in STORAGE else exchange.service
 
 
 def busy_ms(kind: str, began: float, ended: float, exchanges: Iterable[Exchange]) -> float:
-    """Return how long at least one request of a kind was open."""
+    """Return the milliseconds during which at least one request of a kind was open."""
     return _covered([(began, ended)], [one for one in exchanges if kind_of(one) == kind]) * 1000
 
 
 def _covered(spans: Sequence[tuple[float, float]], exchanges: Sequence[Exchange]) -> float:
-    """Return the seconds of the spans in which at least one exchange was open."""
+    """Return the seconds within the spans during which at least one request was open."""
     total = 0.0
     for start, end in spans:
         reached = start

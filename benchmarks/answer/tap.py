@@ -1,7 +1,7 @@
-"""A proxy between the app and one of its servers that records when requests begin and end.
+"""Recording proxies between the app and its servers, which log when each request begins and ends.
 
-Without pipelining, HTTP/1.1 alternates on a connection: a request begins with the client's first bytes after
-the server's, and ends with the server's last bytes before the client's next.
+Without pipelining, requests and responses alternate on an HTTP/1.1 connection: an exchange begins with the
+first bytes that the client sends after a response, and ends with the last bytes of the next response.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _LATER_BYTES = re.compile(rb"(?im)^(?:x-ms-)?range: bytes=[1-9]")
 
 @dataclass
 class Exchange:
-    """A request and its response. Times are in seconds since the epoch, as in an orchestration's history."""
+    """A request and its response. Times are in seconds since the epoch, as in the durable history."""
 
     service: str
     port: int
@@ -29,19 +29,19 @@ class Exchange:
 
     @property
     def line(self) -> str:
-        """Method and path."""
+        """The method and path of the request."""
         return self.request.split(b"\r\n", 1)[0].decode(errors="replace").rsplit(" ", 1)[0]
 
     @property
     def is_poll(self) -> bool:
-        """Whether it polls for events or messages, which belongs to no step."""
+        """Whether the request polls for events or messages, and so belongs to no step."""
         is_stream = "events.jsonl" in self.line and self.line.startswith("GET")
         is_listener = self.service == "queue" and self.line.startswith("GET")
         return is_listener or (is_stream and _LATER_BYTES.search(self.request) is not None)
 
 
 class Taps:
-    """One tap per server, in an event loop on a separate thread."""
+    """The proxies of all servers, on an event loop in a separate thread."""
 
     def __init__(self) -> None:
         self.exchanges: list[Exchange] = []
@@ -51,7 +51,7 @@ class Taps:
 
     @contextmanager
     def serving(self, ports: dict[str, int]) -> Iterator[dict[str, int]]:
-        """Tap the servers at these ports, by name. Yield the ports of the taps."""
+        """Start a proxy for each named server port, and yield the ports of the proxies by the same names."""
         self._thread.start()
         opened = {name: self._open(name, port) for name, port in ports.items()}
         try:
@@ -62,7 +62,7 @@ class Taps:
             self._thread.join()
 
     def between(self, began: float, ended: float) -> list[Exchange]:
-        """Return the exchanges that began within a span, in order."""
+        """Return the requests that began between two times, in order."""
         return [one for one in list(self.exchanges) if began <= one.began <= ended]
 
     def _open(self, service: str, port: int) -> int:

@@ -1,4 +1,4 @@
-"""A local stack whose app reaches its servers through taps."""
+"""A local stack whose app reaches its servers through recording proxies."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 @contextmanager
 def tapped(folder: Path, taps: Taps) -> Iterator[LocalStack]:
-    """Start a stack whose app calls its services through measuring proxies; the host doesn't."""
+    """Start a stack whose app calls its services through the taps. The host itself calls storage directly."""
     with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
         bring_samples(stack, ProgressBar())
         ports = {name: getattr(stack.ports, name) for name in ("search", "model", "blob", "queue", "table")}

@@ -1,1 +1,1 @@
-"""Effect of one person's worst files on another person."""
+"""Measurement of the delay that one user's worst files cause for another user."""

@@ -1,9 +1,9 @@
-"""`python -m benchmarks.fairness --out report.json`: the delay that one user's worst files cause for other
-users.
+"""`python -m benchmarks.fairness --out report.json`: measure the delay that one user's worst files cause for
+another.
 
-Ben repeatedly sends a small text and asks a question: first on an idle stack, then while Anna's files are in
-work: a PDF of thousands of pages, slow and long files, and many notes. What matters is the ratio of the
-medians; both are from the same run, so other load on the machine affects both.
+Ben repeatedly sends a small text and asks a question: first on an idle stack, then while Anna's files are
+ingested: a PDF of thousands of pages, slow and long files, and many notes. The result is the ratio of the
+medians. Both are measured in the same run, so other load on the machine affects both.
 """
 
 import argparse
@@ -27,15 +27,15 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 from samples.acl import ANNA, BEN, SampleUser
 from samples.questions import FIRST_QUESTION
 
-# Limits that would normally stop such a person are off.
+# Switches off the limits that would normally stop such a user.
 LIMITS = {"RATE_LIMIT_PER_MINUTE": "0", "MAX_CONCURRENT_RUNS": "0"}
 _TIMEOUT_S = 600.0
 _POLL_S = 0.05
-_BEGINNING_S = 5.0  # until Anna's first files are in work
+_BEGINNING_S = 5.0  # until the ingestion of Anna's first files has started
 
 
 def main() -> int:
-    """Measure, print and write. Return 1 if Ben waits more than twice as long."""
+    """Measure and write the report. Return 1 if Ben waits more than twice as long under load."""
     arguments = _arguments()
     with (
         TemporaryDirectory(prefix="groundwork-fairness-") as folder,
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def measure(stack: LocalStack, rounds: int, files: Sequence[WorstFile]) -> dict[str, dict[str, float]]:
-    """Run both phases on one stack and return seconds."""
+    """Run both phases on one stack, and return seconds and ratios for files and questions."""
     stop = threading.Event()
     with _client(stack, ANNA) as anna, _client(stack, BEN) as ben, ThreadPoolExecutor(1) as sender:
         _rounds(ben, "warm", 2)
@@ -79,7 +79,7 @@ def _compared(idle: Sequence[float], loaded: Sequence[float]) -> dict[str, float
 
 
 def _rounds(ben: httpx.Client, name: str, rounds: int) -> list[tuple[float, float]]:
-    """Return, per round, the seconds until a small file was ready and a question was answered."""
+    """Return the seconds of each round until a small file is ready and until a question is answered."""
     return [(_small_file(ben, f"{name}-{number}.md"), _question(ben)) for number in range(rounds)]
 
 
@@ -113,7 +113,9 @@ def _send(anna: httpx.Client, files: Sequence[WorstFile], stop: threading.Event)
 
 
 def _in_work(anna: httpx.Client) -> int:
-    """Count Anna's unfinished files among the newest hundred, to check that the load lasted."""
+    """Return how many of Anna's newest hundred files are unfinished, which shows whether the load lasted to
+    the end.
+    """
     documents = anna.get("/documents", params={"limit": 100}).raise_for_status().json()["documents"]
     return sum(one["status"] not in ("ready", "failed") for one in documents)
 
@@ -127,10 +129,13 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON report to write")
     parser.add_argument("--rounds", type=int, default=10, help="Ben's files and questions per phase")
-    parser.add_argument("--pages", type=int, default=5000, help="page count of Anna's largest PDF")
-    parser.add_argument("--files", type=int, default=200, help="number of Anna's other files")
     parser.add_argument(
-        "--pace", help="knobs of the chat model, such as ttft=700,tps=70; without them it answers at once"
+        "--pages", type=int, default=5000, help=("number of Ben's files and questions in each phase")
+    )
+    parser.add_argument("--files", type=int, default=200, help="number of pages in Anna's largest PDF")
+    parser.add_argument(
+        "--pace",
+        help=("knobs of the chat model, such as ttft=700,tps=70; without them it replies without delay"),
     )
     return parser.parse_args()
 

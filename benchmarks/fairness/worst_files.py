@@ -1,4 +1,6 @@
-"""Files that take long: one with very many pages, some that are slow to parse, and many small ones."""
+"""Files that are expensive to ingest: one with very many pages, some that are slow to parse, and many small
+ones.
+"""
 
 import random
 from collections.abc import Iterator
@@ -10,20 +12,22 @@ _WORDS = (
     "pump valve pressure bearing shaft seal housing flow inlet outlet motor coupling vibration alarm "
     "operator inspection interval lubricant temperature gauge limit replace tighten measure record while"
 ).split()
-_LONG_WORDS = 15_000  # about 100 KB, so not a short text: it needs one of the two parsers
+_LONG_WORDS = 15_000  # about 100 KB, too long for the fast path of short texts
 _SLOW_TABLE_ROWS = 400  # ruled lines, which pdfplumber reads at 60 to 125 ms a page
 
 
 @dataclass(frozen=True)
 class WorstFile:
-    """A file to send."""
+    """A file to upload."""
 
     name: str
     content: bytes
 
 
 def worst_files(pages: int, files: int) -> list[WorstFile]:
-    """Return the largest file first, then the others alternating. The same in every run."""
+    """Return the largest file, followed by `files` others of alternating kinds. The result is the same in
+    every run.
+    """
     return [WorstFile("large.pdf", _large_pdf(pages)), *(_other(number) for number in range(files))]
 
 

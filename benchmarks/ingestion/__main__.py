@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ingestion [--data FOLDER] --out report.json`: pages per second.
+"""`python -m benchmarks.ingestion [--data FOLDER] --out report.json`: measure the pages ingested per second.
 
 Parsing and chunking are compared with a baseline, pypdf and windows of 1,000 characters, in the same run.
 Embedding and indexing are measured separately at the local servers, then everything through the stack.
@@ -21,7 +21,7 @@ from benchmarks.ingestion.parsing import ParsedPdf, parse_all, peak_of_largest, 
 
 @dataclass(frozen=True)
 class ParseSpeed:
-    """Parsing and chunking, in pages per second of wall time.
+    """The speed of parsing and chunking, in pages per second of wall time.
 
     Attributes:
         baseline_per_s, ratio: for files that both parsed; None without a baseline.
@@ -39,12 +39,12 @@ class ParseSpeed:
 
 @dataclass(frozen=True)
 class ServedSpeed:
-    """The remaining steps, in pages per second of wall time.
+    """The speed of embedding, indexing and the whole ingestion, in pages per second of wall time.
 
     Attributes:
         pages: pages sent through the stack, limited by `--whole-pages`.
         peak_mb: peak memory of the host and its workers.
-        embedding_share: embedding's share of the whole time; 1 means that nothing else matters.
+        embedding_share: time for embedding divided by the time for the whole ingestion.
     """
 
     pages: int
@@ -94,7 +94,9 @@ def _parse_speed(parsed: Sequence[ParsedPdf], largest_peak_mb: float | None) -> 
 
 
 def _serve(parsed: Sequence[ParsedPdf], folder: Path, most_pages: int) -> ServedSpeed:
-    """Measure the smallest files with at most that many pages together, but at least one file."""
+    """Measure the steps after parsing, with the smallest files up to `most_pages` pages in total, but at
+    least one file.
+    """
     sums = accumulate(one.pages for one in parsed)
     chosen = [one for one, total in zip(parsed, sums, strict=True) if total <= most_pages] or [parsed[0]]
     texts = [text for one in chosen for text in one.texts]
@@ -132,7 +134,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder with PDFs (default: generated PDFs)")
     parser.add_argument("--out", type=Path, help="JSON report to write")
     parser.add_argument(
-        "--whole-pages", type=int, default=300, help="number of pages sent through the whole stack"
+        "--whole-pages", type=int, default=300, help="maximum number of pages ingested by the whole stack"
     )
     parser.add_argument("--parse-only", action="store_true", help="measure only parsing and chunking")
     return parser.parse_args()

@@ -1,5 +1,5 @@
-"""The usual starting point: pypdf's text in windows of 1,000 characters. Reads a path per line, writes JSON
-lines.
+"""A baseline parser: pypdf with windows of 1,000 characters. Reads one path per line from stdin and prints
+JSON lines.
 """
 
 import json

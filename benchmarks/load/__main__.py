@@ -1,8 +1,9 @@
-"""`python -m benchmarks.load --users 50 --seconds 120 --out report.json`: many people at once.
+"""`python -m benchmarks.load --users 50 --seconds 120 --out report.json`: measure the app with many
+concurrent users.
 
-Starts a stack whose model keeps a real model's pace. First one user alone, then all: each asks, reads the
-answer, pauses and asks again; some are disconnected and resume, some cancel. Exit code 1 for any fault, or if
-host or worker memory keeps growing; times are reported, not judged.
+Starts a stack whose model has the pace of a hosted one. First a single user, then all users ask, read the
+answer, pause and ask again; some disconnect and resume, some cancel. The exit code is 1 for any fault, or if
+the memory of host or worker keeps growing. Times are reported but have no limit.
 """
 
 import argparse
@@ -31,15 +32,17 @@ from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 PACE = "ttft=500,tps=65"
-"""First token after half a second, 65 tokens a second: what hosted models of the small class show."""
-# As deployed: no user reaches the limits here, but counting has a cost.
+"""First token after half a second, then 65 tokens a second, as measured for small hosted models."""
+# The limits of a deployment. No simulated user reaches them, but counting has a cost.
 LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_CONCURRENT_RUNS": "5"}
-ALONE_PAUSE_S = 1.0  # mean; one person asks few questions a minute anyway
+ALONE_PAUSE_S = 1.0  # mean pause; longer ones would leave too few questions of a single user
 WARM_UP_QUESTIONS = 2
 
 
 def main() -> int:
-    """Measure, print and write. Return the exit code."""
+    """Run the benchmark, print the result and write the report. Return 1 if there are faults or growing
+    memory.
+    """
     arguments = _arguments()
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     model = f"{LOCAL_CHAT_MODEL}@{arguments.pace}" if arguments.pace else LOCAL_CHAT_MODEL
@@ -61,7 +64,7 @@ def main() -> int:
 
 
 async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run both phases on one host."""
+    """Run both phases, a single user and all users, on one host."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     options: dict[str, Any] = {"base_url": stack.base_url, "limits": limits, "timeout": SILENCE_S}
     async with httpx.AsyncClient(trust_env=False, **options) as client:
@@ -81,7 +84,7 @@ async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str,
 
 
 async def _warm_up(stack: LocalStack, client: httpx.AsyncClient) -> None:
-    """Ask first questions, which open connections and trigger lazy imports."""
+    """Ask a few questions first, which open connections and trigger lazy imports."""
     visitor = Visitor(client, stack.token(person(0)), turns(0, 0), 0.0)
     for _ in range(WARM_UP_QUESTIONS):
         await visitor.ask()
@@ -94,7 +97,7 @@ def _visitor(stack: LocalStack, client: httpx.AsyncClient, seed: int, number: in
 async def _phase(
     visitors: Sequence[Visitor], watch: Watch, seconds: float, arrival_s: float
 ) -> dict[str, Any]:
-    """Run a phase. People arrive within `arrival_s`, not all at once."""
+    """Run one phase and return its summary. The users start evenly spread over `arrival_s` seconds."""
     began = time.monotonic()
     await asyncio.gather(
         *(
@@ -115,9 +118,11 @@ def _pids(stack: LocalStack) -> Mapping[str, int]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
     parser.add_argument("--users", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=120.0, help="duration with all users, in seconds")
     parser.add_argument(
-        "--alone", type=float, default=60.0, help="duration of the baseline with a single user, in seconds"
+        "--seconds", type=float, default=120.0, help=("duration of the phase with all users, in seconds")
+    )
+    parser.add_argument(
+        "--alone", type=float, default=60.0, help="duration of the phase with a single user, in seconds"
     )
     parser.add_argument(
         "--pause",
@@ -125,7 +130,11 @@ def _arguments() -> argparse.Namespace:
         default=10.0,
         help="mean pause between an answer and the next question, in seconds",
     )
-    parser.add_argument("--pace", default=PACE, help="knobs of the local model; empty = full speed")
+    parser.add_argument(
+        "--pace",
+        default=PACE,
+        help=("knobs of the local model (default: %(default)s); an empty text means full speed"),
+    )
     parser.add_argument("--seed", type=int, default=20251121)
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""The simulated people: their questions and behaviour. Pure: seeded draws."""
+"""The simulated users: their identities, questions and behaviour, drawn from a seed. Pure."""
 
 import random
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ FOLLOW_UPS = (
     "Which document is that from?",
     "What else is known about it?",
 )
-_THREAD_LENGTH = (1, 4)  # questions until the next thread begins
+_THREAD_LENGTH = (1, 4)  # minimum and maximum number of questions in a thread
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A question. `begins` starts a new thread; `after` is the number of events until the person disconnects
-    or cancels.
+    """A question to ask. `begins` starts a new thread. `after` is the number of events before the user
+    disconnects or cancels.
     """
 
     question: str
@@ -40,13 +40,17 @@ class Turn:
 
 
 def person(number: int) -> SampleUser:
-    """Return a distinct user with the rights of one of the two sample users, alternating."""
+    """Return the simulated user with this number. Users alternate between the rights of the two sample
+    users.
+    """
     like = (ANNA, BEN)[number % 2]
     return SampleUser(f"load-{number:03}", f"Load {number}", like.department, like.groups)
 
 
 def turns(seed: int, number: int) -> Iterator[Turn]:
-    """Yield one person's questions without end, repeatable by seed."""
+    """Yield an endless sequence of questions for one user. The same seed and number yield the same
+    questions.
+    """
     chance = random.Random(f"{seed}-{number}")
     left = 0
     while True:

@@ -1,4 +1,4 @@
-"""Results of a load run: percentiles, throughput, memory, faults. Pure."""
+"""Summary of a load run: percentiles, throughput, memory and faults. Pure."""
 
 import math
 import os
@@ -14,13 +14,13 @@ from local.run_all.stack import FUNCTIONS_HOST
 MOMENTS = ("first_event", "first_token", "ended")
 HEADINGS = {"first_event": "first event", "first_token": "first token", "ended": "completion"}
 GROWTH_LIMIT_MB_PER_MINUTE = 8.0
-"""Above this a process counts as growing; what Python keeps of a burst is below: 1 to 4 were measured."""
+"""Faster growth is a fault. Memory that Python retains after a burst is less: 1 to 4 were measured."""
 SHOWN_FAULTS = 20
-WORKER = "Functions worker"  # of the app's process; the host has another
+WORKER = "Functions worker"  # the process that runs the app, as distinct from its host
 
 
 def phase(questions: Sequence[Asked], watch: Watch, began: float, ended: float, users: int) -> dict[str, Any]:
-    """Summarise a phase with `users` people from `began` to `ended` (time.monotonic())."""
+    """Return the summary of a phase, which lasted from `began` to `ended` (values of time.monotonic())."""
     seconds = ended - began
     samples = [one for one in watch.samples if began <= one.at <= ended]
     return {
@@ -40,7 +40,7 @@ def phase(questions: Sequence[Asked], watch: Watch, began: float, ended: float, 
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float | None]:
-    """Return p50, p95, p99 and the maximum; None without values."""
+    """Return p50, p95, p99 and maximum of the values. All are None if there are no values."""
     ranked = sorted(values)
     if not ranked:
         return dict.fromkeys(("p50", "p95", "p99", "max"))
@@ -53,7 +53,7 @@ def percentiles(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def growth(results: dict[str, Any]) -> list[str]:
-    """Return the processes whose memory kept growing in a phase's second half."""
+    """Return a message for each process whose memory grew too fast in the second half of the phase."""
     return [
         f"{name} grows by {seen['second_half_mb_per_minute']:.1f} MB a minute"
         for name, seen in results["processes"].items()
@@ -62,7 +62,7 @@ def growth(results: dict[str, Any]) -> list[str]:
 
 
 def as_text(alone: dict[str, Any], crowd: dict[str, Any]) -> str:
-    """Render short tables."""
+    """Return both phases as Markdown tables."""
     phases = (alone, crowd)
     lines = [f"| | {' | '.join(_heading(one) for one in phases)} |", "|---|---|---|"]
     for name in MOMENTS:
@@ -79,7 +79,7 @@ def as_text(alone: dict[str, Any], crowd: dict[str, Any]) -> str:
         for name, seen in crowd["processes"].items()
     ]
     outcomes = ", ".join(f"{count} {name}" for name, count in crowd["outcomes"].items())
-    return "\n".join([*lines, "", f"Under load: {outcomes}; {crowd['reconnects']} lines taken up again."])
+    return "\n".join([*lines, "", f"Under load: {outcomes}; {crowd['reconnects']} reconnections."])
 
 
 def _heading(one: dict[str, Any]) -> str:
@@ -93,13 +93,15 @@ def _row(values: dict[str, float | None]) -> str:
 
 
 def _times(questions: Sequence[Asked], name: str) -> list[float]:
-    """Return durations, without cancelled questions and without the ends of disconnected readers."""
+    """Return the milliseconds until an event. Users who cancel or reconnect count only for the first
+    event.
+    """
     counted = questions if name == "first_event" else [one for one in questions if one.behaviour == "reads"]
     return [took for one in counted if (took := one.since_sent(name)) is not None]
 
 
 def _at(ranked: Sequence[float], share: float) -> float:
-    return round(ranked[math.ceil(share * len(ranked)) - 1], 1)  # nearest rank
+    return round(ranked[math.ceil(share * len(ranked)) - 1], 1)  # nearest-rank percentile
 
 
 def _process(name: str, samples: Sequence[Sample]) -> dict[str, float]:
@@ -119,5 +121,5 @@ def _process(name: str, samples: Sequence[Sample]) -> dict[str, float]:
 
 
 def machine() -> dict[str, Any]:
-    """Describe the machine."""
+    """Return the number of cores and the load average of this machine."""
     return {"cores": os.cpu_count(), "load": os.getloadavg()}

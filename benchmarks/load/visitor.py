@@ -1,7 +1,7 @@
-"""A simulated person: asks, follows the stream, disconnects and resumes, cancels, pauses.
+"""A simulated user who asks questions, follows the streams, disconnects and resumes, cancels and pauses.
 
-Deviations from what is promised are recorded as faults: statuses, gaps in event numbers, ends without an
-answer.
+Violations of the API's contract are recorded as faults: unexpected statuses, gaps in event numbers, and
+streams without a final event.
 """
 
 import asyncio
@@ -18,12 +18,14 @@ from benchmarks.load.crowd import Turn
 
 _ENDS = ("complete", "error")
 SILENCE_S = 30.0  # the app sends a comment every 15 s
-GIVE_UP_S = 90.0  # per question, over all connections; a run's own budget is 25 s
+GIVE_UP_S = 90.0  # per question, over all connections; the time budget of a run is 25 s
 
 
 @dataclass
 class Asked:
-    """A question as its asker saw it. Times are from time.monotonic(); None means that it never happened."""
+    """A question as seen by its client. Times are values of time.monotonic(); None means that the event never
+    occurred.
+    """
 
     behaviour: str
     sent: float
@@ -38,18 +40,16 @@ class Asked:
     faults: list[str] = field(default_factory=list)
 
     def since_sent(self, name: str) -> float | None:
-        """Return milliseconds from the question to an event."""
+        """Return the milliseconds from sending the question to the named event, or None."""
         moment = getattr(self, name)
         return None if moment is None else (moment - self.sent) * 1000
 
 
 class Visitor:
-    """A closed loop of questions with a pause after each."""
+    """A simulated user who asks the next question a pause after each answer."""
 
     def __init__(self, client: httpx.AsyncClient, token: str, turns: Iterator[Turn], pause_s: float) -> None:
-        """Create a visitor. `pause_s` is the mean; pauses vary evenly from half to one and a half times as
-        long.
-        """
+        """Create a user. Pauses are drawn uniformly between half and one and a half times `pause_s`."""
         self._client = client
         self._headers = {"Authorization": f"Bearer {token}"}
         self._turns = turns
@@ -59,7 +59,7 @@ class Visitor:
         self.asked: list[Asked] = []
 
     async def stay(self, until: float, delay_s: float) -> None:
-        """Ask until `until` (time.monotonic()), starting after a delay."""
+        """Wait `delay_s` seconds, then ask questions until the time `until` (a value of time.monotonic())."""
         await asyncio.sleep(delay_s)
         while time.monotonic() < until:
             await self.ask()
@@ -67,7 +67,7 @@ class Visitor:
             await asyncio.sleep(min(pause, max(0.0, until - time.monotonic())))
 
     async def ask(self) -> None:
-        """Ask one question and follow it to its end."""
+        """Ask one question and follow its stream to the end, recording times and faults."""
         turn = next(self._turns)
         question = Asked(turn.behaviour, time.monotonic())
         self.asked.append(question)
@@ -130,7 +130,7 @@ class Visitor:
 
     async def _call(self, path: str, question: Asked, body: object) -> None:
         answered = await self._client.post(path, headers=self._headers, json=body)
-        # Cancelling a run that has just ended gives 409, which isn't a fault.
+        # Cancelling a run that has just ended returns 409, which is correct.
         if answered.status_code not in (200, 202, 409):
             question.faults.append(
                 f"POST {path.rpartition('/')[2]}: {answered.status_code} {answered.text[:200]}"
@@ -155,7 +155,7 @@ def _judge(question: Asked, name: str, data: dict[str, Any]) -> None:
 
 
 async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[int, str, dict[str, Any]]]:
-    """Yield number, name and data of each complete event, without comments."""
+    """Yield (number, name, data) of each server-sent event. Comments are skipped."""
     buffer = b""
     async for piece in pieces:
         *frames, buffer = (buffer + piece).split(b"\n\n")

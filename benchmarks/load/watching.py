@@ -1,4 +1,6 @@
-"""Resource use of the stack's processes under load: memory, CPU, and the host's responsiveness."""
+"""Monitoring of the stack under load: memory and CPU time of its processes, and response times of the
+host.
+"""
 
 import asyncio
 import time
@@ -13,7 +15,7 @@ INTERVAL_S = 1.0
 
 @dataclass(frozen=True)
 class Sample:
-    """Resident memory in MB and CPU seconds of each process at a time (time.monotonic())."""
+    """Resident memory (MB) and CPU time (seconds) of each process at a time of time.monotonic()."""
 
     at: float
     rss_mb: Mapping[str, float]
@@ -22,8 +24,8 @@ class Sample:
 
 @dataclass
 class Watch:
-    """Samples of processes by name. `probes_ms` are durations of GET /api/health, which show the event loop's
-    lag.
+    """Samples of the watched processes. `probes_ms` are the durations of GET /api/health, which show delays
+    of the event loop.
     """
 
     pids: Mapping[str, int]
@@ -31,7 +33,7 @@ class Watch:
     probes_ms: list[tuple[float, float]] = field(default_factory=list)
 
     async def keep(self, client: httpx.AsyncClient) -> None:
-        """Sample once a second until cancelled."""
+        """Take a sample and probe the host every second, until cancelled."""
         processes = {name: psutil.Process(pid) for name, pid in self.pids.items()}
         while True:
             self.samples.append(_look(processes))
@@ -42,7 +44,9 @@ class Watch:
 
 
 def _look(processes: Mapping[str, psutil.Process]) -> Sample:
-    """Sample each process with its children, except children with a name of their own."""
+    """Return the resource use of each process and its children. Children that are watched themselves are
+    excluded.
+    """
     rss, cpu = {}, {}
     watched = {process.pid for process in processes.values()}
     for name, process in processes.items():
@@ -55,8 +59,8 @@ def _look(processes: Mapping[str, psutil.Process]) -> Sample:
 
 
 def slope_mb_per_minute(points: list[tuple[float, float]]) -> float:
-    """Return the least-squares slope over (seconds, MB)."""
-    if len(points) < 2:  # a line needs two points
+    """Return the slope of a least-squares line through (seconds, MB) points, in MB per minute."""
+    if len(points) < 2:  # a line needs at least two points
         return 0.0
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)

@@ -1,7 +1,8 @@
-"""`python -m benchmarks.search --out report.json`: the local search server against SQLite FTS5 and numpy.
+"""`python -m benchmarks.search --out report.json`: compare the local search server with SQLite FTS5 and
+numpy.
 
 Both servers contain the same blocks and answer the same SDK requests over HTTP, alternating, on the same
-machine. What matters are the ratios within one run.
+machine. Only the ratios within one run are meaningful.
 """
 
 import argparse
@@ -32,8 +33,8 @@ MOST_CLIENTS = 8
 
 @dataclass(frozen=True)
 class Row:
-    """A result. With one client, the ratio is the baseline's p50 over ours; with more, our throughput over
-    the baseline's.
+    """The results of one scenario. `ratio` compares the p50 times with one client and the throughputs with
+    several; above 1, the search server is faster.
     """
 
     mode: str
@@ -66,7 +67,7 @@ def main() -> None:
         )
         rows = []
         for scenario in scenarios:
-            # Alternating, so that other load affects both alike.
+            # Alternate between the servers, so that other load affects both equally.
             ours = asking_server.measure(scenario, arguments.seconds)
             rows.append(_row(scenario, ours, asking_baseline.measure(scenario, arguments.seconds)))
     _report(arguments.out, arguments.blocks, loaded, rows)
@@ -92,14 +93,16 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
     parser.add_argument("--blocks", type=int, default=100_000)
     parser.add_argument(
-        "--seconds", type=float, default=5.0, help="duration per scenario and server, in seconds"
+        "--seconds", type=float, default=5.0, help="duration of each scenario for each server, in seconds"
     )
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     return parser.parse_args()
 
 
 def _start(command: list[str], stack: ExitStack) -> str:
-    """Start a server that ends with the stack. Return its address once it responds."""
+    """Start a server process and return its URL once it responds. The process is stopped when `stack`
+    closes.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -118,7 +121,7 @@ def _start(command: list[str], stack: ExitStack) -> str:
 
 
 def _load(endpoint: str, count: int, *, define: bool) -> float:
-    """Upload the corpus and return the server's seconds, excluding generation of the blocks.
+    """Upload the corpus. Return the seconds spent in requests, without the generation of the blocks.
 
     Uses plain HTTP, because the SDK's serialiser is slower than either server.
     """

@@ -1,4 +1,4 @@
-"""Client processes that send requests with the real SDK and time every response."""
+"""Client processes that send searches with the real SDK and time the responses."""
 
 import multiprocessing
 import time
@@ -22,7 +22,9 @@ SELECT = ["block_id", "content", "page_number"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`share` in percent, None without a filter. With `cold`, no two requests have the same filter text."""
+    """A kind of search to measure. `share` is the readable percentage of blocks, None without a filter. With
+    `cold`, every request has a different filter.
+    """
 
     mode: str
     share: float | None
@@ -37,7 +39,9 @@ class Measured:
 
 
 class Clients:
-    """Client processes for one server, started once because starting costs more than a scenario."""
+    """The client processes of one server. They are started once, because starting takes longer than a
+    scenario.
+    """
 
     def __init__(self, endpoint: str, most: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -49,7 +53,7 @@ class Clients:
             pool.join()
 
     def measure(self, scenario: Scenario, seconds: float) -> Measured:
-        """Run a scenario for that long, with all clients starting at the same moment."""
+        """Run a scenario for `seconds` and return its latencies. All clients start at the same moment."""
         pool = self._pools[scenario.clients]
         numbers = range(scenario.clients)
         pool.starmap(_warm_up, [(scenario, number) for number in numbers], chunksize=1)
@@ -60,7 +64,7 @@ class Clients:
         return Measured(latencies, len(latencies) / seconds)
 
 
-# One each per client process.
+# Each client process has its own instances.
 _clients: list[SearchClient] = []
 _questions: list[Question] = []
 
@@ -78,7 +82,7 @@ def _warm_up(scenario: Scenario, number: int) -> None:
 def _ask_for(scenario: Scenario, number: int, start: float, end: float) -> list[float]:
     offset = number * QUESTIONS // scenario.clients
     latencies: list[float] = []
-    # Waiting also ensures that every process takes exactly one task.
+    # The wait also ensures that each process takes exactly one task.
     time.sleep(max(0.0, start - time.monotonic()))
     while (started := time.monotonic()) < end:
         turn = len(latencies)

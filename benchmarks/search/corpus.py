@@ -1,4 +1,4 @@
-"""Generated blocks, principals and questions, identical for every run and server. Pure."""
+"""Generated blocks, principals and questions, identical in every run. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ TOPICS = 200
 SEED = 12
 INDEX = "blocks"
 
-# Share of the blocks that a principal may read, in percent; every block is also readable by its owner.
+# The principals by the percentage of blocks that each may read. The owner may read every block.
 PRINCIPALS = {0.5: "group-tiny", 5.0: "group-small", 50.0: "group-half"}
 
 FIELDS: list[dict[str, Any]] = [
@@ -54,7 +54,9 @@ class Question:
 
 
 def batches(count: int, size: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield blocks of 120 to 200 words with words and vectors of one topic, `size` at a time."""
+    """Yield `count` blocks in batches of `size`. Each block has 120 to 200 words and a vector, both of one
+    topic.
+    """
     chance = np.random.default_rng(SEED)
     centres = _centres()
     for start in range(0, count, size):
@@ -62,7 +64,7 @@ def batches(count: int, size: int) -> Iterator[list[dict[str, Any]]]:
 
 
 def questions(count: int) -> list[Question]:
-    """Return questions of three to five words of a topic, with a vector near its centre."""
+    """Return questions with three to five words of one topic and a vector near the topic's centre."""
     chance = np.random.default_rng(SEED + 1)
     centres = _centres()
     result = []
@@ -74,7 +76,9 @@ def questions(count: int) -> list[Question]:
 
 
 def acl_filter(share: float | None, extra: str = "") -> str | None:
-    """Return the security filter of a user who may read that share. `extra` adds one principal."""
+    """Return the security filter of a user who may read this percentage of blocks. `extra` adds a
+    principal.
+    """
     if share is None:
         return None
     principals = f"u1,{PRINCIPALS[share]}" + (f",{extra}" if extra else "")
@@ -99,7 +103,9 @@ def _block(chance: np.random.Generator, centres: npt.NDArray[np.float64], number
 
 
 def _words(chance: np.random.Generator, topic: int, count: int) -> list[str]:
-    """Choose words, half from the whole vocabulary by frequency, half from the topic's hundred."""
+    """Return random words: half from the whole vocabulary by frequency, half from the topic's hundred
+    words.
+    """
     common = chance.zipf(1.3, count) % WORDS
     own = topic * 100 + chance.integers(0, 100, count)
     picked = np.where(chance.random(count) < 0.5, common, own)

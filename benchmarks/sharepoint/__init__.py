@@ -1,1 +1,3 @@
-"""First synchronisation of a SharePoint library beside the ingestion of the same files from blobs."""
+"""Comparison of a SharePoint library's first synchronisation with the ingestion of the same files from
+blobs.
+"""

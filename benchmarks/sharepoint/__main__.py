@@ -1,9 +1,9 @@
-"""`python -m benchmarks.sharepoint --out report.json`: first synchronisation of a library beside blobs.
+"""`python -m benchmarks.sharepoint --out report.json`: compare a library's first synchronisation with blobs.
 
-Each round ingests the same small texts twice: put into the documents container after their sidecars, and
-mirrored from a new library of the local Graph stand-in. The order alternates. Every batch has a new worker,
-whose peak memory is therefore that of the batch. The ratio of the median times is what matters: other load on
-the machine affects both.
+Each round ingests equally many small texts twice: uploaded to the documents container after their sidecars,
+and synchronised from a new library of the local Graph stand-in. The order alternates. Every batch has a new
+worker process, so the peak memory is that of the batch. The result is the ratio of the median times, which
+other load on the machine affects equally.
 """
 
 import argparse
@@ -46,11 +46,12 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class Batch:
-    """One ingestion of all files.
+    """The measurements of one ingestion of all files.
 
     Attributes:
         source: `blobs` or `library`.
-        seconds: from the first upload, or the synchronisation's first request, until all files were ready.
+        seconds: time from the first upload, or the first request of the synchronisation, until all files were
+            ready.
         worker_cpu_s: CPU time of the worker.
         peak_mb: peak resident memory of the worker, or None if the system doesn't report it.
     """
@@ -63,10 +64,10 @@ class Batch:
 
 
 def main() -> int:
-    """Measure, print and write. Return 1 if a limit is exceeded."""
+    """Run the benchmark and write the report. Return 1 if a limit is exceeded."""
     arguments = _arguments()
     with TemporaryDirectory(prefix="groundwork-sharepoint-") as folder, SharePointServer() as server:
-        server.drive("Empty", site=_SITE)  # a site exists only with a library
+        server.drive("Empty", site=_SITE)  # a site exists only if it has a library
         values = {**server.settings(_SITE), **server.environment}
         overrides = {name: str(value) for name, value in values.items()}
         with LocalStack(StackSettings(FREE_PORTS, Path(folder)), overrides) as stack:
@@ -79,15 +80,15 @@ def main() -> int:
 
 
 class Comparison:
-    """Batches on one running stack."""
+    """The batches ingested by one running stack."""
 
     def __init__(self, stack: LocalStack, server: SharePointServer) -> None:
         self._stack = stack
         self._server = server
-        self._present = 0  # documents of earlier batches
+        self._present = 0  # number of documents in earlier batches
 
     def measure(self, sizes: Sequence[int], rounds: int) -> dict[str, object]:
-        """Run all rounds of each size, and compare times and memory."""
+        """Ingest all batches, and return the ratios of the times, the memory growth and the verdict."""
         warm = self._ingest("blobs", 20), self._ingest("library", 20)
         batches = []
         for files in sizes:
@@ -107,7 +108,7 @@ class Comparison:
         }
 
     def _ingest(self, source: str, files: int) -> Batch:
-        """Ingest new files with a new worker."""
+        """Restart the host, ingest new files from the given source and return the measurements."""
         ways: dict[str, Callable[[list[str]], float]] = {"blobs": self._put, "library": self._mirror}
         self._stack.stop_host()
         began = ways[source]([_text(self._present + number) for number in range(files)])
@@ -121,9 +122,9 @@ class Comparison:
         )
 
     def _put(self, texts: list[str]) -> float:
-        """Start the host; upload each text after its sidecar."""
+        """Start the host and upload the texts to blobs, each after its sidecar. Return the start time."""
         self._stack.start_host()
-        time.sleep(_SETTLE_S)  # the first run of the timer ends
+        time.sleep(_SETTLE_S)  # until the first timer run has ended
         began = time.perf_counter()
         connection = self._stack.storage_connection_string
         with (
@@ -142,7 +143,9 @@ class Comparison:
         return began
 
     def _mirror(self, texts: list[str]) -> float:
-        """Fill a new library, then start the host, which synchronises it at once."""
+        """Fill a new library and start the host, which synchronises it. Return the time of its first
+        request.
+        """
         drive = self._server.drive(f"Notes {self._present}", site=_SITE)
         for place, text in enumerate(texts):
             permissions = [user(_READERS[0]), group(_READERS[1])]
@@ -178,14 +181,14 @@ def _ready(table: TableClient) -> int:
     try:
         statuses = [row["status"] for row in table.query_entities("RowKey eq 'document'", select=["status"])]
     except ResourceNotFoundError:
-        return 0  # the first ingestion is still creating the table
+        return 0  # the first ingestion has not created the table yet
     if "failed" in statuses:
-        raise RuntimeError("A file could not be ingested; the host's log says why.")
+        raise RuntimeError("A file could not be ingested; see the log of the host.")
     return statuses.count("ready")
 
 
 def ratio_of(batches: Sequence[Batch], files: int) -> float:
-    """Return the median time of a library in that of blobs, for batches of one size."""
+    """Return the median time for a library divided by that for blobs, for batches of `files` files."""
     medians = {
         source: statistics.median(
             batch.seconds for batch in batches if (batch.source, batch.files) == (source, files)
@@ -196,7 +199,9 @@ def ratio_of(batches: Sequence[Batch], files: int) -> float:
 
 
 def growth_mb(batches: Sequence[Batch], sizes: Sequence[int]) -> float | None:
-    """Return by how much the largest size's peak exceeds the smallest's, both from a library."""
+    """Return the growth of the worker's peak memory, in MB, between the smallest and the largest library
+    batches.
+    """
     peaks = [
         [batch.peak_mb for batch in batches if batch.source == "library" and batch.files == files]
         for files in (min(sizes), max(sizes))
@@ -215,7 +220,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sharepoint", description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON report to write")
     parser.add_argument("--files", type=int, nargs="+", default=[1000], help="number of files in each batch")
-    parser.add_argument("--rounds", type=int, default=3, help="batches per source and number of files")
+    parser.add_argument("--rounds", type=int, default=3, help="number of batches per source and size")
     return parser.parse_args()
 
 

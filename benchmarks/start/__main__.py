@@ -1,7 +1,8 @@
-"""`make bench-start`: the cost of a cold start, relative to the packages that every function app needs.
+"""`make bench-start`: measure the cold start of the app relative to the packages that every function app
+imports.
 
-Each measurement is a fresh process, and the variants alternate, so that a busy moment affects all of them.
-The ratio is of CPU time, which is the same on a busy machine.
+Each measurement is a new process, and the variants alternate, so that other load affects all of them. The
+ratio compares CPU times, which depend little on other load.
 """
 
 import argparse
@@ -20,13 +21,15 @@ MAX_CPU_RATIO = 1.15
 MAX_MEMORY_RATIO = 1.1
 MAX_COLD_AGENT_S = 1.0
 MAX_WARM_AGENT_S = 0.05
-# getrusage counts kilobytes on Linux, bytes on macOS.
+# getrusage reports kilobytes on Linux and bytes on macOS.
 PEAK_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A fresh process. `warm_s` is the slowest of many further creations, or 0 if there are none."""
+    """The measurements of one new process. `warm_s` is the slowest of many repeated creations, or 0 if there
+    are none.
+    """
 
     seconds: float
     cpu_s: float
@@ -36,7 +39,7 @@ class Measurement:
 
 
 def measure(probe: str) -> Measurement:
-    """Run a probe in a new process."""
+    """Run a probe in a new process and return its measurements."""
     done = subprocess.run(
         [sys.executable, "-c", probe],
         cwd=ROOT,
@@ -53,15 +56,17 @@ def measure(probe: str) -> Measurement:
 
 
 def measure_in_turns(probes: dict[str, str], runs: int) -> dict[str, list[Measurement]]:
-    """Run every probe `runs` times, alternating, after one discarded round that fills the file cache."""
+    """Run every probe `runs` times, alternating. A first round, which fills the file cache, is discarded."""
     rounds = [{name: measure(probe) for name, probe in probes.items()} for _ in range(runs + 1)]
     return {name: [one[name] for one in rounds[1:]] for name in probes}
 
 
 def main() -> int:
-    """Measure and print. Exit code 1 if a target is missed."""
+    """Run the benchmark and print the results. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.start", description=__doc__)
-    parser.add_argument("--runs", type=int, default=7, help="number of processes per variant")
+    parser.add_argument(
+        "--runs", type=int, default=7, help=("number of processes for each variant (default: %(default)s)")
+    )
     runs = parser.parse_args().runs
     seen = measure_in_turns({"base": BASE_IMPORTS, "app": APP_IMPORT, "agent": AGENT_CREATION}, runs)
     base, app, agent = seen["base"], seen["app"], seen["agent"]
@@ -80,13 +85,13 @@ def main() -> int:
 
 
 def median(measurements: list[Measurement], field: str) -> float:
-    """Return the median of one figure."""
+    """Return the median of one field of the measurements."""
     middle: float = statistics.median(getattr(one, field) for one in measurements)
     return middle
 
 
 def verdict(name: str, value: float, limit: float, unit: str) -> bool:
-    """Print a target and whether it is met."""
+    """Print a target and whether the value meets it. Return the verdict."""
     is_met = value <= limit
     print(f"{name:<22}{value:9.4f}{unit} (at most {limit}{unit}): {'met' if is_met else 'MISSED'}")
     return is_met
