@@ -1,4 +1,5 @@
-"""The first step of an ingestion: fence the document, compare its blob, and determine the work.
+"""First step of an ingestion: fence off other executions, compare the blob with its row, and decide what to
+do.
 
 Content is not read. `is_duplicate_event` decides whether an event needs an ingestion at all.
 """
@@ -27,11 +28,11 @@ from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
-RULES_VERSION = "9"  # of parsing, chunking and naming; raising it reingests every document
+RULES_VERSION = "9"  # Version of the parsing, chunking and naming rules. Raising it reingests every document.
 
 
 async def accept(task: IngestTask) -> Accepted:
-    """Compare the blob with the indexed version.
+    """Compare a document's blob with the indexed version, and return the work that the ingestion must do.
 
     Raises:
         GroundworkError: a service failed.
@@ -42,10 +43,10 @@ async def accept(task: IngestTask) -> Accepted:
         task.doc_id, task.documents
     ):
         if not await task.end_nothing():
-            raise DependencyError("The document was created just now.", "It will be read.")
+            raise DependencyError("The document was created a moment ago.", "The step will be retried.")
         return Accepted(outcome="nothing")
     state = await task.take()
-    # Read after the wish, so that later events are looked at next time.
+    # Read the blob only after the row's wish: an event that arrives later then triggers another ingestion.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
         return Accepted(outcome="gone", **task.looked)
@@ -53,29 +54,32 @@ async def accept(task: IngestTask) -> Accepted:
 
 
 async def _compared(task: IngestTask, state: DocumentState, properties: BlobProperties) -> Accepted:
-    """Return the work for the existing blob of a document."""
+    """Return the work for a document whose blob exists, and update the document's row."""
     services, blob_name = task.services, properties.name
     rights, sidecar_etag = await read_rights(properties, services)
     if has_own_sidecar(blob_name) and not sidecar_etag and not state.content_hash:
-        # Its access list comes first, and goes when its sender is erased: an address that is still open then
-        # makes no document any more.
+        # Uploads write the access list first, and it is deleted when the sender's data is erased. An upload
+        # URL that is still valid must not create a document without one.
         await task.blobs.delete(DOCUMENTS, blob_name)
         return Accepted(outcome="gone", **task.looked)
     hints = hints_of(blob_name)
     found = await task.blobs.properties(DOCUMENTS, hints) if hints else None
     hints_etag = found.etag if found is not None else ""
-    if state.hints_etag != hints_etag:  # until an ingestion has ended, the content counts as new
+    if state.hints_etag != hints_etag:  # treat the content as new until an ingestion has finished
         state = await task.update(hints_etag=hints_etag, pipeline="", failed_tries=0)
     has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
     is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
-    # An attempt that died in the last step leaves stale rows and files.
+    # An attempt that died in the last step leaves stale rows and files, so only a finished one counts as
+    # current.
     has_ended = state.status in ("ready", "failed")
     is_current = has_rows and state.blob_etag == properties.etag and has_ended
     content_changed = not is_current and not is_refused
-    # Also for rows of other settings: a narrower list applies before they are replaced.
-    # Outdated copies are rewritten; an ingestion does so anyway.
+    # Even if the rows were built with other settings, a narrower access list applies before they are
+    # replaced. Outdated permissions in the indexes are rewritten here unless the ingestion rewrites all rows
+    # anyway.
     copies_lag = state.rows_outdated and not content_changed
-    # Until a new version is shown, its metadata only narrow, by the wanted rights in the row.
+    # Until a new version is published, the permissions of its file may only narrow access, which the row's
+    # `wanted_rights` already do.
     is_shown = state.content_hash != "" and are_of_shown(properties, sidecar_etag, state)
     rights_changed = is_shown and (state.rights != rights or copies_lag)
     is_changed = content_changed or rights_changed
@@ -88,10 +92,10 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
         state = await task.update(
             lambda current: queued(begun(current)) if content_changed else begun(current)
         )
-    if state.has_unshown_corrections and not content_changed:  # else the ingestion writes them
+    if state.has_unshown_corrections and not content_changed:  # otherwise the ingestion writes them
         await apply_corrections(task)
     if state.wish != task.step.wish:
-        await apply_newest(blob_name, services)  # the values read above may be older than the newest wish
+        await apply_newest(blob_name, services)  # the permissions read above may be out of date
     return Accepted(
         outcome="changed" if is_changed else "current",
         content_changed=content_changed,
@@ -102,16 +106,19 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
 
 
 def _begun(current: DocumentState, looked_at: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
-    # Permissions written since the look are newer than those read after it.
+    # Keep permissions that were written after the row was read: they are newer than those in `read`.
     noted = read if current.wanted_rights == looked_at else {}
     return revived(current.model_copy(update=noted)).model_copy(update={"wanted_etag": etag})
 
 
 async def is_duplicate_event(written: BlobProperties, services: IngestionServices) -> bool:
-    """Return whether this version of a document or sidecar needs no work.
+    """Return whether an event for this document or sidecar can be skipped because nothing needs to be
+    ingested.
 
-    An upload raises two events besides its own start, mostly after all is done; an orchestration for each
-    would cost two thirds of a short document's ingestion. If in doubt, return False: the ingestion finds out.
+    Besides starting an ingestion itself, an upload raises two events, which usually arrive after the
+    ingestion has finished. An orchestration for each would cost two thirds of a short document's ingestion.
+    If in doubt, the result is False.
+
 
     Raises:
         GroundworkError: a service failed.
@@ -119,7 +126,8 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
     blob_name = document_of_blob(written.name)
     state = await services.documents.get(document_id(blob_name))
     if state is None:
-        # A sidecar of an unread file: the ingestion started by the file's own event reads both.
+        # The file of this sidecar hasn't been ingested. The file's own event starts an ingestion that reads
+        # both.
         return is_sidecar(written.name)
     is_settled = (
         state.status == "ready"
@@ -152,13 +160,15 @@ def pipeline(settings: Settings) -> str:
 
 
 def version_key(content_hash: str, hints_etag: str, settings: Settings) -> str:
-    """Return the key of the version made from these bytes, hints and settings."""
+    """Return the key of the version produced from a file with this content hash, these table hints and
+    settings.
+    """
     made_by = pipeline(settings)
     return f"{content_hash}-{digest(made_by, hints_etag)[:16] if hints_etag else made_by}"
 
 
 def with_number(state: DocumentState, version_key: str) -> DocumentState:
-    """Return the state in which the version has a number never used before."""
+    """Return the state with a version number for this key. A new key gets a number never used before."""
     if version_key in (state.version_key, state.begun_key):
         return state
     number = max(state.version, state.begun_version) + 1
@@ -166,18 +176,19 @@ def with_number(state: DocumentState, version_key: str) -> DocumentState:
 
 
 def number_of(state: DocumentState, version_key: str) -> int:
-    """Return the number assigned by `with_number`."""
+    """Return the version number that `with_number` assigned to this key."""
     return state.version if version_key == state.version_key else state.begun_version
 
 
 def queued(state: DocumentState) -> DocumentState:
-    """Return the state of a document whose new version hasn't been read.
+    """Return the state with status "queued" and the results of the last ingestion cleared.
 
-    The last ingestion's outcome is cleared, except why its bytes failed.
+    The reason for a failure is kept in `tried_reason` and `tried_failure`.
     """
     tried = (state.reason, state.failure) if state.reason else (state.tried_reason, state.tried_failure)
     cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None, "failure": None}
     cleared |= {"tried_reason": tried[0], "tried_failure": tried[1]}
     if not state.content_hash:
-        cleared["warnings"] = ()  # otherwise they describe the indexed version, possibly the same bytes
+        # otherwise keep them: they describe the indexed version, whose bytes may be unchanged
+        cleared["warnings"] = ()
     return with_status(state.model_copy(update=cleared), "queued")

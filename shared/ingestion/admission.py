@@ -1,8 +1,8 @@
-"""Admits documents from the backlog to ingestion, and starts the orchestration of each.
+"""Admission of documents from the backlog: starts the orchestrations, and restarts those that died.
 
-Every writer of a wish calls `admit`, and an ingestion that ends gives its place to the next document. The
-watch, a message that is sent every five seconds while there is work, looks after the rest: executions that
-died, places that weren't given back, and documents whose wait is over.
+Whoever requests an ingestion calls `admit`, and a finished ingestion passes its place to the next document.
+The watch, a queue message sent every five seconds while there is work, handles everything else: executions
+that died, places that weren't released, and documents whose pause is over.
 """
 
 import secrets
@@ -21,15 +21,15 @@ from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
 
 WATCH_S = 5.0
-_LOST = timedelta(seconds=15)  # without a watch message for so long, it counts as lost
-_MAX_STARTS = 3  # per place; then the document rests
-_REST = timedelta(minutes=5)  # after an execution died that often
-_SOON_S = 1.0  # an execution that ends is gone by then
-_MAX_ATTEMPTS = 16  # other processes may change the row at the same time
+_LOST = timedelta(seconds=15)  # time without a watch message after which the watch counts as lost
+_MAX_STARTS = 3  # starts per place before the document has to pause
+_REST = timedelta(minutes=5)  # pause after `_MAX_STARTS` executions died
+_SOON_S = 1.0  # delay until an execution that is ending has ended
+_MAX_ATTEMPTS = 16  # other processes may write the admission row at the same time
 
 
 class Admissions:
-    """Gives the places of the app to documents of the backlog."""
+    """Assigns the limited ingestion places to documents of the backlog."""
 
     def __init__(self, services: IngestionServices, instances: Instances) -> None:
         self._open = services.documents.open_work
@@ -37,22 +37,23 @@ class Admissions:
         self._instances = instances
 
     async def admit(self, leaving: str = "") -> None:
-        """Give free places to documents of the backlog, and start their ingestion.
+        """Assign free places to documents of the backlog, and start their ingestion.
 
         Args:
-            leaving: id of a document that gives up its place.
+            leaving: id of a document whose place is released; "" = none.
 
         Raises:
-            GroundworkError: a service failed. The watch does the rest.
+            GroundworkError: a service failed. The watch admits the documents later.
         """
         for place in await self._fill({leaving}):
             await self._start(place)
 
     async def look(self, token: str = "") -> None:
-        """Check every admitted document, revive dead executions, and admit documents that are due.
+        """Check every admitted document, restart dead executions, and admit documents that are due.
 
         Args:
-            token: of the watch; it does nothing if the token was replaced. "" = a single look.
+            token: token of the watch message; nothing is done if a newer message replaced it. "" = check
+                once, without continuing the watch.
 
         Raises:
             GroundworkError: a service failed.
@@ -67,7 +68,7 @@ class Admissions:
             await self._start(place)
 
     async def _looked_at(self, places: Sequence[Place]) -> tuple[set[str], list[Place]]:
-        """Return ids of documents that need no place, and places whose execution died."""
+        """Return the ids of documents that no longer need a place, and the places whose execution died."""
         now = datetime.now(UTC)
         ended: set[str] = set()
         died: list[Place] = []
@@ -92,10 +93,10 @@ class Admissions:
         try:
             await self._open.replace(work.model_copy(update={"due_at": now + _REST}))
         except ConflictError:
-            return  # there is a new wish
+            return  # the row changed, so there is a new reason to ingest the document
 
     async def _fill(self, leaving: Collection[str], died: Sequence[Place] = ()) -> list[Place]:
-        """Free places and give them to others. Return those given."""
+        """Release places, assign the free ones to other documents, and return the new assignments."""
         renewed = {place.doc_id: place for place in died}
         is_fresh = False
         for _ in range(_MAX_ATTEMPTS):
@@ -114,8 +115,8 @@ class Admissions:
                         await self._open.admit(await self._watched(changed) if given else changed)
                     except ConflictError:
                         continue
-            # A place that stays empty: another process may have stored work that this one hasn't read, and
-            # have seen no free place.
+            # A place remains free. Another process may have found no free place for work that this process
+            # hasn't read yet, so try once more with a fresh backlog.
             if given or is_fresh or places == admission.places:
                 return given
             leaving, renewed, is_fresh = (), {}, True
@@ -129,21 +130,22 @@ class Admissions:
             found = [await self._open.get(place.doc_id) for place in given]
             if None not in found:
                 return given
-            backlog = await self._open.backlog()  # another process ended some of them
+            backlog = await self._open.backlog()  # another process finished some of these documents
 
     async def _watched(self, admission: Admission) -> Admission:
-        """Return the admission with a watch. Send its message first, unless one is on its way."""
+        """Return the admission with an active watch. Send a watch message first unless one is in flight."""
         now = datetime.now(UTC)
         if admission.watch and admission.watched_at is not None and now - admission.watched_at < _LOST:
             return admission
-        # Sent first: if the row isn't written, the message finds another token.
+        # Send before writing the row. If that write fails, the message carries an unknown token and is
+        # ignored.
         token = secrets.token_hex(8)
         await self._queues.send(INGESTIONS_QUEUE, WatchMessage(token=token).model_dump_json(), WATCH_S)
         return admission.model_copy(update={"watch": token, "watched_at": now})
 
     async def _watch(self, token: str) -> None:
-        """Continue the watch as long as there is work. Each message has a token of its own, so that one that
-        is delivered twice counts once.
+        """Schedule the next watch message as long as there is work. Each message has a new token, so a
+        message that is delivered twice takes effect once.
         """
         for _ in range(_MAX_ATTEMPTS):
             async with self._open.changing:
@@ -169,4 +171,4 @@ class Admissions:
 
 
 def _contended() -> DependencyError:
-    return DependencyError("Too many changes of admission at once.", "Try again.")
+    return DependencyError("Too many concurrent changes to the list of admitted documents.", "Try again.")

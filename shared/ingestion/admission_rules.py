@@ -1,7 +1,7 @@
-"""Which documents of the backlog may be in progress. Pure.
+"""Rules for which documents of the backlog may be ingested at the same time. Pure.
 
-Few are: with 200 orchestrations at once a question took a minute, with eight
-little more than a second.
+The number is small because orchestrations slow down questions: with 200 at once a question took a minute,
+with eight little more than a second.
 """
 
 from collections import Counter
@@ -12,14 +12,14 @@ from shared.documents.open_work import OpenWork, Place, Urgency
 
 PLACES = 8
 PLACES_WHILE_ASKED = 4
-FIRST_LOOK = timedelta(seconds=1)  # before, an execution may not have been started yet
+FIRST_LOOK = timedelta(seconds=1)  # an execution may not be visible before this
 _URGENCIES: tuple[Urgency, ...] = ("change", "upload", "background")
 
 
 def admitted(
     backlog: Collection[OpenWork], taken: Sequence[Place], *, is_asked: bool, now: datetime
 ) -> list[Place]:
-    """Return the places to give in addition to the occupied ones.
+    """Return the places to assign in addition to the occupied ones.
 
     The person with the fewest documents in progress comes first, then the more urgent and older document.
     One place is kept for uploads and changes by people who have none in progress. Long files of one person

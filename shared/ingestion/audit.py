@@ -1,4 +1,4 @@
-"""Comparison of files, states, rows, blocks and version folders. Changes nothing."""
+"""Read-only audit of files, states, index rows, blocks and version folders."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -22,11 +22,12 @@ from shared.ingestion.task import now
 from shared.platform.blobs import BlobStore
 from shared.platform.names import WORK
 
-MAX_DIFFERENCES = 500  # listed; all are counted
+MAX_DIFFERENCES = 500  # maximum number listed in a report; all are counted
 
 
 async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
-    """Compare everything. The report doesn't agree while ingestions are in progress, and says so.
+    """Compare stored files, document states and indexes, and report the differences. Ingestions in progress
+    count as differences.
 
     Args:
         count: selects the part to compare if everything is too much (see `IdWindow`).
@@ -70,10 +71,12 @@ def _of_documents(inventory: Inventory, current_pipeline: str) -> Iterator[Diffe
         if seen.settled and (difference := compare_blocks(seen, seen.settled)):
             yield difference
     for doc_id, filename in inventory.orphaned_rows.items():
-        detail = f"{filename} has a row, and neither file nor state."
+        detail = f"{filename} has an index row, but neither a file nor a state."
         yield Difference(kind="row_orphaned", place=doc_id, detail=detail)
     for doc_id, count in inventory.orphaned_blocks.items():
-        yield Difference(kind="blocks_orphaned", place=doc_id, detail=f"{count} blocks of no document.")
+        yield Difference(
+            kind="blocks_orphaned", place=doc_id, detail=f"{count} blocks belong to no document."
+        )
 
 
 def _of_figures(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Difference]:
@@ -84,27 +87,29 @@ def _of_figures(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Di
         stored = {name.removeprefix(folder) for name in files.get(doc_id, set()) if name.startswith(folder)}
         shown = {name.rpartition("/")[2] for name in seen.blocks.figures}
         if missing := len(shown - stored):
-            yield seen.difference("figures_missing", f"{missing} pictures are gone.")
+            yield seen.difference("figures_missing", f"{missing} pictures are missing.")
         if orphaned := len(stored - shown):
             yield seen.difference("figures_orphaned", f"{orphaned} pictures belong to no block.")
 
 
 def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Difference]:
-    """Yield files without a document, of versions that aren't current, and of ended ingestions."""
+    """Yield a difference for each document with leftover files: from deleted documents, old versions or
+    failed ingestions.
+    """
     for doc_id, names in files.items():
         seen = inventory.seen.get(doc_id)
         if seen is not None and seen.state is not None and seen.settled is None:
-            continue  # an ingestion may be in progress
+            continue  # skip: an ingestion may be in progress
         folder = seen.settled.folder if seen and seen.settled and seen.settled.version_key else None
         kept = {name for name in names if folder and is_of_version(name, folder)}
         if left := len(names - kept):
-            detail = f"{left} files of other versions or of an ingestion are left."
+            detail = f"{left} files of other versions or of an ended ingestion remain."
             place = shown_place(seen.name) if seen else doc_id
             yield Difference(kind="work_left", place=place, detail=detail)
 
 
 async def _version_files(blobs: BlobStore, window: IdWindow) -> dict[str, set[str]]:
-    """Return the names of blobs in version folders, by document in the window."""
+    """Return the names of all blobs in version folders, grouped by document id, for ids in the window."""
     files: dict[str, set[str]] = defaultdict(set)
     async for blob in blobs.list_blobs(WORK, VERSIONS + window.prefix):
         doc_id = blob.name.removeprefix(VERSIONS).partition("/")[0]

@@ -1,6 +1,6 @@
-"""Captions of new figures, by the vision model, or by rule if the model fails.
+"""Captions for new figures, written by the vision model, or derived by rule if the model fails.
 
-A caption is stored with its picture at once, so that a repeated step calls the model only once per figure.
+Each caption is stored with its picture immediately, so that a retried step doesn't call the model again.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
 
-MAX_CAPTION_CHARS = 1200  # four sentences; in Chinese 5 of the 8 KiB of a blob's metadata
-MAX_CONCURRENT_CALLS = 4  # calls per step; four steps run at once (unmeasured)
+MAX_CAPTION_CHARS = 1200  # about four sentences; in Chinese 5 of the 8 KiB of a blob's metadata
+MAX_CONCURRENT_CALLS = 4  # model calls per step; up to four steps run at once (unmeasured)
 _OUTPUT_TOKENS = 1000
 
 
 async def caption(task: IngestTask, figures: Sequence[Figure], original: Original) -> None:
-    """Caption those of the figures that no model has captioned yet.
+    """Caption the figures that have no caption from a model yet, and store each caption with its picture.
 
     Raises:
-        DependencyError, RateLimitError: the model is unavailable. On the last attempt a rule is used instead.
+        DependencyError, RateLimitError: the model is unavailable, and this isn't the last attempt.
     """
     await task.enter("captioning")
     known = await figure_store.captions(task.blobs, task.folder)
@@ -63,13 +63,13 @@ async def caption(task: IngestTask, figures: Sequence[Figure], original: Origina
 
 
 def new_figures(parsed: ParsedFile, changes: BlockChanges) -> tuple[Figure, ...]:
-    """Return the figures with new blocks, in order."""
+    """Return the figures whose blocks are new, in document order."""
     first = len(parsed.chunks)
     return tuple(parsed.figures[position - first] for position in changes.new if position >= first)
 
 
 async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
-    """Return the model's caption; empty if it gave none."""
+    """Return the model's caption, shortened to the limit, or "" if the model failed on the last attempt."""
     prompt = _prompt(figure, content)
     timeout_s = task.services.settings.ingestion.caption_timeout_s
     limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_OUTPUT_TOKENS)
@@ -78,7 +78,7 @@ async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
         async for piece in task.services.vision_model.stream(prompt, limits):
             written += piece
     except OutputCutError:
-        pass  # text written before the cut is a caption too
+        pass  # keep the text written before the output limit
     except GroundworkError as failed:
         if task.is_retried_after(failed):
             raise

@@ -1,7 +1,7 @@
-"""Changes to a document by users: access list, metadata and deletion.
+"""User actions on documents: change the access list, correct metadata, retry, repair and delete.
 
-None waits for an ingestion, parses or calls a model. If a function returns True, its caller must start an
-ingestion, which writes what the indexes still lack.
+No function here waits for an ingestion, parses a file or calls a model. If a function returns True, its
+caller must start an ingestion, which completes the index entries.
 """
 
 import datetime
@@ -43,33 +43,36 @@ async def changeable(doc_id: str, user: UserContext, documents: DocumentStore) -
     state = await documents.get(doc_id)
     if state is None or not (may_change(user, state) or may_see(user, state)):
         raise DocumentNotFoundError(
-            f"There is no document {doc_id[:64]!r}.", "List the documents to see which exist."
+            f"There is no document {doc_id[:64]!r}.", "List the documents to see which ones exist."
         )
     if not may_change(user, state):
         raise AccessDeniedError(
-            "Only its owner or an administrator may change the document.", "Ask its owner."
+            "Only the document's owner or an administrator may change it.", "Ask the owner."
         )
     return state
 
 
 def corrections_of(wanted: MetadataCorrection) -> Corrections:
-    """Return the fields in the request.
+    """Return the metadata fields that the request sets, with the date in ISO format.
 
     Raises:
-        CallerError: there are none.
+        CallerError: the request sets no field.
     """
     fields = wanted.model_dump(exclude_unset=True)
     if isinstance(date := fields.get("document_date"), datetime.date):
         fields["document_date"] = date.isoformat()
     if not fields:
-        raise CallerError("No field to correct.", f"Fields: {', '.join(MetadataCorrection.model_fields)}.")
+        raise CallerError(
+            "The request contains no field to correct.",
+            f"Send at least one of: {', '.join(MetadataCorrection.model_fields)}.",
+        )
     return fields
 
 
 async def write_rights(
     blob_name: str, rights: Rights, blobs: BlobStore, *, only_over: str | None = None
 ) -> None:
-    """Write permissions to the document's sidecar, which overrides all other sources.
+    """Write permissions to the document's sidecar file, which overrides all other sources of permissions.
 
     Args:
         only_over: etag of the sidecar to replace, "" for none; None = replace any.
@@ -86,32 +89,35 @@ async def write_rights(
     try:
         await blobs.write_version(DOCUMENTS, name, content, etag=only_over or None)
     except ConflictError:
-        # A write of ours whose answer was lost is sent again below: then what is wanted is there.
+        # `write_version` retries requests whose response was lost. If the first request succeeded, the retry
+        # conflicts although the sidecar has the requested content.
         with suppress(NotFoundError):
             if await blobs.read(DOCUMENTS, name) == content:
                 return
-        raise PreconditionFailedError("Its access has just been changed.", "Read it again.") from None
+        raise PreconditionFailedError(
+            "The document's permissions have just been changed.", "Read the document again."
+        ) from None
 
 
 def _refuse_synchronised(state: DocumentState) -> None:
     if is_synchronised(state.blob_name):
         raise ConflictError(
             "The document is synchronised from SharePoint.",
-            "Change its permissions or delete it there; the change arrives within ten minutes.",
+            "Change its permissions or delete it in SharePoint. The change arrives within ten minutes.",
         )
 
 
 async def change_access(
     state: DocumentState, change: AccessChange, services: IngestionServices, *, only_unchanged: bool = False
 ) -> bool:
-    """Apply an access list to all later queries, also during an ingestion. True = start an ingestion.
+    """Apply a new access list to all later queries. Return whether the caller must start an ingestion.
 
     Args:
         only_unchanged: fail if the permissions changed since `state` was read.
 
     Raises:
-        PreconditionFailedError: they changed.
-        ConflictError: SharePoint decides on the permissions.
+        PreconditionFailedError: the permissions changed.
+        ConflictError: the document is synchronised from SharePoint, which manages its permissions.
     """
     _refuse_synchronised(state)
     project_id = change.project_id or state.wanted_rights.project_id
@@ -131,14 +137,15 @@ async def correct(
     *,
     only_unchanged: bool = False,
 ) -> bool:
-    """Apply corrections at once, also during an ingestion. True = start an ingestion.
+    """Apply metadata corrections immediately, even during an ingestion. Return whether the caller must start
+    an ingestion.
 
     Args:
         only_unchanged: fail if the document changed since `state` was read.
 
     Raises:
         PreconditionFailedError: the document changed.
-        DocumentNotFoundError: it was deleted.
+        DocumentNotFoundError: the document was deleted.
     """
     documents = services.documents
     editable = {"corrections", "wanted_rights", "content_hash"}
@@ -147,14 +154,14 @@ async def correct(
         if current.is_deleted:
             return None
         if only_unchanged and current.model_dump(include=editable) != state.model_dump(include=editable):
-            raise PreconditionFailedError("The document has just been changed.", "Read it again.")
+            raise PreconditionFailedError("The document has just been changed.", "Read the document again.")
         return corrected(current, corrections)
 
     change = await change_row(state.doc_id, documents, changed)
     if change is None:
         raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It has just been deleted.")
     if change.before.is_open:
-        return True  # what the ingestion publishes has them, or it looks again
+        return True  # the ingestion publishes the corrections or runs again
 
     async def copy() -> DocumentState:
         return await copy_corrections(change.after, services, change.before.copied_hash)
@@ -163,7 +170,8 @@ async def correct(
 
 
 async def try_again(state: DocumentState, services: IngestionServices) -> None:
-    """Treat the document's content as new, despite earlier failures. The caller then starts an ingestion.
+    """Reset earlier failures so that the next ingestion processes the file again. The caller starts that
+    ingestion.
 
     Raises:
         ConflictError: an ingestion is in progress.
@@ -178,10 +186,11 @@ async def try_again(state: DocumentState, services: IngestionServices) -> None:
 
 
 async def repair(state: DocumentState, services: IngestionServices) -> None:
-    """Let the next ingestion write missing rows without calling models for known results.
+    """Mark the document so that the next ingestion rewrites missing rows. Model results that are stored are
+    reused.
 
-    If the newest version failed, its remaining rows get its permissions at once; their content can't be
-    rewritten.
+    If the newest version failed, only the permissions in the remaining rows are rewritten, immediately: their
+    content can't be restored.
 
     Raises:
         ConflictError: an ingestion is in progress.
@@ -208,19 +217,19 @@ async def repair(state: DocumentState, services: IngestionServices) -> None:
 
 def _refuse_open(state: DocumentState) -> None:
     if state.is_open:
-        raise ConflictError("The document is being ingested.", "Try again when it is ready.")
+        raise ConflictError("The document is being ingested.", "Try again after the ingestion.")
 
 
 async def delete(state: DocumentState, services: IngestionServices) -> None:
-    """Delete the file and hide the document at once; an ingestion then removes the rest.
+    """Delete the file and hide the document immediately. A later ingestion removes the remaining data.
 
     Raises:
-        ConflictError: SharePoint decides on deletion.
+        ConflictError: the document is synchronised from SharePoint and must be deleted there.
     """
     _refuse_synchronised(state)
     await services.blobs.delete(DOCUMENTS, state.blob_name)
     await mark_deleted(state.doc_id, services.documents)
-    # After the file: without a sidecar the document would be open to the default readers.
+    # Delete the sidecar after the file: without its sidecar, the document would get the default access list.
     await services.blobs.delete(DOCUMENTS, state.blob_name + SIDECAR_SUFFIX)
     if state.hints_etag:
         await services.blobs.delete(DOCUMENTS, state.blob_name + HINTS_SUFFIX)

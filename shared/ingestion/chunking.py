@@ -1,9 +1,9 @@
-"""Chunking of a document's elements into blocks of bounded size. Pure; the token counter is an argument.
+"""Split a document's elements into blocks of bounded size. Pure; the token counter is an argument.
 
-Text is packed within its section up to the limit, with one sentence of overlap. A table is a separate block,
-with the line that introduces it, such as its unit; a long table is split by rows, and each part repeats the
-header. The heading path is embedded with the text and stored in its own field. No block exceeds the limit,
-whatever the input.
+The text of a section is packed into blocks up to the limit, with one sentence of overlap. A table is a
+separate block that starts with the line introducing it, such as its unit. A long table is split between rows,
+and each part repeats the header. The heading path is embedded with the text and stored in a separate field.
+No block exceeds the limit, whatever the input.
 """
 
 import re
@@ -18,17 +18,17 @@ from shared.evidence.text import split_sentences, split_words
 from shared.platform.tokens import CHARS_PER_TOKEN, TokenCounter
 from shared.retrieval.models import HEADING_SEPARATOR
 
-_CLOSED_LEVEL = 2  # headings up to this level always end a section
+_CLOSED_LEVEL = 2  # headings at this level or above always end a section
 _SPECIAL_TOKENS = 2  # [CLS] and [SEP] of the embedding model
-_PATH_SHARE = 4  # a heading path may take a quarter of a block
-_OVERLAP_SHARE = 4  # the sentence repeated from the previous block may take another quarter
+_PATH_SHARE = 4  # a heading path may use a quarter of a block
+_OVERLAP_SHARE = 4  # the sentence repeated from the previous block may use another quarter
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SHOWN_SHARE = 3  # a table's Markdown may have three times as many tokens as its embedded text
 _SENTENCE_ENDS = (".", "!", "?", "\u3002")
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 _HEADER_LINES = 2  # header row and delimiter row of a Markdown table
-_DECORATION_TIMES = 3  # a picture that occurs this often is decoration, such as a logo on every page
-_CONTEXT_CHARS = 700  # before and after a figure
+_DECORATION_TIMES = 3  # a picture with this many occurrences is decoration, such as a logo on every page
+_CONTEXT_CHARS = 700  # limit for the text before a figure, and for the text after it
 _MAX_WORDS_CHARS = 1500
 _MAX_LABEL_CHARS = 500
 _MAX_PATH_CHARS = 300
@@ -36,10 +36,10 @@ _MAX_LEAD_IN_CHARS = 250  # a sentence or two
 
 
 def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: TokenCounter) -> list[Chunk]:
-    """Split a document's text into chunks, in reading order. Figures are not included.
+    """Split a document's text and tables into chunks, in reading order. Figures are not included.
 
     Args:
-        max_tokens: limit of the embedded text: heading path, text and special tokens.
+        max_tokens: limit for a chunk's embedded text, including its heading path and special tokens.
         count_tokens: the embedding model's tokenizer, or an estimate.
     """
     packer = _Packer(max_tokens, count_tokens)
@@ -58,7 +58,7 @@ def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: T
 
 
 def _timed(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chunk]:
-    """Yield the chunks of a section; those of a transcript get the cues of their own words."""
+    """Yield the chunks of a section. Each chunk of a transcript gets the cues for its own words."""
     cues = section[0].cues
     words = section[0].text.split()
     begin = 0
@@ -70,7 +70,7 @@ def _timed(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chun
 
 
 def embedded_text(chunk: Chunk) -> str:
-    """Return what is embedded for a chunk: its heading path, then its text, with tables as plain lines."""
+    """Return the text to embed for a chunk: its heading path, then its text, with tables as plain lines."""
     text = chunk.text
     if chunk.kind == "table":
         text = "\n".join(line for row in text.splitlines() if (line := plain_row(row)))
@@ -79,16 +79,16 @@ def embedded_text(chunk: Chunk) -> str:
 
 @dataclass
 class _Outline:
-    """The headings that enclose a point of the document: level and text, outermost first."""
+    """Open headings at the current position of the document, outermost first."""
 
     _open: list[tuple[int, str]] = field(default_factory=list)
 
     def enter(self, element: Element) -> tuple[str, ...]:
-        """Move to `element` and return its heading path, which includes the element if it is a heading."""
+        """Advance to `element` and return its heading path, including `element` if it is a heading."""
         if element.kind == "heading":
             level, line = element.level or 1, " ".join(element.text.split())
             self._open = [heading for heading in self._open if heading[0] < level]
-            # Skip a title that is repeated on the next page: "Report > Report" adds nothing.
+            # Skip a title that is repeated on the next page, which would give "Report > Report".
             if not self._open or self._open[-1][1] != line:
                 self._open.append((level, line))
         return tuple(line for _, line in self._open)
@@ -97,7 +97,8 @@ class _Outline:
 def _sections(
     elements: Sequence[Element], enough_chars: int
 ) -> Iterator[tuple[tuple[str, ...], list[Element]]]:
-    """Yield the heading path and elements of each section, in order. Every element is in one section.
+    """Yield the heading path and elements of each section, in order. Every element belongs to exactly one
+    section.
 
     Args:
         enough_chars: size from which a section ends at any heading, not only at one of a high level.
@@ -105,12 +106,12 @@ def _sections(
     outline = _Outline()
     path: tuple[str, ...] = ()
     section: list[Element] = []
-    place, size_chars, has_body = None, 0, False  # of the current section
+    place, size_chars, has_body = None, 0, False  # state of the current section
     for element in elements:
         here, is_heading = outline.enter(element), element.kind == "heading"
         is_elsewhere = place != (element.page_number, element.start_seconds)
         is_high = (element.level or 1) <= _CLOSED_LEVEL
-        # Headings without text below them, such as a title page's, belong to the text that follows.
+        # Headings without body text, such as those of a title page, belong to the text that follows.
         ends = is_heading and has_body and (is_high or size_chars >= enough_chars)
         if section and (is_elsewhere or ends):
             yield path, section
@@ -129,7 +130,7 @@ def _sections(
 
 @dataclass(frozen=True)
 class _Piece:
-    """A sentence, heading, list item or line.
+    """Smallest unit for packing: a sentence, heading, list item or line of code.
 
     Attributes:
         glue: separator between the previous piece and this one.
@@ -150,7 +151,7 @@ _Placed = tuple[int, Element]
 
 @dataclass(frozen=True)
 class _Packer:
-    """Packs the elements of a section into chunks."""
+    """Packer of a section's elements into chunks of at most `max_tokens` tokens."""
 
     max_tokens: int
     count: TokenCounter
@@ -172,7 +173,7 @@ class _Packer:
                 if not lead_in.endswith(_SENTENCE_ENDS):
                     said_elsewhere.add(lead_in)
                 if len(elements) < len(section) and {_line(one) for _, one in elements} <= said_elsewhere:
-                    continue  # headings and the title or unit of a table: a block of them alone says nothing
+                    continue  # skip a block that would only repeat headings and a table's title or unit
                 texts = self._texts(elements, budget)
             for place, text in texts:
                 yield Chunk(
@@ -185,14 +186,14 @@ class _Packer:
                 )
 
     def _fitting_path(self, path: Sequence[str]) -> tuple[str, int]:
-        """Return the path as text and its tokens. Outer headings are dropped until it fits its share."""
+        """Return the heading path as text and its token count. Drop outer headings if it is too long."""
         limit = self.max_tokens // _PATH_SHARE
         for start in range(len(path)):
             text = HEADING_SEPARATOR.join(path[start:])
             (tokens,) = self.count([text])
             if tokens <= limit:
                 return text, tokens
-        # A heading over the limit is cut here; the section's text contains all of it.
+        # Only the path is truncated: the section's text contains the whole heading.
         return self._words_within(path[-1], limit)[0] if path else ("", 0)
 
     def _texts(self, elements: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
@@ -215,7 +216,9 @@ class _Packer:
             yield place, "".join(packed)
 
     def _pieces(self, elements: Sequence[_Placed], budget: int) -> Iterator[_Piece]:
-        """Yield the pieces with their token counts. Pieces over the budget are split between words."""
+        """Yield the pieces of the elements with their token counts. Pieces over the budget are split between
+        words.
+        """
         pieces = [replace(piece, place=place) for place, element in elements for piece in _pieces(element)]
         sizes = self.count([piece.text for piece in pieces])
         for piece, tokens in zip(pieces, sizes, strict=True):
@@ -226,7 +229,9 @@ class _Packer:
                 yield _Piece(text, " " if number else piece.glue, tokens=part_tokens, place=piece.place)
 
     def _lead_in(self, element: Element, budget: int) -> str:
-        """Return the text that introduces a table: its title, its unit, or the end of a paragraph."""
+        """Return the text that introduces a table, such as its title or unit; "" if the element is no short
+        text.
+        """
         if element.kind not in ("paragraph", "list_item"):
             return ""  # headings are in the path
         text = _line(element)
@@ -236,7 +241,9 @@ class _Packer:
         return text if len(text) <= _MAX_LEAD_IN_CHARS and tokens <= budget // _PATH_SHARE else ""
 
     def _tables(self, tables: Sequence[_Placed], budget: int, lead_in: str) -> Iterator[tuple[int, str]]:
-        """Yield the blocks of consecutive tables; those of the first table start with `lead_in`."""
+        """Yield position and text of the blocks for consecutive tables. Blocks of the first table start with
+        `lead_in`.
+        """
         if lead_in:
             (tokens,) = self.count([lead_in])
             for place, text in self._rows(tables[:1], budget - tokens):
@@ -245,7 +252,9 @@ class _Packer:
         yield from self._rows(tables, budget)
 
     def _rows(self, tables: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
-        """Split tables into groups of rows. Each group repeats the header unless it fills half a block."""
+        """Split tables into blocks of rows. Each block repeats the header unless it needs more than half the
+        budget.
+        """
         for place, table in tables:
             lines = table.text.splitlines()
             sizes = self._row_sizes(lines)
@@ -263,22 +272,25 @@ class _Packer:
                 yield place, "\n".join([*header, *run])
 
     def _row_sizes(self, rows: Sequence[str]) -> list[int]:
-        """Return the tokens by which each row counts towards a block's limit.
+        """Return the number of tokens that each table row adds to its block.
 
-        A row counts by its embedded text, because half of a table of numbers is markup. A row with mostly
-        empty cells counts by its markup, so that the size of the shown text is bounded, too.
+        A row counts with the tokens of its embedded text, because half of a numeric table's Markdown is
+        markup. A row of mostly empty cells counts with a third of its Markdown tokens, so that the text
+        shown to the model is bounded, too.
         """
         embedded, shown = self.count([plain_row(row) for row in rows]), self.count(rows)
         return [max(plain, full // _SHOWN_SHARE) for plain, full in zip(embedded, shown, strict=True)]
 
     def _words_within(self, text: str, limit: int) -> list[tuple[str, int]]:
-        """Split text between words into runs within the limit, and return each with its tokens."""
+        """Split text between words into parts of at most `limit` tokens. Return each part with its token
+        count.
+        """
         words = split_words(text)
         return [(" ".join(run), size) for run, size in _runs(words, self.count(words), limit)]
 
 
 def _runs(texts: Sequence[str], sizes: Sequence[int], limit: int) -> Iterator[tuple[list[str], int]]:
-    """Yield consecutive texts in runs of at most `limit` tokens, each run with its tokens."""
+    """Group consecutive texts into runs of at most `limit` tokens. Yield each run with its token count."""
     run: list[str] = []
     size = 0
     for text, tokens in zip(texts, sizes, strict=True):
@@ -321,7 +333,7 @@ def _pieces(element: Element) -> Iterator[_Piece]:
 
 
 def figures_of(elements: Sequence[Element]) -> list[Figure]:
-    """Return the figures of a document in reading order, without decoration and repeats."""
+    """Return the distinct figures of a document in reading order, without decoration such as logos."""
     times = Counter(element.picture.key for element in elements if element.picture is not None)
     outline = _Outline()
     figures: list[Figure] = []
@@ -349,12 +361,14 @@ def figures_of(elements: Sequence[Element]) -> list[Figure]:
 
 
 def figure_text(figure: Figure, caption: str) -> str:
-    """Return the indexed text of a figure: its caption, after its label unless the caption contains that."""
+    """Return the text to index for a figure: its label and caption, or only the caption if it contains the
+    label.
+    """
     return caption if not figure.label or figure.label in caption else f"{figure.label}\n{caption}"
 
 
 def caption_by_rule(figure: Figure) -> str:
-    """Return a caption without a model: the figure's label, the words in it, or the text around it."""
+    """Return a caption without calling a model: the figure's label, its words, or the surrounding text."""
     said = figure.label or " ".join(figure.words.split()) or " ".join(figure.context.split())
     short = said[:_CONTEXT_CHARS].strip()
     place = f" on page {figure.page_number}" if figure.page_number else ""
@@ -362,14 +376,14 @@ def caption_by_rule(figure: Figure) -> str:
 
 
 def _context(elements: Sequence[Element], position: int) -> str:
-    """Return the text before and after an element on its page."""
+    """Return the text before and after an element on its page, shortened to the limit."""
     before = _texts(elements[position - 1 :: -1] if position else [], elements[position])
     after = _texts(elements[position + 1 :], elements[position])
     return "\n".join([*reversed(before), *after])
 
 
 def _texts(elements: Sequence[Element], figure: Element) -> list[str]:
-    """Return the texts next to a figure, nearest first, up to the limit."""
+    """Return the texts next to a figure on its page, nearest first, up to the limit."""
     words = figure.picture.words if figure.picture else ""
     texts: list[str] = []
     room = _CONTEXT_CHARS

@@ -1,4 +1,4 @@
-"""Copies: results for the same bytes are reused if all readers of the copy may read the original.
+"""Reuse of results for identical files, limited to copies whose readers may all read the original.
 
 A moved file is a copy whose original is deleted afterwards, so its owner's corrections move to the new name.
 If the original is deleted first, `take_corrections` moves them; otherwise `steps.remove` does, using
@@ -21,37 +21,39 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import SearchIndex, SearchRequest
 
-MAX_CANDIDATES = 20  # documents with the same bytes to check: one query, and one table row each
+MAX_CANDIDATES = 20  # maximum number of documents with the same bytes to check; each costs a row read
 _VECTORS = ("content_vector", "image_caption_vector")
-RENAME_WINDOW = timedelta(minutes=15)  # moving a folder copies all of it before deleting (unmeasured)
+RENAME_WINDOW = timedelta(minutes=15)  # moving a folder copies all files before deleting them (unmeasured)
 
 
 def covers(wider: Rights, narrower: Rights) -> bool:
-    """Return whether all readers under `narrower` are readers under `wider`; False if there are none."""
+    """Return whether everyone who may read under `narrower` may also read under `wider`. If `narrower` has no
+    readers, return False.
+    """
     readers = set(narrower.acl)
     return bool(readers) and (PUBLIC in wider.acl or readers <= set(wider.acl))
 
 
 def may_reuse(copy: DocumentState, original: DocumentState, content_hash: str, pipeline: str) -> bool:
-    """Return whether the copy may reuse the original's results.
+    """Return whether a copy may reuse the original's vectors, captions and metadata.
 
     Args:
-        content_hash, pipeline: of the copy after its ingestion.
+        content_hash, pipeline: values of the copy after its ingestion.
     """
     is_same = (original.content_hash, original.pipeline) == (content_hash, pipeline)
     return is_same and original.doc_id != copy.doc_id and _may_tell(original, copy)
 
 
 def has_same_owner(one: DocumentState, other: DocumentState) -> bool:
-    """Return whether both have the same owner; documents without an owner never match."""
+    """Return whether two documents have the same owner. Documents without an owner never match."""
     owner = one.wanted_rights.owner_id
     return bool(owner) and owner == other.wanted_rights.owner_id
 
 
 def is_new_name(old: DocumentState, other: DocumentState, moment: datetime) -> bool:
-    """Return whether `other` is the renamed file of `old`, which was deleted.
+    """Return whether `other` is the new name of `old`, a file that was deleted.
 
-    It must be an uncorrected copy by the same owner, first ingested a short while ago.
+    That requires an uncorrected copy by the same owner, first ingested within `RENAME_WINDOW`.
     """
     is_fresh = other.version == 1 and bool(other.phases) and moment - other.phases[0].at <= RENAME_WINDOW
     is_same = other.doc_id != old.doc_id and other.content_hash == old.content_hash
@@ -65,7 +67,9 @@ def is_new_name(old: DocumentState, other: DocumentState, moment: datetime) -> b
 
 
 def _may_tell(original: DocumentState, copy: DocumentState) -> bool:
-    """Return whether the copy's readers may see the original under both current and pending permissions."""
+    """Return whether all readers of the copy may see the original under its current and its pending
+    permissions.
+    """
     wanted = copy.wanted_rights
     return (
         original.rights.project_id == original.wanted_rights.project_id == wanted.project_id
@@ -75,7 +79,9 @@ def _may_tell(original: DocumentState, copy: DocumentState) -> bool:
 
 
 async def find_original(task: IngestTask) -> Original:
-    """Find the document whose vectors, captions and metadata can be reused."""
+    """Return a document with the same bytes whose vectors, captions and metadata can be reused. If there is
+    none, return an empty `Original`.
+    """
     state, current_pipeline = await task.look(), pipeline(task.services.settings)
     index = task.services.documents_index
     async for other in same_bytes(state, task.content_hash, index, task.documents):
@@ -90,9 +96,10 @@ async def find_original(task: IngestTask) -> Original:
 async def same_bytes(
     state: DocumentState, content_hash: str, documents_index: SearchIndex, documents: DocumentStore
 ) -> AsyncIterator[DocumentState]:
-    """Return other documents with these bytes in the project that a reader of this one may read.
+    """Yield up to `MAX_CANDIDATES` other documents with these bytes in the same project that one reader of
+    this document may read.
 
-    Files for one conversation neither give nor take anything.
+    Files attached to one conversation are neither reused nor given results of other documents.
     """
     wanted = state.wanted_rights
     if not wanted.acl or state.thread_id:
@@ -103,7 +110,8 @@ async def same_bytes(
         f"project_id eq {project}",
         "thread_id eq null",
         f"doc_id ne {quote(state.doc_id)}",
-        # Filtering by one reader excludes most closed ones; `may_reuse` checks all readers.
+        # One reader is enough for a prefilter: it excludes most unreadable documents, and `may_reuse` checks
+        # all readers.
         f"access_control_list/any(acl: {search_in('acl', (PUBLIC, wanted.acl[0]))})",
     )
     request = SearchRequest(filter=condition, select=("doc_id",), order_by=("doc_id",), top=MAX_CANDIDATES)
@@ -114,7 +122,7 @@ async def same_bytes(
 
 
 async def captions_of(original: Original, blobs: BlobStore) -> dict[str, Caption]:
-    """Return the original's captions by a model, by picture key."""
+    """Return the original's model-written captions by picture key."""
     if original.doc_id is None:
         return {}
     known = await figure_store.captions(blobs, original.folder)
@@ -124,7 +132,7 @@ async def captions_of(original: Original, blobs: BlobStore) -> dict[str, Caption
 async def vectors_of(
     original: str, blocks: Sequence[Block], content_index: SearchIndex
 ) -> dict[str, Sequence[float]]:
-    """Return the original's vectors for these blocks, by the copy's block ids."""
+    """Return the vectors of the original's matching blocks, keyed by the block ids of the copy."""
     wanted = {block_id_in(original, block.block_id): block for block in blocks}
     request = SearchRequest(
         filter=f"doc_id eq {quote(original)} and {search_in('block_id', wanted)}",
@@ -141,7 +149,9 @@ async def vectors_of(
 
 
 async def take_corrections(task: IngestTask, original: Original) -> None:
-    """Take over the original's corrections if its file was deleted, which makes this its new name."""
+    """Copy the original's corrections to this document if the original file is gone, which means that it was
+    renamed.
+    """
     if not original.corrections or (await task.look()).version:
         return
     if await task.blobs.properties(DOCUMENTS, original.blob_name) is not None:

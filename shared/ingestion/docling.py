@@ -1,4 +1,4 @@
-"""Client for docling-serve: upload a file, poll the conversion task, and download the document.
+"""Client for docling-serve: uploads a file, polls the conversion task, and downloads the converted document.
 
 docling needs gigabytes of libraries and models, so it runs as a separate service.
 
@@ -47,7 +47,7 @@ class Reference(Wire):
 
 
 class BoundingBox(Wire):
-    """A box in the page's unit; `coord_origin` defines the direction of y."""
+    """A box in units of the page. `coord_origin` tells whether y grows downwards or upwards."""
 
     left: float = Field(alias="l")
     top: float = Field(alias="t")
@@ -57,14 +57,14 @@ class BoundingBox(Wire):
 
 
 class Provenance(Wire):
-    """The position of an item."""
+    """The page and box in which an item was found."""
 
     page_no: int
     bbox: BoundingBox | None = None
 
 
 class TableCell(Wire):
-    """A table cell. Indexes start at 0; ends are exclusive."""
+    """A table cell. Row and column indexes start at 0; their ends are exclusive."""
 
     row: int = Field(alias="start_row_offset_idx")
     row_end: int = Field(alias="end_row_offset_idx")
@@ -74,7 +74,7 @@ class TableCell(Wire):
 
 
 class TableData(Wire):
-    """The content of a table."""
+    """The size and cells of a table."""
 
     num_rows: int = 0
     num_cols: int = 0
@@ -82,7 +82,7 @@ class TableData(Wire):
 
 
 class Item(Wire):
-    """A text, table, picture or group. Missing fields have their defaults."""
+    """A text, table, picture or group. Fields that don't apply to its kind keep their defaults."""
 
     label: str = ""
     content_layer: str = "body"
@@ -100,14 +100,14 @@ class Item(Wire):
 
 
 class DocumentPage(Wire):
-    """A page that was read, with its size in the page's unit."""
+    """A page of the source file, with its size in units of the page."""
 
     width: float = Field(default=0, validation_alias=AliasPath("size", "width"))
     height: float = Field(default=0, validation_alias=AliasPath("size", "height"))
 
 
 class DoclingDocument(Wire):
-    """A document as docling returns it."""
+    """A converted document in docling's JSON format."""
 
     body: Item
     texts: tuple[Item, ...] = ()
@@ -118,23 +118,23 @@ class DoclingDocument(Wire):
 
 
 def layout_of(document: DoclingDocument, service: str) -> Layout:
-    """Return the pieces in reading order, without running headers and footers.
+    """Convert a docling document to layout pieces in reading order, without running headers and footers.
 
     Raises:
-        ValueError: invalid table size.
+        ValueError: a table has an invalid size.
     """
     return Layout(pieces=tuple(_Walk(document).pieces()), page_count=len(document.pages), service=service)
 
 
 @dataclass
 class _Walk:
-    """Traversal of the document tree. Each item is visited once, even if references repeat or form cycles."""
+    """Traversal of the document tree that visits each item once, even if references repeat or form cycles."""
 
     document: DoclingDocument
     _seen: set[str] = field(default_factory=set)
 
     def pieces(self) -> Iterator[LayoutPiece]:
-        # Use a stack instead of recursion, since the response determines the depth.
+        # Use a stack instead of recursion: the service controls the depth of the tree.
         open_references = list(reversed(self.document.body.children))
         while open_references:
             reference = open_references.pop().ref
@@ -143,10 +143,10 @@ class _Walk:
                 continue
             open_references += reversed(item.children)
             if reference.startswith("#/pictures/"):
-                # Its caption and words are children, which also follow as texts.
+                # The picture's caption and words are its children, so they also follow as separate texts.
                 yield self._figure(item)
             elif reference.startswith("#/tables/"):
-                # A table's children are its caption and cell texts. The table already includes its cells.
+                # Skip a table's children except its captions: the cell texts are part of the table.
                 captions = {caption.ref for caption in item.captions}
                 self._seen |= {child.ref for child in item.children} - captions
                 yield _table(item)
@@ -225,7 +225,7 @@ def _text(item: Item) -> Iterator[LayoutPiece]:
 
 
 _CONNECT_TIMEOUT_S = 5
-_POLL_S = 1.0  # unmeasured; a page takes docling about a second
+_POLL_S = 1.0  # unmeasured; docling needs about one second per page
 _TASK_ID = re.compile(r"\A[0-9A-Za-z_-]{1,100}\Z")  # becomes part of a URL
 _UNFINISHED = ("pending", "started")
 _SUCCESSES = ("success", "partial_success")
@@ -301,10 +301,11 @@ class Docling(LayoutReader):
 
 
 async def _submit(session: ClientSession, source: Path, filename: str, deadline: Deadline) -> _Task:
-    # Reopen the file for each attempt, since a failed one may have read part of it. aiohttp streams it.
+    # Reopen the file for each attempt, since a failed attempt may have consumed part of it. aiohttp streams
+    # it.
     with await asyncio.to_thread(source.open, "rb") as body:
         form = FormData(_OPTIONS)
-        # docling needs the suffix for the format; the rest of the name is kept private.
+        # docling derives the format from the suffix. The rest of the name stays private.
         form.add_field("files", body, filename=f"document{PurePosixPath(filename).suffix.lower()}")
         task = await _answer(
             lambda: session.post("v1/convert/file/async", data=form, allow_redirects=False), _Task, deadline
@@ -334,8 +335,8 @@ def _check(status: int, headers: Mapping[str, str]) -> None:
         return
     if status == 404:
         raise ConfigurationError(
-            "DOCLING_ENDPOINT is not the URL of docling-serve.",
-            "Check the setting; docling-serve must be version 1.",
+            "DOCLING_ENDPOINT is not the URL of a docling-serve instance.",
+            "Check the setting. docling-serve must be version 1.",
         )
     if status in (400, 413, 415, 422):
         raise cannot_read(SERVICE, f"HTTP {status}")

@@ -1,7 +1,7 @@
-"""Client for Azure Document Intelligence, based on its SDK: the layout of a file, or the text of some pages.
+"""Client for Azure Document Intelligence: reads the layout of a file, or the text of selected pages.
 
-The SDK sends the file; polling is our own. The SDK's poller fails at the first 429, accepts responses of any
-size, and follows any URL that the service returns, with the key in a header.
+The SDK sends the file, but this module polls for the result: the SDK poller fails at the first 429, accepts
+responses of any size, and sends the key to any URL that the service returns.
 """
 
 import asyncio
@@ -61,14 +61,14 @@ class Span(Wire):
 
 
 class BoundingRegion(Wire):
-    """A polygon on a page, with alternating x and y in the page's unit; empty = the whole page."""
+    """A polygon on a page: alternating x and y values in units of the page. Empty means the whole page."""
 
     page_number: int = Field(alias="pageNumber")
     polygon: tuple[float, ...] = ()
 
 
 class Placed(Wire):
-    """Base of items with a position."""
+    """Base class for items with a position in the document."""
 
     spans: tuple[Span, ...] = ()
     regions: tuple[BoundingRegion, ...] = Field(default=(), alias="boundingRegions")
@@ -83,14 +83,14 @@ class Placed(Wire):
 
 
 class Paragraph(Placed):
-    """A paragraph and its role."""
+    """A paragraph and its role, such as "title" or "pageHeader"."""
 
     content: str
     role: str | None = None
 
 
 class TableCell(Placed):
-    """A table cell."""
+    """A table cell. Row and column indexes start at 0."""
 
     row: int = Field(alias="rowIndex")
     column: int = Field(alias="columnIndex")
@@ -100,7 +100,7 @@ class TableCell(Placed):
 
 
 class Table(Placed):
-    """A table."""
+    """A table with its size and cells."""
 
     row_count: int = Field(alias="rowCount")
     column_count: int = Field(alias="columnCount")
@@ -108,26 +108,26 @@ class Table(Placed):
 
 
 class FoundFigure(Placed):
-    """A figure. `elements` are references such as "/paragraphs/5"."""
+    """A figure and references to the paragraphs inside it, such as "/paragraphs/5"."""
 
     caption: str = Field(default="", validation_alias=AliasPath("caption", "content"))
     elements: tuple[str, ...] = ()
 
 
 class Section(Wire):
-    """A section of the document. Its elements are paragraphs, tables, figures and sections."""
+    """A section of the document, as references to its paragraphs, tables, figures and subsections."""
 
     elements: tuple[str, ...] = ()
 
 
 class Line(Wire):
-    """A visual line."""
+    """A line of text as printed on a page."""
 
     content: str
 
 
 class Page(Wire):
-    """A page that was read."""
+    """A page of the source file: its size and lines of text."""
 
     page_number: int = Field(alias="pageNumber")
     width: float = 0
@@ -136,7 +136,7 @@ class Page(Wire):
 
 
 class AnalyzeResult(Wire):
-    """The complete result."""
+    """The complete result of an analysis, by either model."""
 
     pages: tuple[Page, ...]
     paragraphs: tuple[Paragraph, ...] = ()
@@ -146,7 +146,7 @@ class AnalyzeResult(Wire):
 
 
 def page_texts(result: AnalyzeResult) -> dict[int, str]:
-    """Return the text of each page from a result of the read model."""
+    """Return the text of each page by page number, from a result of the read model."""
     by_page: dict[int, list[str]] = {page.page_number: [] for page in result.pages}
     for paragraph in result.paragraphs:
         if paragraph.page_number in by_page:
@@ -158,10 +158,11 @@ def page_texts(result: AnalyzeResult) -> dict[int, str]:
 
 
 def layout_of(result: AnalyzeResult, service: str) -> Layout:
-    """Return the pieces in reading order, without running headers, footers and page numbers.
+    """Convert an analysis to layout pieces in reading order, without running headers, footers and page
+    numbers.
 
     Raises:
-        ValueError: invalid table size.
+        ValueError: a table has an invalid size.
     """
     levels = _heading_levels(result.sections)
     spans = (span for table in result.tables for cell in table.cells for span in cell.spans)
@@ -181,7 +182,7 @@ def layout_of(result: AnalyzeResult, service: str) -> Layout:
 
 
 def _heading_levels(sections: Sequence[Section]) -> dict[int, int]:
-    """Map section headings to their section's depth. The document itself has depth 1."""
+    """Map each paragraph of a section to the section's depth, at most 6. The document itself has depth 1."""
     levels: dict[int, int] = {}
     seen: set[int] = set()
     open_sections = [(0, 1)]
@@ -238,7 +239,7 @@ def _figure_piece(
     )
     area, page = None, pages.get(figure.page_number or 0)
     if page is not None:
-        # Without a polygon, the figure is the whole page.
+        # Without a polygon, the figure covers the whole page.
         polygon = figure.regions[0].polygon or (0, 0, page.width, page.height)
         xs, ys = polygon[0::2], polygon[1::2]
         area = page_area((min(xs), min(ys), max(xs), max(ys)), page.width, page.height)
@@ -252,7 +253,7 @@ def _figure_piece(
 
 
 def _text(content: str) -> str:
-    """Collapse white space within lines and replace selection marks by symbols."""
+    """Collapse white space within lines, drop empty lines, and replace selection marks by symbols."""
     for word, sign in _MARKS:
         content = content.replace(word, sign)
     lines = (folded(line) for line in content.splitlines())
@@ -263,7 +264,7 @@ API_VERSION = "2024-11-30"
 LAYOUT_MODEL = "prebuilt-layout"
 READ_MODEL = "prebuilt-read"
 _CONNECT_TIMEOUT_S = 5
-_POLL_S = 1.0  # default if the service names no delay; its documentation advises 1 to 2 s
+_POLL_S = 1.0  # used if the service sends no Retry-After header; its documentation advises 1 to 2 s
 _RESULT_ID = re.compile(r"/analyzeResults/([0-9A-Za-z-]{1,100})(?:\?|\Z)")
 _CODE = re.compile(r"\A[A-Za-z0-9]{1,60}\Z")
 _SERVICE_FAULTS = ("InternalServerError", "ServiceUnavailable", "Timeout")
@@ -302,7 +303,7 @@ def connect_document_intelligence(
             api_version=API_VERSION,
             connection_timeout=_CONNECT_TIMEOUT_S,
             read_timeout=settings.ingestion.parser_service_timeout_s,
-            retry_total=0,  # retries are ours; the SDK's would exceed a call's time limit
+            retry_total=0,  # disable SDK retries, which would exceed the time limit of a call
             permit_redirects=False,  # a redirect would forward the key
         )
         return client
@@ -320,7 +321,7 @@ class DocumentIntelligence(LayoutReader, PageReader):
         self._connection = connection
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
-        """Read the file with the layout model."""
+        """Read the whole file with the layout model."""
         with call_span(SERVICE, "read layout"):
             result = await self._analyze(LAYOUT_MODEL, source, limits)
         try:
@@ -329,7 +330,7 @@ class DocumentIntelligence(LayoutReader, PageReader):
             raise not_understood(SERVICE) from None
 
     async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
-        """Read these pages with the read model. Only they are billed."""
+        """Read the text of the given pages with the read model. Only these pages are billed."""
         with call_span(SERVICE, "read pages"):
             result = await self._analyze(READ_MODEL, source, limits, ",".join(page_ranges(pages)))
         return PageTexts(texts=page_texts(result))
@@ -355,13 +356,14 @@ class DocumentIntelligence(LayoutReader, PageReader):
 async def _submit(
     client: "DocumentIntelligenceClient", model: str, source: Path, pages: str | None, deadline: Deadline
 ) -> tuple[str, float]:
-    """Start the analysis. Returns the path of the result, and the seconds until the first poll."""
+    """Start an analysis. Return the URL path of its result, and the seconds to wait before the first poll."""
     headers: dict[str, str] = {}
 
     def keep_headers(response: Any) -> None:
         headers.update({name.lower(): value for name, value in response.http_response.headers.items()})
 
-    # Reopen the file for each attempt, since a failed one may have read part of it. It is streamed.
+    # Reopen the file for each attempt, since a failed attempt may have consumed part of it. The file is
+    # streamed.
     with azure_errors(SERVICE, _read_status), await asyncio.to_thread(source.open, "rb") as body:
         async with asyncio.timeout_at(deadline.at):
             await client.begin_analyze_document(
@@ -376,7 +378,7 @@ async def _submit(
 async def _poll(
     client: "DocumentIntelligenceClient", result_path: str, deadline: Deadline
 ) -> AnalyzeResult | float:
-    """Return the result, or the seconds until the next poll."""
+    """Return the result of the analysis, or if it is still running, the seconds until the next poll."""
     request = HttpRequest("GET", result_path, params={"api-version": API_VERSION})
     with azure_errors(SERVICE, _read_status):
         async with (
@@ -396,7 +398,7 @@ async def _poll(
         return _wait_s(headers)
     if operation.status != "succeeded":
         code = (operation.error.inner_code or operation.error.code) if operation.error else ""
-        # Pass on only an error code, never text of the document.
+        # Pass on only an error code: the service's message may quote the document.
         if not _CODE.match(code) or code in _SERVICE_FAULTS:
             raise failed(SERVICE, 500)
         raise cannot_read(SERVICE, code)
@@ -411,7 +413,7 @@ def _read_status(status: int, _message: str) -> GroundworkError | None:
     if status == 404:
         return ConfigurationError(
             "DOCUMENT_INTELLIGENCE_ENDPOINT is not the URL of a Document Intelligence resource.",
-            "Check the setting; the resource must support version 2024-11-30.",
+            "Check the setting. The resource must support version 2024-11-30.",
         )
     return None
 

@@ -1,7 +1,7 @@
-"""Fair scheduling among users, within one process.
+"""Fair scheduling of ingestion work between users, within one process.
 
-One user's many or large files never delay another user's small one: the next turn goes to the user who has
-waited longest since their last turn, and one user's files never occupy all places.
+A user's many or large files never delay another user's small file: the next turn goes to the user who has
+waited longest since their last turn, and the files of one user never occupy all places.
 """
 
 import asyncio
@@ -15,26 +15,26 @@ from dataclasses import dataclass, field
 
 from shared.platform.errors import DependencyError, GroundworkError
 
-_MOST_KNOWN = 1000  # users; the time of very old turns doesn't matter
+_MOST_KNOWN = 1000  # remembered users; users with older turns count as new
 
 
 class NoPlaceFreeError(DependencyError):
-    """All places are occupied by other files. Neither this file nor a service has failed."""
+    """All parser workers are busy with other files. The step should be retried later: nothing has failed."""
 
     def __init__(self) -> None:
-        super().__init__("Other files are being read.", "This one comes next.")
+        super().__init__("All workers are busy with other files.", "This file is next.")
 
 
 @dataclass(eq=False)
 class Waiter:
-    """A wait for one turn; `granted` is set in the waiter's event loop."""
+    """A place in the queue for one turn. `granted` must be set in the waiter's event loop."""
 
     whose: str
     granted: asyncio.Future[None] | None = field(default=None, repr=False)
 
 
 class FairOrder:
-    """The order of turns. It only decides; the caller takes turns and tracks them."""
+    """Waiting list that decides whose turn is next. The caller runs the turns and keeps track of them."""
 
     def __init__(self, most_of_one: int | None = None) -> None:
         """Limit each user to `most_of_one` concurrent turns; None = no limit."""
@@ -44,27 +44,27 @@ class FairOrder:
         self._numbers = itertools.count(1)
 
     def add(self, waiter: Waiter) -> None:
-        """Add a waiter."""
         self._waiting.append(waiter)
 
     def remove(self, waiter: Waiter) -> None:
-        """Remove a waiter."""
+        """Remove a waiter. Unknown waiters are ignored."""
         if waiter in self._waiting:
             self._waiting.remove(waiter)
 
     def next(self, at_work: Collection[str]) -> Waiter | None:
-        """Return the next waiter; None if no waiter may have a turn.
+        """Return the waiter whose user has waited longest since their last turn. Return None if nobody may
+        have a turn.
 
         Args:
-            at_work: users with a turn, once per turn.
+            at_work: users who have a turn now; a user with several turns is listed several times.
         """
         counts = Counter(at_work) if self._most_of_one is not None else Counter[str]()
         may = [one for one in self._waiting if counts[one.whose] < (self._most_of_one or 1)]
-        # Ties go to the first waiter.
+        # `min` returns the first of equal waiters.
         return min(may, key=lambda one: self._last.get(one.whose, 0), default=None)
 
     def took(self, waiter: Waiter) -> None:
-        """Record that the waiter got its turn."""
+        """Record that the waiter got its turn, and remove it from the waiting list."""
         self.remove(waiter)
         self._last.pop(waiter.whose, None)
         self._last[waiter.whose] = next(self._numbers)
@@ -73,7 +73,7 @@ class FairOrder:
 
 
 class FairTurns:
-    """A fair semaphore with `places` turns."""
+    """Semaphore with `places` slots that are shared fairly between users."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -81,7 +81,7 @@ class FairTurns:
 
     @asynccontextmanager
     async def turn(self, whose: str) -> AsyncIterator[None]:
-        """Wait for a turn, which ends with the block."""
+        """Wait for a slot, and hold it until the block exits."""
         await self._wait(whose)
         try:
             yield
@@ -97,7 +97,8 @@ class FairTurns:
         try:
             await granted
         except asyncio.CancelledError:
-            if granted.done() and not granted.cancelled():  # granted while its waiter was cancelled
+            # the slot was granted before the cancellation arrived
+            if granted.done() and not granted.cancelled():
                 self._free += 1
                 self._hand_on()
             else:
@@ -115,10 +116,11 @@ class FairTurns:
 
 
 class Shares:
-    """Shares of concurrent ingestion steps by user.
+    """Limits on concurrent ingestion steps per user.
 
-    Steps beyond a share are rejected rather than queued, because a waiting step occupies the place of another
-    user's step or question. Uploads of a user with several files in progress yield to short work.
+    Steps beyond the limit are rejected rather than queued, because a waiting step would occupy a place that
+    another user's step or question needs. Users with several files in progress also upload more slowly
+    while others have short work.
     """
 
     def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -129,13 +131,15 @@ class Shares:
         self._question_until = -math.inf
 
     def is_full(self, whose: str) -> bool:
-        """Return whether a user's share is used up; one share is reserved for the next user."""
+        """Return whether a user has as many steps in progress as their share allows. One share stays free for
+        a new user.
+        """
         people = len(self._at_work.keys() | {whose})
         return self._at_work[whose] >= max(_LEAST_SHARE, self._places // (people + 1))
 
     @contextmanager
     def taken(self, whose: str) -> Iterator[None]:
-        """Occupy a step for the duration of the block.
+        """Count a step of this user as in progress until the block exits.
 
         Raises:
             NoPlaceFreeError: the user's share is used up.
@@ -152,7 +156,7 @@ class Shares:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Count a question as in progress for the duration of the block."""
+        """Count a question as in progress until the block exits."""
         self._questions += 1
         try:
             yield
@@ -161,9 +165,10 @@ class Shares:
             self._question_until = self._clock() + _BETWEEN_STEPS_S
 
     async def give_way(self, whose: str) -> None:
-        """Wait briefly for other users' short work if a user has several files in progress.
+        """If the user has several files in progress, wait up to one second for other users' questions and
+        single files.
 
-        Receiving files keeps this process busier than reading them.
+        Receiving uploads loads this process more than parsing files does.
         """
         ends = self._clock() + _GIVE_WAY_S
         while True:
@@ -173,23 +178,23 @@ class Shares:
             await asyncio.sleep(_LOOK_S)
 
     def is_busy_for_others(self, whose: str) -> bool:
-        """Return whether a question, or another user's only file, is in progress."""
+        """Return whether a question is in progress, or a file of another user who has only one."""
         if self._questions or self._clock() < self._question_until:
             return True
         return any(steps == 1 for other, steps in self._at_work.items() if other != whose)
 
 
-_LEAST_SHARE = 2  # steps
-_GIVE_WAY_S = 1.0  # per upload; short, because questions never stop and 60 files a minute are allowed
+_LEAST_SHARE = 2  # minimum number of concurrent steps per user
+_GIVE_WAY_S = 1.0  # short, because questions arrive all the time and users may upload 60 files a minute
 _LOOK_S = 0.02
-_BETWEEN_STEPS_S = 0.05  # between two steps of a question, started by the host
-_PLACES = 12  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
+_BETWEEN_STEPS_S = 0.05  # pause between two steps of a question, during which the host starts the next one
+_PLACES = 12  # of the 32 activities that an instance runs at once (host.json); questions use the others
 SHARES = Shares(_PLACES)
-_WORTH_A_REQUEST = 16  # texts
+_WORTH_A_REQUEST = 16  # number of texts from which the duration of a request is informative
 
 
 class EmbeddingPace:
-    """The number of texts per request, adapted to the duration of earlier requests."""
+    """Number of texts per embedding request, adapted to the duration of earlier requests."""
 
     def __init__(
         self,
@@ -198,7 +203,9 @@ class EmbeddingPace:
         wanted_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Aim at `wanted_s` per request, because questions and other users' files wait for it."""
+        """Adapt requests to take about `wanted_s` seconds, because questions and other users' files wait for
+        them.
+        """
         self._smallest = smallest
         self._largest = largest
         self._wanted_s = wanted_s
@@ -207,8 +214,10 @@ class EmbeddingPace:
 
     @asynccontextmanager
     async def measured(self, texts: int) -> AsyncIterator[None]:
-        """Measure a request; a failed one counts as too slow."""
-        # A few texts may be slow because the service is far away or busy, which says nothing about many.
+        """Measure the duration of the block, which sends `texts` texts, and adapt the size of later requests.
+        A failed request counts as too slow.
+        """
+        # A small request can be slow because the service is busy or far away, so it doesn't reduce the size.
         are_few = texts < min(self.texts, _WORTH_A_REQUEST)
         began = self._clock()
         try:
@@ -218,7 +227,8 @@ class EmbeddingPace:
                 self.texts = max(self._smallest, min(self.texts, texts // 2))
             raise
         fitting = int(texts * self._wanted_s / max(self._clock() - began, 0.001))
-        # At most double: short texts say little about long ones. A distant service
-        # is slow for few texts too, and smaller requests would only increase their number.
+        # At most double the size, because a request with short texts says little about one with long texts.
+        # Never go below 16 after a larger request: a distant service is slow for few texts, too, and smaller
+        # requests would only increase their number.
         least = self.texts if are_few else max(self._smallest, min(texts, _WORTH_A_REQUEST))
         self.texts = min(self._largest, max(least, min(fitting, 2 * max(texts, self.texts))))

@@ -1,8 +1,8 @@
-"""Writes a version: manifest, new blocks and the document's row; then deletes stale blocks.
+"""Publication of a document version: write its manifest, blocks and index record, then delete stale blocks.
 
 The order guarantees that a listed document is complete, that a document being replaced stays searchable, and
-that every block is in a manifest before it is written. Deleted blocks are those in a manifest that the
-current version doesn't own; blocks in no manifest are left alone.
+that every block is in a manifest before it is written. Only blocks that are in a manifest and don't belong to
+the current version are deleted.
 """
 
 from collections import Counter
@@ -41,18 +41,18 @@ from shared.retrieval.models import DocumentRecord
 
 METADATA_BY_RULE = "The model could not describe the document; title and summary come from simple rules."
 CAPTIONS_BY_RULE = "The model could not describe some figures; their captions come from the text around them."
-EMBED_BATCH = 64  # texts per request; more would make failures more expensive (unmeasured)
-# Requests of this process, first those of a few blocks, which don't wait for long ones: one is answered while
-# the next one is sent.
+EMBED_BATCH = 64  # texts per request; larger requests make failures more expensive (unmeasured)
+# Each service has two lanes, so that requests with few blocks don't wait for long ones. Each lane allows two
+# requests at once: one is answered while the next one is sent.
 _EMBEDDING, _WRITING = (FairTurns(2), FairTurns(2)), (FairTurns(2), FairTurns(2))
-_SHORT = 8  # blocks
+_SHORT = 8  # number of blocks up to which a request uses the short lane
 _PACE = EmbeddingPace(largest=EMBED_BATCH)
-_MOST_ASKED = 500  # ids of one filter
+_MOST_ASKED = 500  # block ids in one filter
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a document: text blocks, then figure blocks."""
+    """One version of a document. `blocks` contains the text blocks, then the figure blocks."""
 
     parsed: ParsedFile
     described: DescribedFile
@@ -70,13 +70,15 @@ async def make_version(task: IngestTask, parsed: ParsedFile, described: Describe
 async def plan(
     task: IngestTask, parsed: ParsedFile, described: DescribedFile, indexed: Mapping[str, str] | None
 ) -> BlockChanges:
-    """Compare chunks and figures with the index, and write the manifest.
+    """Compare the parsed chunks and figures with the index, and write the version's manifest.
 
     Args:
-        indexed: block_id -> content_hash of every row of the document. None = nothing was ever written.
+        indexed: content hash by block id, for every index row of the document. None = no block was ever
+            written.
     """
     model = task.services.settings.models.embedding
-    blocks = make_blocks(task.doc_id, parsed, {}, model)  # figures with the ids of a model's captions
+    # assume that every figure will get a caption from the model
+    blocks = make_blocks(task.doc_id, parsed, {}, model)
     changes = plan_changes(blocks, indexed or {})
     by_rule = {figure.key: Caption(text="", by_model=False) for figure in parsed.figures}
     owned = {block.block_id for block in blocks}
@@ -85,7 +87,7 @@ async def plan(
     if earlier is not None:
         others |= {*earlier.other_ids, *earlier.block_ids}
         if task.version_key == (await task.look()).version_key:
-            owned |= {*earlier.block_ids}  # searchable until this ingestion succeeds, and if it fails
+            owned |= {*earlier.block_ids}  # these blocks stay searchable until this ingestion succeeds
     await versions.write_manifest(task.blobs, task.folder, _manifest(owned, others, described))
     return changes
 
@@ -99,16 +101,16 @@ def _manifest(owned: Set[str], others: Set[str], described: DescribedFile) -> Ma
 async def write_blocks(
     task: IngestTask, version: Version, positions: Sequence[int], original: Original
 ) -> None:
-    """Embed and write the blocks at these positions. Idempotent."""
-    await task.look()  # for the owner, who takes the turn
+    """Embed the blocks at these positions, and write them to the index. Idempotent."""
+    await task.look()  # load the row, since `_turn` needs the owner
     while positions:
         size = min(EMBED_BATCH, _PACE.texts)
         batch, positions = positions[:size], positions[size:]
         vectors, calls = await _vectors(task, version, batch, original.doc_id)
         task.used = task.used.plus(Usage(blocks=len(batch)))
         async with _turn(_WRITING, task, len(batch)):
-            # Embedding may take minutes: a step that was fenced off meanwhile must not write any more, and
-            # rights that changed meanwhile hold in what is written from now on.
+            # Embedding may take minutes. `enter` stops a step that was fenced off meanwhile, and reads the
+            # current permissions for the rows to be written.
             task.model_calls["embedding"] += calls
             state = await task.enter("embedding")
             record = _record(task, state, version)
@@ -122,13 +124,17 @@ async def write_blocks(
 def _turn(
     lanes: tuple[FairTurns, FairTurns], task: IngestTask, blocks: int
 ) -> AbstractAsyncContextManager[None]:
-    """Return the owner's next turn at a service."""
+    """Return a context manager that waits for the owner's next turn. Requests of few blocks have a separate
+    lane.
+    """
     owner = task.known.wanted_rights.owner_id if task.known else None
     return lanes[blocks > _SHORT].turn(owner or "")
 
 
 async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]) -> Sequence[int]:
-    """Return the positions of blocks that no earlier attempt wrote, so that none is embedded twice."""
+    """Return the positions of blocks that aren't in the index yet, so that a retry doesn't embed blocks
+    twice.
+    """
     wanted = {version.blocks[position].block_id: position for position in positions}
     ids = list(wanted)
     written: dict[str, str] = {}
@@ -143,7 +149,9 @@ async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]
 
 
 async def finish(task: IngestTask, version: Version, changes: BlockChanges, original: Original) -> None:
-    """Publish the version. Call `clean_up` afterwards to delete the old one."""
+    """Publish the version, and take over the corrections of a renamed original. Call `clean_up` afterwards to
+    delete older versions.
+    """
     services = task.services
     await copies.take_corrections(task, original)
     state = await task.look()
@@ -152,13 +160,13 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
         await _settle_manifest(task, version)
     positions: Sequence[int] = changes.moved
     if state.rows_outdated or state.shown_corrections != state.corrections:
-        # Blocks written before a change have the permissions and metadata of that time.
+        # Blocks written before the change have outdated permissions or metadata, so update all of them.
         positions = range(len(version.blocks))
     elif index_rows.copied_hash(record) != state.copied_hash:
         positions = changes.moved + changes.kept
     rows = [index_rows.moved_row(version.blocks[position], record) for position in positions]
     await services.content_index.merge(rows)
-    # The record is written last: a listed document must be completely searchable.
+    # Write the record last: every listed document must be completely searchable.
     passages = [chunk for chunk in version.parsed.chunks if chunk.kind != "card"]
     naming = index_rows.naming_fields(record, passages)
     await services.documents_index.upload([{**record.model_dump(mode="json"), **naming}])
@@ -172,7 +180,7 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
 
 
 async def _settle_manifest(task: IngestTask, version: Version) -> None:
-    """Rewrite the manifest once it is known which of the listed blocks the version owns."""
+    """Rewrite the manifest with the final block ids, which depend on who captioned each figure."""
     written = await versions.read_manifest(task.blobs, task.folder)
     owned = {block.block_id for block in version.blocks}
     if written is not None and owned != {*written.block_ids}:
@@ -181,12 +189,12 @@ async def _settle_manifest(task: IngestTask, version: Version) -> None:
 
 
 async def clean_up(task: IngestTask) -> None:
-    """Delete all other versions: blocks only in their manifests, then their folders.
+    """Delete the blocks and folders of all other versions, and the stored results of steps.
 
-    Also delete the results of steps. Idempotent: after a crash the remaining manifests suffice.
+    Idempotent: after a crash, the remaining manifests list the blocks that still have to be deleted.
 
     Raises:
-        FencedError: the row has another fence. The next ingestion deletes the rest.
+        FencedError: another execution took over. The next ingestion deletes the rest.
     """
     state = await task.look()
     current = await versions.read_manifest(task.blobs, state.folder)
@@ -207,7 +215,7 @@ async def clean_up(task: IngestTask) -> None:
 
 
 def _of_its_age(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
-    """Return the record with the earlier upload date if the bytes are unchanged and only the rules differ."""
+    """Return the record with the state's upload date if the bytes are unchanged and only the rules differ."""
     if state.content_hash != record.content_hash:
         return record
     return record.model_copy(update={"upload_date": state.upload_date or record.upload_date})
@@ -216,7 +224,9 @@ def _of_its_age(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
 async def _updated_or_taken_back(
     task: IngestTask, indexed: Callable[[DocumentState], DocumentState]
 ) -> DocumentState:
-    """Record that the version is indexed; delete its row again if the document was deleted meanwhile."""
+    """Record that the version is indexed. If the document was deleted meanwhile, delete its index record
+    again and raise `FencedError`.
+    """
     try:
         return await task.update(indexed)
     except FencedError:
@@ -229,18 +239,18 @@ async def _updated_or_taken_back(
 def make_blocks(
     doc_id: str, parsed: ParsedFile, captions: Mapping[str, Caption], embedding_model: str
 ) -> list[Block]:
-    """Return the document's text blocks in order with ids and hashes, then its image blocks.
+    """Return the document's blocks with ids and hashes: text blocks in document order, then figure blocks.
 
-    A figure without a caption gets the id of a model's caption. A figure captioned by rule has another id, so
-    the next version calls the model again.
+    The id of a figure block depends on who wrote its caption; a missing caption counts as the model's. A
+    figure captioned by rule has another id, so the next version calls the model for it again.
 
     Args:
-        captions: by picture key, as far as known.
+        captions: known captions by picture key.
     """
     seen: Counter[tuple[str, ...]] = Counter()
     blocks = []
     pieces: list[Chunk | Figure] = [*parsed.chunks, *parsed.figures]
-    # In reading order, counted from 0; pieces of one element keep their order.
+    # Number all pieces in reading order from 0. Pieces of the same element keep their order.
     by_place = sorted(range(len(pieces)), key=lambda position: pieces[position].place)
     ordinals = {position: ordinal for ordinal, position in enumerate(by_place)}
     for position, chunk in enumerate(parsed.chunks):
@@ -270,10 +280,10 @@ def make_blocks(
 
 
 def plan_changes(blocks: Sequence[Block], indexed: Mapping[str, str]) -> BlockChanges:
-    """Compare a document's blocks with the rows of the index.
+    """Compare a document's blocks with its index rows, and classify them as new, moved, kept or gone.
 
     Args:
-        indexed: block_id -> content_hash of every row of the document.
+        indexed: content hash by block id, for every index row of the document.
     """
     new: list[int] = []
     moved: list[int] = []
@@ -306,7 +316,9 @@ def _figure_block(
 async def _vectors(
     task: IngestTask, version: Version, batch: Sequence[int], original: str | None
 ) -> tuple[list[Sequence[float]], int]:
-    """Return the blocks' vectors in order, and the number of model calls, made only for unknown vectors."""
+    """Return the vectors of a batch in order, and the number of model calls (0 or 1). Vectors of the original
+    document are reused.
+    """
     known: dict[str, Sequence[float]] = {}
     if original is not None:
         blocks = [version.blocks[position] for position in batch]
@@ -329,7 +341,7 @@ async def _vectors(
 
 
 def _record(task: IngestTask, state: DocumentState, version: Version) -> DocumentRecord:
-    """Return the document's record, with pending permissions and users' corrections."""
+    """Return the document's index record, with its pending permissions and the users' corrections."""
     parsed, metadata, wanted = version.parsed, version.described, state.wanted_rights
     extracted = DocumentRecord(
         doc_id=state.doc_id,
@@ -360,7 +372,7 @@ def _record(task: IngestTask, state: DocumentState, version: Version) -> Documen
 
 
 def _warnings(version: Version) -> tuple[str, ...]:
-    """Return this version's warnings for readers, as sentences."""
+    """Return user-facing warnings about this version, as English sentences."""
     warnings = []
     if not version.described.by_model and version.parsed.opening:
         warnings.append(METADATA_BY_RULE)
@@ -379,8 +391,8 @@ def _indexed(
     written: Rights,
     corrections: Corrections,
 ) -> DocumentState:
-    """Return the state once the version is indexed, with the given permissions and corrections."""
-    # The warning about its permissions stays until they change; all others are of this version.
+    """Return the document's state after indexing this version with the given permissions and corrections."""
+    # Keep the warning about permissions until they change, and replace warnings about the previous version.
     warnings = [warning for warning in state.warnings if warning == state.rights.warning]
     indexed = {
         "blob_etag": state.wanted_etag,

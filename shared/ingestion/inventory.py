@@ -1,6 +1,6 @@
-"""All records of documents, and whether file, state, row and blocks agree. Read-only.
+"""Read-only inventory of documents, and comparison of their files, states, index rows and blocks.
 
-If there are more documents than fit into memory, each call reads another part.
+If there are more documents than fit into memory, successive calls read different parts.
 """
 
 from collections import defaultdict
@@ -28,10 +28,11 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchIndex
 from shared.retrieval.models import DocumentRecord
 
-MOST_DOCUMENTS = 10_000  # per call: about 130 MB (13 KB each, measured)
-WINDOW_BITS = 8  # of the timer's window: one of 256 parts, so that each block is read within 21 hours
+MOST_DOCUMENTS = 10_000  # per call: about 130 MB (measured: 13 KB per document)
+WINDOW_BITS = 8  # the timer reads one of 256 parts per call, so that it reads every block within 21 hours
 
-# What is compared. A row of a document has far more: summaries, names, every word of its document.
+# Only the fields that are compared: the other fields of a row are large, such as summaries and the words of
+# the document.
 _ROW_FIELDS = (
     "doc_id",
     "filename",
@@ -46,13 +47,15 @@ _BLOCK_FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
 
 
 def shown_place(blob_name: str) -> str:
-    """Return how a report names a document. Administrators don't see names of files for one conversation."""
+    """Return the name by which a report identifies a document: its id for conversation files, whose names are
+    hidden from administrators, otherwise its blob name.
+    """
     return document_id(blob_name) if is_conversation_file(blob_name) else blob_name
 
 
 @dataclass
 class SeenBlocks:
-    """The blocks of one document in the index."""
+    """Summary of the index blocks of one document."""
 
     count: int = 0
     access_lists: set[tuple[str, ...]] = field(default_factory=set)
@@ -61,13 +64,13 @@ class SeenBlocks:
 
 @dataclass(frozen=True)
 class SeenDocument:
-    """All records of one document; None or "" = missing.
+    """All records of one document. None or "" means that the record is missing.
 
     Attributes:
-        etag: of its file.
-        sidecar_etag: of its access list.
-        hints_etag: of its table hints.
-        blocks: counted only in the window whose blocks were read.
+        etag: etag of the file.
+        sidecar_etag: etag of the access list.
+        hints_etag: etag of the table hints.
+        blocks: summary of the blocks; empty outside the window whose blocks were read.
     """
 
     name: str
@@ -80,31 +83,33 @@ class SeenDocument:
 
     @property
     def settled(self) -> DocumentState | None:
-        """The state if the last ingestion ended; other documents can't agree yet."""
+        """The state if the last ingestion has ended, otherwise None. A document can't be compared during an
+        ingestion.
+        """
         state = self.state
         is_ended = state is not None and state.status in ("ready", "failed") and not state.is_open
         return state if is_ended else None
 
     @property
     def is_too_open(self) -> bool:
-        """Whether a block in the index is readable by others than its document."""
+        """Whether some block in the index has a different access list than its document."""
         return self.state is not None and bool(
             self.blocks.access_lists - {tuple(sorted(self.state.rights.acl))}
         )
 
     def difference(self, kind: DifferenceKind, detail: str) -> Difference:
-        """Return a difference about this document, without the name of a file for one conversation."""
+        """Return a difference about this document that hides the name of a conversation file."""
         return Difference(kind=kind, place=shown_place(self.name), detail=detail)
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """Documents by id.
+    """Inventory of stored documents, keyed by document id.
 
     Attributes:
         seen: documents with a file or a state.
-        orphaned_rows: file names in rows of documents with neither.
-        orphaned_blocks: number of blocks of documents with neither.
+        orphaned_rows: file names (ids for conversation files) in index rows without file and state.
+        orphaned_blocks: number of blocks of documents without file and state.
         unused_uploads: access lists and hints of uploads whose files never arrived.
     """
 
@@ -115,7 +120,9 @@ class Inventory:
 
 
 async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
-    """Return the documents to read now: all, or the part due at `count` that fits into memory."""
+    """Return the window of documents to read now: all documents, or if they don't fit into memory, the part
+    selected by `count`.
+    """
     window = EVERYTHING
     while await _has_many_rows(services.documents_index, window):
         window = window.narrowed(count)
@@ -130,10 +137,11 @@ async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
 
 
 async def take_inventory(services: IngestionServices, window: IdWindow, of_blocks: IdWindow) -> Inventory:
-    """Read all of the window's documents, and the blocks of those in the narrower window `of_blocks`.
+    """Read all records of the documents in `window`, and the blocks of those in the narrower window
+    `of_blocks`.
 
-    Blocks are read before rows, rows before states and states before files, against the order of writes:
-    anything seen first still existed when the rest was read, unless it was deleted.
+    Blocks are read before rows, rows before states, and states before files, in the reverse order of writes.
+    So for each record that is read, the records written before it are found, too, unless they were deleted.
     """
     blocks = await _read_blocks(services.content_index, of_blocks)
     condition = window.condition("doc_id")
@@ -180,29 +188,31 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
 
 
 def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
-    """Return the first difference between file, state and row; None if they agree.
+    """Return the first difference between a document's file, state and index row, or None if they agree.
 
     Args:
-        pipeline: of the current settings; documents ingested with others are outdated.
+        pipeline: hash of the current settings and rules; documents ingested with others are outdated.
     """
     state = seen.state
     if state is None:
         return seen.difference("not_ingested", "The file was never ingested: its event was missed.")
     if seen.etag is None:
-        return seen.difference("file_gone", "The file is gone, but its data is still there.")
+        return seen.difference("file_gone", "The file is gone, but its data still exists.")
     if seen.settled is None:
-        return seen.difference("in_work", f"Status {state.status}, wish {state.wish} of {state.settled}.")
+        return seen.difference(
+            "in_work", f"Status {state.status}, request {state.wish} (processed: {state.settled})."
+        )
     return _compare_content(seen, state, pipeline) or _compare_row(seen, state)
 
 
 def compare_blocks(seen: SeenDocument, state: DocumentState) -> Difference | None:
-    """Compare the indexed blocks with the state of a document whose ingestion ended."""
+    """Return a difference if the number or access lists of the indexed blocks disagree with the state."""
     wanted, count = state.block_count if state.content_hash else 0, seen.blocks.count
     if count != wanted:
         kind: DifferenceKind = "blocks_missing" if count < wanted else "blocks_differ"
-        return seen.difference(kind, f"{count} blocks are indexed, {wanted} belong to it.")
+        return seen.difference(kind, f"{count} blocks are indexed, but the document has {wanted}.")
     if seen.is_too_open:
-        return seen.difference("blocks_differ", "Blocks have another access list.")
+        return seen.difference("blocks_differ", "Some blocks have another access list than the document.")
     return None
 
 
@@ -211,35 +221,45 @@ def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) ->
     if tried_etag != seen.etag:
         return seen.difference("outdated", "The file was replaced after it was ingested.")
     if state.status == "ready" and state.pipeline != pipeline:
-        return seen.difference("outdated", "It was ingested with other settings or rules.")
+        return seen.difference("outdated", "The document was ingested with other settings or rules.")
     if state.hints_etag != seen.hints_etag:
-        return seen.difference("outdated", "The hints about its tables changed.")
-    # A failed version's permissions are not applied to the visible one.
+        return seen.difference("outdated", "The table hints of the document changed.")
+    # A failed version's permissions are not applied to the visible version.
     is_indexed = state.content_hash != "" and (state.status != "failed" or state.blob_etag == seen.etag)
     if state.sidecar_etag != seen.sidecar_etag or (
         is_indexed and (state.rights != state.wanted_rights or state.rows_outdated)
     ):
-        return seen.difference("rights_differ", "Its access list changed and was not applied.")
+        return seen.difference("rights_differ", "The access list changed and was not applied.")
     if state.has_unshown_corrections:
-        return seen.difference("outdated", "Its metadata was corrected, and the indexes lack that.")
+        return seen.difference(
+            "outdated", "The metadata was corrected, but the indexes lack the corrections."
+        )
     return None
 
 
 def _compare_row(seen: SeenDocument, state: DocumentState) -> Difference | None:
     row, rights = seen.row, state.rights
     if not state.content_hash:
-        return None if row is None else seen.difference("row_differs", "It has a row but no content.")
+        return (
+            None
+            if row is None
+            else seen.difference("row_differs", "The document has an index row but no content.")
+        )
     if row is None:
-        return seen.difference("row_missing", "It is ready, but not in the index of documents.")
+        return seen.difference("row_missing", "The document is ready but missing from the document index.")
     indexed = (row.content_hash, row.version, row.owner_id, row.project_id, set(row.access_control_list))
     known = (state.content_hash, state.version, rights.owner_id, rights.project_id, set(rights.acl))
     if indexed != known:
-        return seen.difference("row_differs", "Its row belongs to another version, or has other permissions.")
+        return seen.difference(
+            "row_differs", "The index row belongs to another version or has other permissions."
+        )
     return None
 
 
 async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
-    """Return whether the window has more rows than fit, reading no more than needed."""
+    """Return whether the window has more than `MOST_DOCUMENTS` rows. Stops reading when the limit is
+    exceeded.
+    """
     seen = 0
     async for _ in all_rows(index, "doc_id", ("doc_id",), window.condition("doc_id")):
         seen += 1
@@ -249,7 +269,9 @@ async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
 
 
 async def _read_files(blobs: BlobStore, window: IdWindow) -> dict[str, dict[str, BlobProperties]]:
-    """Return each document's file and sidecars, by document name and by their suffix to it."""
+    """Return the files in the window: document name -> suffix ("" for the document itself) -> blob
+    properties.
+    """
     files: defaultdict[str, dict[str, BlobProperties]] = defaultdict(dict)
     async for blob in blobs.list_blobs(DOCUMENTS):
         document = document_of_blob(blob.name)
@@ -261,7 +283,7 @@ async def _read_files(blobs: BlobStore, window: IdWindow) -> dict[str, dict[str,
 
 
 async def _read_blocks(content_index: SearchIndex, window: IdWindow) -> dict[str, SeenBlocks]:
-    """Return the blocks of the window's documents, by document."""
+    """Return a summary of the indexed blocks for each document in the window."""
     found: dict[str, SeenBlocks] = defaultdict(SeenBlocks)
     async for row in all_rows(content_index, "block_id", _BLOCK_FIELDS, window.condition("doc_id")):
         blocks = found[str(row["doc_id"])]

@@ -1,4 +1,4 @@
-"""Landlock restriction of this process and its children to certain folders. Linux 5.13 and later.
+"""Landlock restriction of this process and its children to certain paths. Requires Linux 5.13 or later.
 
 Landlock needs no privileges and cannot be removed. A restricted process can't read the memory or environment
 of outside processes, even as root, because `/proc` uses the same check as ptrace(2). From Linux 6.12 on, it
@@ -14,7 +14,8 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # system call numbers, equal on all architectures
+# system call numbers, the same on all architectures
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION = 1
 _PATH_BENEATH = 1
 _NO_NEW_PRIVILEGES = 38  # prctl(2)
@@ -28,7 +29,7 @@ _FIRST_WITH_SCOPES = 6
 
 
 def landlock_version() -> int:
-    """Return the kernel's Landlock ABI version; 0 if it is missing or disabled."""
+    """Return the kernel's Landlock ABI version; 0 if Landlock is missing or disabled."""
     if sys.platform != "linux":
         return 0
     version: int = _libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))
@@ -36,9 +37,10 @@ def landlock_version() -> int:
 
 
 def restrict_files(readable: Iterable[str], listable: Iterable[str], writable: Iterable[str]) -> bool:
-    """Restrict file access to these paths. Folders in `listable` can only be listed.
+    """Restrict this process and its children to these paths. Folders in `listable` can be listed, but not
+    read.
 
-    Missing paths are ignored. Returns whether the kernel applied the restriction.
+    Missing paths are ignored. Return whether the kernel applied the restriction.
     """
     version = landlock_version()
     if not version:
@@ -68,7 +70,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         try:
             if not stat.S_ISDIR(os.fstat(opened).st_mode):
                 rights &= _RIGHTS_OF_FILES
-            rule = struct.pack("=Qi", rights, opened)  # packed, linux/landlock.h
+            rule = struct.pack("=Qi", rights, opened)  # packed, as in linux/landlock.h
             _libc().syscall(_ADD_RULE, ruleset, ctypes.c_int(_PATH_BENEATH), rule, ctypes.c_uint32(0))
         finally:
             os.close(opened)

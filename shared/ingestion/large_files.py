@@ -1,4 +1,5 @@
-"""Steps of a large file, one activity each: they load earlier results and store their own.
+"""Activities for ingesting a large file in several steps. Each loads the results of earlier steps and stores
+its own.
 
 `shared.ingestion.steps.ingest_small` composes the same functions for a small file without storing results.
 """
@@ -15,7 +16,7 @@ from shared.ingestion.task import IngestTask
 
 
 async def parse(task: IngestTask) -> Parsed:
-    """Download, parse and chunk, unless an execution that broke off has done so."""
+    """Download, parse and chunk the file. Reuse the result of an interrupted execution."""
     await task.enter("parsing")
     parsed = await parse_document.parse(task, lambda: _files(task).find(PARSED, ParsedFile))
     if parsed is None:
@@ -26,12 +27,12 @@ async def parse(task: IngestTask) -> Parsed:
 
 
 async def describe(task: IngestTask) -> Done:
-    """Create the metadata."""
+    """Derive the document's metadata and store it for later steps."""
     await task.look()
     files = _files(task)
     described = await files.find(DESCRIBED, DescribedFile)
     if described is not None and described.by_model:
-        return Done()  # done by an earlier attempt; descriptions by rule are repeated
+        return Done()  # done by an earlier attempt; metadata derived by rule is replaced
     original = await find_original(task)
     await files.put(ORIGINAL, original)
     described = await metadata.describe(task, await files.get(PARSED, ParsedFile), original)
@@ -41,7 +42,7 @@ async def describe(task: IngestTask) -> Done:
 
 
 async def plan(task: IngestTask) -> Planned:
-    """Determine the changed blocks."""
+    """Determine which blocks are new, moved or gone, and store the result for later steps."""
     await task.look()
     files = _files(task)
     parsed = await files.get(PARSED, ParsedFile)
@@ -53,7 +54,7 @@ async def plan(task: IngestTask) -> Planned:
 
 
 async def caption(task: IngestTask) -> Done:
-    """Caption the new figures from `step.first` up to `step.end`."""
+    """Caption the new figures from `step.first` up to, but not including, `step.end`."""
     await task.look()
     files = _files(task)
     changes = await files.get(CHANGES, BlockChanges)
@@ -64,7 +65,7 @@ async def caption(task: IngestTask) -> Done:
 
 
 async def write_blocks(task: IngestTask) -> Done:
-    """Embed and write the new blocks from `step.first` up to `step.end`."""
+    """Embed and write the new blocks from `step.first` up to, but not including, `step.end`."""
     await task.enter("embedding")
     files = _files(task)
     version = await _version(task)
@@ -76,7 +77,7 @@ async def write_blocks(task: IngestTask) -> Done:
 
 
 async def finish(task: IngestTask) -> Done:
-    """Publish the version, then delete stale blocks."""
+    """Publish the version, then delete stale blocks and the stored results of steps."""
     state = await task.enter("indexing")
     files = _files(task)
     if state.version_key != task.version_key or await files.find(PARSED, ParsedFile) is not None:

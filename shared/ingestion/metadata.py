@@ -1,7 +1,7 @@
-"""A document's metadata, by the chat model or by rule.
+"""Title, summaries and other metadata of a document, by the chat model or by rule.
 
-The model's description of a version is stored in its manifest, and reused by copies and repairs. Users'
-corrections override it (`shared.documents.corrections`).
+The description that the model makes of a version is stored in its manifest, and reused by copies and repairs.
+Corrections by users override it (`shared.documents.corrections`).
 """
 
 import re
@@ -28,7 +28,8 @@ from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentMetadata
 
 _OUTPUT_TOKENS = 2000
-_MIN_SMALL_WORDS, _MIN_SMALL_SHARE = 3, 0.03  # different ones; of all words: a text has 20 to 40 %
+# Distinct stop words, and their share of all words. In ordinary text the share is 20 to 40 %.
+_MIN_SMALL_WORDS, _MIN_SMALL_SHARE = 3, 0.03
 _STOP_WORDS = {
     "en": frozenset("the and of to in is that for with are this be on as by it from or at".split()),
     "de": frozenset("der die und das ist den von zu mit nicht ein eine für auf im dem des sich auch".split()),
@@ -45,10 +46,11 @@ _STANDARD_SENTENCES = 8
 _BRIEF_CHARS = 400
 _STANDARD_CHARS = 1500
 _TITLE_CHARS = 200
-_MANY_NAMESAKES, _NAMESAKES_READ = 2, 50  # others with the title: one may be an earlier edition
-_SHOWN_TITLES = 10  # of other documents, to the model
-_QUERY_WORDS = 30  # of a title
-_MAX_PRINCIPALS = 20  # in the filter on access lists; for documents with more, the model sees no other titles
+# number of other documents that make a title ambiguous; one alone may be an earlier edition
+_MANY_NAMESAKES, _NAMESAKES_READ = 2, 50
+_SHOWN_TITLES = 10  # titles of other documents shown to the model
+_QUERY_WORDS = 30  # maximum words in a title search
+_MAX_PRINCIPALS = 20  # for documents with longer access lists, the model sees no other titles
 _HEADING_MARK = re.compile(r"^#+ ", re.MULTILINE)
 _BOILERPLATE = re.compile(
     r"check ?mark|securities and exchange commission|commission file number|all rights reserved|cookies?\b"
@@ -60,10 +62,11 @@ _BOILERPLATE = re.compile(
 async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> DescribedFile:
     """Return metadata derived from the document's first 6,000 characters.
 
-    A model's description of the same bytes is reused, from a copy or from this document before a repair.
+    If the model has described the same bytes before, for this document or its original, that description is
+    reused.
 
     Raises:
-        DependencyError: the model is unavailable. On the last attempt a rule is used instead.
+        DependencyError: the model is unavailable, and this isn't the last attempt.
     """
     state = await task.look()
     if earlier := await _by_earlier(task, state, original, parsed.opening):
@@ -91,15 +94,17 @@ def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
 
 
 async def _is_shared_title(task: IngestTask, state: DocumentState, title: str) -> bool:
-    """Return whether several other documents of the project have this title, which then names only a kind."""
+    """Return whether at least two other documents of the project have this title, which then doesn't identify
+    one.
+    """
     titles = await _titles_like(task, state, title, top=_NAMESAKES_READ)
     return sum(other.casefold() == title.casefold() for other in titles) >= _MANY_NAMESAKES
 
 
 async def _existing_titles(task: IngestTask, state: DocumentState, parsed: ParsedFile) -> list[str]:
-    """Return distinct titles in the project that resemble the document's, most similar first.
+    """Return up to ten distinct titles in the project that resemble the document's, most similar first.
 
-    Only titles of documents that every reader of this one may read: the model may repeat them.
+    Only documents that all readers of this one may read are included: the model may repeat their titles.
     """
     acl = state.wanted_rights.acl
     if not 0 < len(acl) <= _MAX_PRINCIPALS:
@@ -119,10 +124,10 @@ async def _titles_like(
     mode: Literal["any", "all"] = "all",
     readers: str | None = None,
 ) -> list[str]:
-    """Return the titles of other documents of the project that match the words of a text, best first.
+    """Return the titles of other documents in the project that match the words of a text, best match first.
 
     Args:
-        readers: condition on the documents' access lists; None = all documents.
+        readers: filter on the access lists of the other documents; None = no filter.
     """
     words = " ".join(_WORD.findall(text)[:_QUERY_WORDS])
     if not words:
@@ -148,11 +153,13 @@ async def _titles_like(
 async def _by_earlier(
     task: IngestTask, state: DocumentState, original: Original, opening: str
 ) -> DescribedFile | None:
-    """Return the model's earlier description of these bytes, of this document or its original."""
+    """Return a description that the model made earlier for the same bytes, from this document or its
+    original. Return None if there is none.
+    """
     for folder in filter(None, (task.folder if state.version_key else "", original.folder)):
         manifest = await read_manifest(task.blobs, folder)
         described = manifest.described if manifest else None
-        # A description by rules is tried again. None is left after a request to ingest again.
+        # A description by rule isn't reused, and a request to ingest again deletes the stored one.
         if described is not None and described.by_model:
             return under_another_name(described, state.filename, opening)
     return None
@@ -161,7 +168,7 @@ async def _by_earlier(
 async def _by_model(
     task: IngestTask, state: DocumentState, parsed: ParsedFile
 ) -> tuple[DocumentMetadata | None, int]:
-    """Return the model's description (None if it is invalid) and the number of replies."""
+    """Return the model's description (None if it failed or is invalid) and the number of model replies."""
     titles = await _existing_titles(task, state, parsed)
     user = "\n".join(
         (
@@ -190,7 +197,7 @@ async def _by_model(
 
 
 async def forget_description(blobs: BlobStore, state: DocumentState) -> None:
-    """Make the next ingestion of the version ask the model again."""
+    """Delete the stored description, so that the next ingestion of this version calls the model again."""
     manifest = await read_manifest(blobs, state.folder)
     if manifest is not None:
         await write_manifest(blobs, state.folder, manifest.model_copy(update={"described": None}))
@@ -199,8 +206,8 @@ async def forget_description(blobs: BlobStore, state: DocumentState) -> None:
 def describe_by_rule(
     filename: str, own_title: str | None, heading: str | None, opening: str
 ) -> DocumentMetadata:
-    """Return metadata with a title from the file's properties, first heading or name, and summaries from its
-    text.
+    """Return metadata made without a model: the title from the file's properties, first heading or name, and
+    summaries from its first sentences.
     """
     stem = _stem(filename)
     text = _HEADING_MARK.sub("", opening)
@@ -225,9 +232,10 @@ def describe_by_rule(
 
 
 def guess_language(text: str) -> str:
-    """Return an ISO 639-1 code by frequent short words; "und" (undetermined) if there are too few.
+    """Return the ISO 639-1 code of a text's language, judged by frequent short words; "und" (undetermined) if
+    there are too few.
 
-    Tables have almost none, and "par" or "plus" alone don't make a text French.
+    Tables contain almost no such words, and "par" or "plus" alone don't make a text French.
     """
     words = Counter(word.lower() for word in _WORD.findall(text)[:_SAMPLE_WORDS])
     best = max(_STOP_WORDS, key=lambda language: sum(words[word] for word in _STOP_WORDS[language]))
@@ -237,8 +245,8 @@ def guess_language(text: str) -> str:
 
 
 def with_language_code(metadata: DocumentMetadata, opening: str) -> DocumentMetadata:
-    """Return the metadata with an ISO 639-1 language code; an invalid one ("English") is guessed from the
-    text.
+    """Return the metadata with an ISO 639-1 language code. An invalid code such as "English" is replaced by a
+    guess.
     """
     match = _LANGUAGE.fullmatch(metadata.language.strip().lower())
     language = match[1] if match else guess_language(opening)
@@ -246,11 +254,12 @@ def with_language_code(metadata: DocumentMetadata, opening: str) -> DocumentMeta
 
 
 def under_another_name(described: DescribedFile, filename: str, opening: str) -> DescribedFile:
-    """Return a file's metadata for a copy: a title equal to the file name is replaced by the new name.
+    """Return a file's metadata for a copy with another name. A title that was derived from the old name is
+    replaced.
 
     Args:
-        filename: of the copy.
-        opening: of the text; a title in it wasn't derived from the file name.
+        filename: name of the copy.
+        opening: beginning of the text; a title in it wasn't derived from the file name.
     """
     title, old = _in_words(described.title).casefold(), described.described_as
     renamed = described.model_copy(update={"described_as": filename})
@@ -261,7 +270,7 @@ def under_another_name(described: DescribedFile, filename: str, opening: str) ->
 
 
 def _stem(filename: str) -> str:
-    """Return a file name without its suffix, with underscores as blanks."""
+    """Return a file name without its suffix, with underscores replaced by spaces."""
     return _in_words(PurePosixPath(filename).stem)
 
 

@@ -1,4 +1,4 @@
-"""Inputs and replies of ingestion steps, parser results and audit reports."""
+"""Inputs and replies of ingestion activities, results of the parser, and audit reports."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -13,19 +13,20 @@ from shared.retrieval.metadata_text import MetadataName
 
 
 class IngestRequest(Model):
-    """Input of the `ingest_document` orchestration: bring the indexes in line with this blob, or its absence.
+    """Input of the `ingest_document` orchestration, which updates the indexes to match this blob or its
+    deletion.
 
-    It names the blob rather than what happened, because events arrive late, twice and out of order.
+    It doesn't say what happened to the blob, because events may arrive late, twice or out of order.
     """
 
     blob_name: str
 
 
 class WatchMessage(Model):
-    """Message of the queue `ingestions`: look after the ingestions in progress.
+    """Message in the queue `ingestions`: check the ingestions in progress.
 
     Attributes:
-        token: of the watch that continues; "" = look once.
+        token: token of the watch to continue; "" = check once.
     """
 
     token: str = ""
@@ -36,12 +37,12 @@ class IngestStep(Model):
 
     Attributes:
         fence: token of the execution; a step whose token isn't in the document's row does nothing.
-        wish: the newest one when the execution looked at the row; 0 = it hasn't yet.
-        work: etag of the backlog's row, read before that; "" = it hasn't been read, or is missing.
-        rests: number of waits for a failed service so far.
-        version_key: of the version being ingested, once the file was read.
+        wish: the row's wish counter when the execution read it; 0 = not read yet.
+        work: etag of the document's backlog row, read before `wish`; "" = not read yet, or no such row.
+        rests: number of pauses so far because a service had failed.
+        version_key: key of the version being ingested, once the file was read.
         first, end: range of new blocks to write or new figures to caption; `end` is exclusive.
-        last_attempt: a failure is final now, so optional results are replaced by fallbacks.
+        last_attempt: whether the step won't be retried, so optional results are replaced by fallbacks.
     """
 
     blob_name: str
@@ -56,7 +57,7 @@ class IngestStep(Model):
 
 
 class Parsed(Model):
-    """The file was parsed, unless its bytes are unchanged."""
+    """Reply of the parsing step: the file was parsed, or its bytes are unchanged."""
 
     kind: Literal["parsed"] = "parsed"
     version_key: str
@@ -64,13 +65,13 @@ class Parsed(Model):
 
 
 class Done(Model):
-    """The step is done; its result is stored in the version's folder or in the indexes."""
+    """Reply of a step whose result is stored in the version's folder or in the indexes."""
 
     kind: Literal["done"] = "done"
 
 
 class IngestResult(Model):
-    """Output of the orchestration. Counts are 0 if nothing of the kind was done."""
+    """Output of the ingestion orchestration. Counts refer to blocks and are 0 if none were written."""
 
     outcome: Literal["ready", "current", "rights", "removed", "nothing", "overtaken", "rests", "failed"]
     reason: str | None = None
@@ -81,7 +82,7 @@ class IngestResult(Model):
 
 
 class SmallDone(Model):
-    """A small document is completely ingested and closed, as in `Closed`."""
+    """Reply after a small document was ingested and closed in one activity."""
 
     kind: Literal["small_done"] = "small_done"
     result: IngestResult
@@ -89,11 +90,14 @@ class SmallDone(Model):
 
 
 class Accepted(Model):
-    """The work to do.
+    """Reply of the first step: the work to do.
 
-    `nothing`: the document never existed. `gone`: remove it. `current`: nothing to do. `changed`: see the
-    flags. `small`: ingest it in one step; `done`: it was ingested at once. `wish`, `work`, `rests`: as in the
-    step, once the row was read.
+    Attributes:
+        outcome: `nothing`: the document never existed. `gone`: remove its data. `current`: nothing to do.
+            `changed`: see the flags.
+        wish, work, rests: as in `IngestStep`, once the row was read.
+        small: ingest the document in one step.
+        done: the result if the first step has ingested the document.
     """
 
     kind: Literal["accepted"] = "accepted"
@@ -107,11 +111,12 @@ class Accepted(Model):
     done: SmallDone | None = None
 
 
-BLOCK_COUNTS = {"new_count", "kept_count", "moved_count", "gone_count"}  # copied from the plan to the result
+# copied from `Planned` to `IngestResult`
+BLOCK_COUNTS = {"new_count", "kept_count", "moved_count", "gone_count"}
 
 
 class Planned(Model):
-    """The number of changed blocks, which include new figures."""
+    """Reply of the planning step: the number of new, moved, unchanged and deleted blocks."""
 
     kind: Literal["planned"] = "planned"
     new_count: int
@@ -122,23 +127,25 @@ class Planned(Model):
 
 
 class Closed(Model):
-    """The ingestion's end is recorded; `again` = something was noted meanwhile, so look again."""
+    """Reply after the end of an ingestion was recorded."""
 
     kind: Literal["closed"] = "closed"
     again: bool
 
 
 class Fenced(Model):
-    """Another execution works on the document, or it was deleted: look again."""
+    """Reply of a fenced step: another execution works on the document, or it was deleted."""
 
     kind: Literal["fenced"] = "fenced"
 
 
 class IngestFailure(Model):
-    """A step failed; users see `reason` and `hint`, or their client's text for `failure`.
+    """Reply of a failed step. Users see `reason` and `hint`, or their client's text for `failure`.
 
-    `retryable`: it may succeed later. `waits`: others have their turn first. `wish`, `work`, `rests`: as in
-    the step.
+    Attributes:
+        retryable: the step may succeed later.
+        waits: the step must wait for a free worker.
+        wish, work, rests: as in `IngestStep`.
     """
 
     kind: Literal["failed"] = "failed"
@@ -160,23 +167,23 @@ IngestReply = Annotated[
 
 
 def is_last(reply: IngestReply) -> bool:
-    """Return whether an execution ends with this reply, and leaves no work."""
+    """Return whether an execution ends with this reply and no further ingestion is needed."""
     if isinstance(reply, Accepted):
         return reply.outcome == "nothing" or (reply.done is not None and not reply.done.again)
     return isinstance(reply, Closed | SmallDone) and not reply.again
 
 
 class IngestReplyEnvelope(Model):
-    """Output of every ingestion activity: expected failures are replies, not exceptions."""
+    """Output of every ingestion activity. Expected failures are replies, not exceptions."""
 
     reply: IngestReply
 
 
 class CloseRequest(Model):
-    """Input of the last activity: the final status.
+    """Input of the last activity of an ingestion, which records the final status.
 
     Attributes:
-        may_pass: the failure doesn't count against these bytes: they had no turn, or a service failed.
+        may_pass: don't count the failure against the file, because no worker was free or a service failed.
     """
 
     step: IngestStep
@@ -188,11 +195,11 @@ class CloseRequest(Model):
 
 
 class RestRequest(Model):
-    """Input of the activity that ends an execution which would wait for long.
+    """Input of the activity that ends an execution and pauses the document, instead of waiting for long.
 
     Attributes:
         pause_s: seconds until the document is admitted again.
-        has_failed: a service failed; otherwise others have their turn first.
+        has_failed: whether a service failed; otherwise no worker was free.
     """
 
     step: IngestStep
@@ -201,10 +208,10 @@ class RestRequest(Model):
 
 
 class ParsedFile(Model):
-    """The worker process's result for a file.
+    """Result of the parser for one file.
 
     Attributes:
-        figures: figures with a block; their pictures are in the version's folder.
+        figures: figures to index; their pictures are in the version's folder.
         opening: the first 6,000 characters of text, used for metadata.
         unread_pages: pages without text that no text recognition has read.
         unreadable_pages: number of pages without readable text.
@@ -224,11 +231,12 @@ class ParsedFile(Model):
 
 
 class BlockChanges(Model):
-    """The changed blocks. Positions count the document's blocks from 0: chunks, then figures.
+    """Comparison of a document's blocks with the index. Positions count its blocks from 0: chunks, then
+    figures.
 
     Attributes:
-        new: blocks to embed and write; figures among them are captioned.
-        moved: blocks whose rows exist with another page or position: merged without embedding.
+        new: blocks to embed and write; new figures are captioned first.
+        moved: blocks whose row has another page or position, which is updated without embedding.
         kept: blocks with unchanged rows.
         gone: ids of rows to delete.
     """
@@ -243,14 +251,14 @@ PieceKind = Literal["heading", "paragraph", "list_item", "table", "code", "figur
 
 
 class LayoutPiece(Model):
-    """One piece of a layout.
+    """A heading, paragraph, table or other piece of a page layout.
 
     Attributes:
         text: a figure's caption; empty for tables.
         level: 1-6 for headings, otherwise None.
-        rows: of a table, header first; spanning cells are repeated in every position that they cover.
-        words: words in a figure, which are also separate pieces.
-        area: a figure's position on its page; None = unknown.
+        rows: rows of a table, header first; a spanning cell is repeated in every position that it covers.
+        words: words inside a figure, which are also separate pieces.
+        area: a figure's position on the page; None = unknown.
     """
 
     kind: PieceKind
@@ -263,11 +271,11 @@ class LayoutPiece(Model):
 
 
 class Layout(Model):
-    """A document as returned by a parser service.
+    """A document's layout as returned by a parser service.
 
     Attributes:
         page_count: number of pages read by the service.
-        service: its name in messages, with the article.
+        service: name of the service for use in messages, with the article.
     """
 
     pieces: tuple[LayoutPiece, ...]
@@ -276,7 +284,9 @@ class Layout(Model):
 
 
 class PageTexts(Model):
-    """The words of pages by page number, with blank lines between paragraphs; missing = unread."""
+    """Recognised text by page number, with blank lines between paragraphs. Pages that weren't read are
+    missing.
+    """
 
     texts: dict[int, str]
 
@@ -300,61 +310,61 @@ DifferenceKind = Literal[
 
 
 class Difference(Model):
-    """One difference. `place` is the blob's name if known, otherwise the document's id."""
+    """One difference found by an audit. `place` is the blob name if known, otherwise the document id."""
 
-    kind: DifferenceKind = Field(description="What differs.")
-    place: str = Field(description="Where it was found.")
-    detail: str = Field(description="What exactly is wrong.")
+    kind: DifferenceKind = Field(description="Kind of difference.")
+    place: str = Field(description="Blob name, or document id if the name is unknown or hidden.")
+    detail: str = Field(description="Explanation of the difference.")
 
 
 class AuditCounts(Model):
-    """The number of items of each kind."""
+    """Number of records by kind."""
 
-    files: int = Field(default=0, description="Files in the storage.")
-    states: int = Field(default=0, description="Documents whose ingestion is recorded.")
-    rows: int = Field(default=0, description="Documents in the index.")
-    blocks: int = Field(default=0, description="Blocks in the index.")
-    figures: int = Field(default=0, description="Pictures of documents.")
-    failed: int = Field(default=0, description="Documents whose ingestion failed.")
+    files: int = Field(default=0, description="Number of documents with a file in storage.")
+    states: int = Field(default=0, description="Number of documents with an ingestion state.")
+    rows: int = Field(default=0, description="Number of documents in the document index.")
+    blocks: int = Field(default=0, description="Number of blocks in the content index.")
+    figures: int = Field(default=0, description="Number of stored figure pictures.")
+    failed: int = Field(default=0, description="Number of documents whose ingestion failed.")
 
 
 class UnreadableDocument(Model):
-    """A document without readers, and the status of its ingestion."""
+    """A document that no user can read because its access list is empty."""
 
-    doc_id: str = Field(description="The document.")
+    doc_id: str = Field(description="Id of the document.")
     filename: str = Field(description="Name of the file.")
-    status: str = Field(description="`failed` or `partial`.")
-    warning: str | None = Field(description="What is missing, for users.")
+    status: str = Field(description="Ingestion status of the document.")
+    warning: str | None = Field(description="Warning about the document's permissions, if any.")
 
 
 class AuditReport(Model):
     """Response of GET /api/maintenance/audit.
 
     Attributes:
-        agrees: there is no difference. A failed document isn't a difference.
-        differences: the first MAX_DIFFERENCES of them.
-        difference_count: number of all differences.
-        share: of documents compared, 1 = all; each call compares another part if there are many.
-        unreadable: the first MAX_DIFFERENCES documents without readers, which aren't differences.
+        agrees: whether there are no differences. A failed document isn't a difference.
+        share: share of documents compared; 1 = all. If there are many, each call compares another part.
+        difference_count: number of differences, including those not listed.
+        differences: differences, at most 500.
+        unreadable: documents without readers, at most 500. They don't count as differences.
     """
 
     agrees: bool
-    at: datetime = Field(description="When it was made.")
+    at: datetime = Field(description="Time of the report.")
     share: float
-    counts: AuditCounts = Field(description="How many of each kind there are.")
+    counts: AuditCounts = Field(description="Number of records by kind.")
     difference_count: int
     differences: tuple[Difference, ...]
     unreadable: tuple[UnreadableDocument, ...]
 
 
 class ReconcileReport(Model):
-    """The result of one reconciliation.
+    """Result of one reconciliation.
 
     Attributes:
-        started: ingestions by kind of difference.
-        removed_orphans: documents of which only index rows remained.
-        left: differences left for the next run.
-        share: of documents compared, as in an audit.
+        started: number of ingestions started, by kind of difference.
+        removed_orphans: number of documents of which only index rows remained.
+        left: number of differences left for the next run.
+        share: share of documents compared, as in an audit.
     """
 
     started: dict[str, int]

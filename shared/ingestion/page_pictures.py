@@ -1,7 +1,7 @@
 """Pictures of PDF pages, rendered on first view by a separate worker process.
 
-Other formats have no pictures. Pages don't queue behind ingestions and time out soon. The file is downloaded
-only once a worker is free.
+Other formats have no pictures. Rendering doesn't queue behind ingestions and has a short time limit. The file
+is downloaded only when a worker is free.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from shared.platform.errors import BadDocumentError, ConflictError, DependencyEr
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
 
-RENDER_TIMEOUT_S = 20.0  # a page takes tenths of a second; a map of a million lines times out
-FAILURE_KEPT = timedelta(hours=1)  # so a version can block the worker for two timeouts per hour
-_MAX_FAILED_PAGES = 2  # per version; a maliciously slow file is slow on every page
+RENDER_TIMEOUT_S = 20.0  # most pages take tenths of a second; a map with a million lines times out
+FAILURE_KEPT = timedelta(hours=1)  # limits the damage of a version to two timeouts per hour
+_MAX_FAILED_PAGES = 2  # per version; a malicious file is slow on every page
 _MAX_WAITING = 8
-_OWN_PLACES = 2  # per reader: the current page and the next
+_OWN_PLACES = 2  # per user: the current page and the next one
 _WIDTHS_PX = (320, 640, 960)
 _WEBP_QUALITY = 80  # keeps small print readable (unmeasured)
 _places = BoundedSemaphore(_MAX_WAITING)
@@ -39,7 +39,7 @@ _own_places = PersonalPlaces(_OWN_PLACES, max_waiting=_MAX_WAITING - _OWN_PLACES
 
 
 class PageFailure(Model):
-    """The reason and time of a failed rendering."""
+    """Reason and time of a failed rendering, stored so that it isn't retried immediately."""
 
     detail: str
     hints: tuple[str, ...]
@@ -47,12 +47,12 @@ class PageFailure(Model):
 
 
 def has_pictures(filename: str) -> bool:
-    """Return whether pages of this file type can be rendered."""
+    """Return whether pages of this file type can be rendered, which is only true for PDF."""
     return PurePosixPath(filename).suffix.lower() == ".pdf"
 
 
 def picture_name(state: DocumentState, page_number: int, width_px: int = 0) -> str:
-    """Return the picture's blob name in the work container; with a width, that of the smaller WebP."""
+    """Return the blob name of a page picture: the full PNG, or with a width, a smaller WebP."""
     return _name(state, f"page-{page_number}-{width_px}.webp" if width_px else f"page-{page_number}.png")
 
 
@@ -61,14 +61,14 @@ def _name(state: DocumentState, name: str) -> str:
 
 
 async def known_sheet(state: DocumentState, page_number: int, blobs: BlobStore) -> PageSheet | None:
-    """Return the page's words and picture size; None if it hasn't been rendered."""
+    """Return the stored words and picture size of a page, or None if it hasn't been rendered."""
     return await find_model(blobs, WORK, _name(state, f"page-{page_number}.json"), PageSheet)
 
 
 async def page_sheet(
     state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> PageSheet:
-    """Return the page's words and picture size, rendering the page if necessary.
+    """Return the words and picture size of a page. Render the page if necessary.
 
     Raises:
         NotFoundError: the page is missing, or the file no longer exists.
@@ -85,23 +85,23 @@ async def page_sheet(
 async def page_picture(
     state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> BlobProperties:
-    """Return the page's picture in the work container. Raises the same errors as `page_sheet`."""
+    """Return the blob properties of a page picture. Render the page if necessary."""
     name = picture_name(state, page_number)
     properties = await services.blobs.properties(WORK, name)
     if properties is None:
         await _rendered(state, page_number, user, services)
         properties = await services.blobs.properties(WORK, name)
     if properties is None:
-        raise NotFoundError(f"There is no page {page_number}.", "The document has just been deleted.")
+        raise NotFoundError(f"Page {page_number} doesn't exist.", "The document has just been deleted.")
     return properties
 
 
 async def narrow_picture(
     state: DocumentState, page_number: int, width_px: int, services: IngestionServices
 ) -> BlobProperties | None:
-    """Return a smaller WebP of a rendered page, for phones; None if the full picture is needed.
+    """Return a smaller WebP of a page that was already rendered. Return None if the full picture is needed.
 
-    The width is the smallest of three that is at least `width_px`.
+    The width is the smallest of 320, 640 and 960 px that is at least `width_px`.
     """
     width = next((one for one in _WIDTHS_PX if 0 < width_px <= one), None)
     if width is None:
@@ -129,7 +129,7 @@ async def _rendered(
 ) -> PageSheet:
     await _refuse_failed(state, page_number, services.blobs)
     async with _own_places.take(user.user_id):
-        # An earlier request may have rendered the page meanwhile, or failed.
+        # Another request may have rendered the page while this one waited, or failed.
         sheet = await known_sheet(state, page_number, services.blobs)
         if sheet is not None:
             return sheet
@@ -138,7 +138,7 @@ async def _rendered(
 
 
 async def _refuse_failed(state: DocumentState, page_number: int, blobs: BlobStore) -> None:
-    """Raise BadDocumentError if the page, or too many pages of its version, failed recently.
+    """Raise `BadDocumentError` if this page, or too many pages of its version, failed recently.
 
     Failures expire, because the machine may have caused them.
     """
@@ -173,12 +173,12 @@ async def _render(
         raise
     finally:
         _places.release()
-    # Write the picture first, so that a sheet always has one.
+    # Write the picture first, so that every stored sheet has a picture.
     await blobs.write(WORK, picture_name(state, page_number), picture)
     await write_model(blobs, WORK, _name(state, f"page-{page_number}.json"), sheet)
     current = await services.documents.get(state.doc_id)
     if current is None or current.version_key != state.version_key:
-        # The document was deleted during rendering. Delete only this page, as an ingestion may be
+        # The version was replaced or deleted during rendering. Delete only this page, as an ingestion may be
         # recreating this version.
         await blobs.delete_prefix(WORK, _name(state, f"page-{page_number}."))
         await blobs.delete_prefix(WORK, _name(state, f"page-{page_number}-"))
@@ -191,9 +191,9 @@ async def _drawn(
     with TemporaryDirectory(prefix="groundwork-") as folder:
         source = Path(folder) / "document.pdf"
         downloaded = await blobs.download(DOCUMENTS, state.blob_name, source)
-        # Show only the indexed version, because another may have different readers.
+        # Render only the indexed version, because another version may have different readers.
         if downloaded.etag != state.blob_etag:
-            raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")
+            raise ConflictError("The document is being replaced.", "Try again when the new version is ready.")
         job = RenderJob(
             source=source,
             target=source.with_suffix(".json"),

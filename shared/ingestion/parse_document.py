@@ -1,6 +1,6 @@
-"""The step that downloads a file and parses it in the worker process."""
+"""Parsing step: download a file and parse it in a worker process, with a parser service if configured."""
 
-# Annotations stay text, so that their types need not be imported at start.
+# Keep annotations as strings, so that their types need not be imported at start-up.
 from __future__ import annotations
 
 import asyncio
@@ -42,18 +42,18 @@ from shared.tables.hints import MAX_BYTES
 from shared.tables.table_files import put_tables
 
 _MAX_RETRIES = 3
-_LEAST_TIMEOUT_S = 40.0  # including process start on a loaded machine
-_TIMEOUT_S_PER_BYTE = 65e-6  # 65 s a megabyte; four large PDFs took 2 to 11
-_MAX_READ_PAGES = 2000  # the service's limit per request
+_LEAST_TIMEOUT_S = 40.0  # includes the process start on a loaded machine
+_TIMEOUT_S_PER_BYTE = 65e-6  # 65 s per megabyte; four large PDFs took 2 to 11 s per megabyte
+_MAX_READ_PAGES = 2000  # limit of the service per request
 Answer = TypeVar("Answer", Layout, PageTexts)
 
 
 FindParsed = Callable[[], Awaitable[ParsedFile | None]]
-"""Returns the result of an earlier execution for the version of the task, if it is stored."""
+"""Returns the stored result of an earlier execution for the same version, or None."""
 
 
 async def parse(task: IngestTask, find_parsed: FindParsed | None = None) -> ParsedFile | None:
-    """Download, hash, parse and chunk the file. None = this version is already indexed.
+    """Download, hash, parse and chunk the file. Return None if this version is already indexed.
 
     Raises:
         BadDocumentError, PayloadTooLargeError: the file can't be ingested; the error says why.
@@ -67,20 +67,21 @@ async def parse(task: IngestTask, find_parsed: FindParsed | None = None) -> Pars
     size_bytes = 0 if properties is None else properties.size_bytes
     max_bytes = task.services.settings.ingestion.max_document_bytes
     if properties is not None and size_bytes > max_bytes:
-        # Storage can't limit uploads to a signed URL, so the limit is checked afterwards.
+        # A signed upload URL can't limit the size, so the limit is checked after the upload.
         if has_own_sidecar(task.step.blob_name):
             await task.blobs.delete_version(DOCUMENTS, task.step.blob_name, etag=properties.etag)
         task.used = task.used.plus(Usage(size_bytes=size_bytes))
         raise PayloadTooLargeError(
-            f"The file has {size_bytes:,} bytes; at most {max_bytes:,} are read.", "Split the file."
+            f"The file has {size_bytes:,} bytes, but the limit is {max_bytes:,}.", "Split the file."
         )
     pools = parsers(task.services.settings.host.instance_memory_mb)
     pool = pools.texts if is_small(state.filename, size_bytes) else pools.files
     suffix = PurePosixPath(state.filename).suffix.lower()
     services = (task.services.parser_services.layout, task.services.parser_services.pages)
     is_sent = any(service is not None and suffix in service.suffixes for service in services)
-    # Before the file is fetched: an activity that waits for a worker holds no copy. But a file that a parser
-    # service reads waits when its answer is there: otherwise a worker would idle for these minutes.
+    # Take a turn before downloading, so that an activity waiting for a worker holds no copy of the file. A
+    # file for a parser service waits for a worker only after the service has answered: otherwise a worker
+    # would be idle for minutes.
     whose = sender_of(task.step.blob_name)
     async with (pools.sent if is_sent else pool).turn(whose) as run:
         with TemporaryDirectory(prefix="groundwork-") as folder:
@@ -96,7 +97,7 @@ async def _parse(
         downloaded = await task.blobs.download(DOCUMENTS, task.step.blob_name, source)
     except ConflictError:
         raise DependencyError(
-            "The file was replaced while it was being read.", "It will be read again."
+            "The file was replaced while it was being read.", "The new file will be read."
         ) from None
     content_hash, magic_bytes = await asyncio.to_thread(_inspect, source)
     task.version_key = version_key(content_hash, (await task.look()).hints_etag, settings)
@@ -123,7 +124,7 @@ async def _parse(
 
 
 async def _job(task: IngestTask, state: DocumentState, folder: Path) -> ParseJob:
-    """Return the parser's job; its results go to the file's own folder."""
+    """Return the job for the parser process. Results are written to the temporary folder."""
     settings = task.services.settings
     return ParseJob(
         source=folder / "document",
@@ -147,11 +148,13 @@ def _path(name: str | None) -> Path | None:
 
 
 async def _hints(task: IngestTask) -> str:
-    """Return the owner's table hints; "" if they were just deleted."""
+    """Return the owner's table hints, or "" if they were deleted. Oversized hints are replaced by a text that
+    the parser rejects.
+    """
     name = task.step.blob_name + HINTS_SUFFIX
     found = await task.blobs.properties(DOCUMENTS, name)
     if found is None or found.size_bytes > MAX_BYTES:
-        return "" if found is None else "x" * (MAX_BYTES + 1)  # rejected by its length
+        return "" if found is None else "x" * (MAX_BYTES + 1)  # rejected later because of its length
     try:
         return (await task.blobs.read(DOCUMENTS, name)).decode("utf-8-sig", "replace")
     except NotFoundError:
@@ -161,32 +164,34 @@ async def _hints(task: IngestTask) -> str:
 def _require_tries_left(state: DocumentState) -> None:
     if state.begun_parses > MAX_TRIES:
         raise BadDocumentError(
-            "The app stopped each time it read this file.", "Export the file again, or split it."
+            "The app crashed each time it read this file.", "Export the file again, or split it."
         )
     if state.failed_tries >= MAX_TRIES:
         raise BadDocumentError(
             state.tried_reason or "The file could not be ingested.",
-            "The same file failed three times: change it, or ingest it again.",
+            "The same file failed three times. Change it, or request another ingestion.",
             failure=state.tried_failure or "damaged",
         )
 
 
 def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentState:
-    """Return the state before parsing: this attempt counts, attempts with other bytes don't."""
+    """Return the state to store before parsing. It counts this attempt and resets the counters if the bytes
+    changed.
+    """
     content_hash = version_key.partition("-")[0]
     begun = state.begun_parses + 1 if content_hash == state.tried_hash else 1
     read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": begun}
     if content_hash != state.tried_hash:
         read |= {"failed_tries": 0, "tried_reason": None, "tried_failure": None}
         if content_hash == state.content_hash and state.tried_reason is None:
-            # Bytes tried meanwhile that broke off, and did not fail, may have changed rows that both versions
-            # have: these count as new.
+            # An interrupted ingestion of other bytes may have changed rows that this version shares, so write
+            # them again.
             read |= {"pipeline": "", "copied_hash": ""}
     return with_status(with_number(state.model_copy(update=read), version_key), "parsing")
 
 
 def _inspect(path: Path) -> tuple[str, bytes]:
-    """Return a file's SHA-256 as hex, and its first bytes."""
+    """Return the SHA-256 of a file as hex, and its first bytes."""
     with path.open("rb") as file:
         content_hash = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
@@ -195,14 +200,14 @@ def _inspect(path: Path) -> tuple[str, bytes]:
 
 @dataclass(frozen=True)
 class _FileReader:
-    """Reads one file in the worker process, with a parser service if configured."""
+    """Reader for one file that uses the worker process, and a parser service if configured."""
 
     task: IngestTask
     job: ParseJob
     run: RunJob
 
     async def read(self) -> ParsedFile:
-        """Return the file's chunks and figures.
+        """Return the chunks and figures of the file.
 
         Raises:
             BadDocumentError: the file can't be read.
@@ -220,7 +225,7 @@ class _FileReader:
         return await self._parsed()
 
     async def _parsed(self, *notes: str, **changes: Layout | dict[int, str]) -> ParsedFile:
-        """Run the worker with a changed job; `notes` are added as warnings."""
+        """Run the worker with a changed job, and return its result with `notes` added as warnings."""
         settings = self.task.services.settings.ingestion
         size_bytes = self.job.source.stat().st_size
         timeout_s = min(settings.parse_timeout_s, _LEAST_TIMEOUT_S + size_bytes * _TIMEOUT_S_PER_BYTE)
@@ -230,7 +235,7 @@ class _FileReader:
         return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed
 
     async def _by_pages(self, service: PageReader) -> ParsedFile:
-        """Parse the file, let the service read pages without text, and parse again with their words."""
+        """Parse the file, have the service read the pages without text, and parse again with their words."""
         first = await self._parsed(page_texts={})
         unread = first.unread_pages[:_MAX_READ_PAGES]
         if not unread:
@@ -251,8 +256,8 @@ class _FileReader:
     async def _paid_once(
         self, name: str, kind: type[Answer], ask: Callable[[], Awaitable[Answer]], service: str
     ) -> Answer | str:
-        """Return the service's result, or why there is none; stored, because a later attempt may find no free
-        worker.
+        """Return the answer of the parser service, or the error message of a lasting failure. Answers are
+        stored, so that a later attempt doesn't pay for them again.
 
         Raises:
             GroundworkError: the failure is temporary, and this isn't the last attempt.

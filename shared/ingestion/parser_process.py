@@ -1,12 +1,11 @@
-"""Parsing in worker processes, so that a bad file can neither hang nor crash the host.
+"""Pools of worker processes for parsing, so that a bad file can neither hang nor crash the host.
 
 A worker is a fresh interpreter, not a fork, because the host has threads. It is reused, killed after a
-timeout, and replaced after a crash. The pool's own threads communicate with the workers, so any event loop
-can wait for them. Waiting for a worker blocks no thread and times out early, since the host ends a function
-after ten minutes.
+timeout, and replaced after a crash. Each pool has threads that communicate with its workers, so any event
+loop can wait for them. Waiting for a worker blocks no thread and times out early, since the host ends a
+function after ten minutes.
 
-This module also divides an instance's memory between the host, the app and a limit for each worker. The sum
-never exceeds the instance's memory.
+This module also divides the memory of an instance between the host, the app and the workers.
 """
 
 import asyncio
@@ -31,41 +30,42 @@ from shared.platform.errors import BadDocumentError, DependencyError
 from shared.platform.process_memory import hide_memory
 from shared.platform.telemetry import get_logger
 
-_APP_MB = 768  # the host (300 MB), its Python worker (250 MB), buffered uploads (4 MB each)
+_APP_MB = 768  # the host (300 MB), its Python worker (250 MB), and buffered uploads (4 MB each)
 _TEXT_MB = 144  # texts of up to 32 KB take 90 MB with a tokenizer
 _PAGE_MB = 224  # a lossless colour scan at 600 dpi takes 175 MB
 _QUERY_MB = 144  # 55 MB plus SQLite's limit (sql_worker.py)
 _FILE_WORKERS = 2  # parsing is CPU-bound
-_SENT_FILES = 3  # read by a parser service: no worker, but a copy on disk each
+_SENT_FILES = 3  # files at a parser service: they need no worker, but a copy on disk each
 COPIES = _FILE_WORKERS + _SENT_FILES + 1
-"""Documents of up to MAX_DOCUMENT_BYTES that may lie on the disk at once; the last for pictures of pages."""
-PATIENCE_S = 45.0  # together with the parser's limits, below a function's ten minutes
-_START_TIMEOUT_S = 60.0  # takes 1 s, ten times as long on a busy machine
-_POLL_S = 0.05  # between checks for a free worker
-_FILE_NICENESS = 5  # a third of the CPU when the app is busy answering questions
-_JOBS_PER_WORKER = 200  # then the process is replaced, which frees leaked memory
+"""Maximum number of documents on disk at once, each of up to MAX_DOCUMENT_BYTES. One is for page pictures."""
+PATIENCE_S = 45.0  # with the time limits of parsing, stays below the ten minutes of a function
+_START_TIMEOUT_S = 60.0  # starting takes 1 s, or 10 s on a busy machine
+_POLL_S = 0.05  # interval between checks for a free worker
+_FILE_NICENESS = 5  # leaves parsers a third of the CPU while the app is busy answering questions
+_JOBS_PER_WORKER = 200  # after these jobs, the process is replaced to free leaked memory
 _START = (
     "import sys; sys.path[:] = {path!r}; "
     "from shared.ingestion.parser_worker import main; "
     "main({memory_bytes}, {niceness}, {folder!r}, {readable!r}, {modules!r})"
 )
-# Other variables may be secrets. The last two reduce address space, which is limited.
+# Pass only these variables, since others may contain secrets. `_SMALL` reduces the use of address space,
+# which is limited.
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")
 _SMALL = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 RunJob = Callable[[Job, float], Awaitable[None]]
-"""Performs a job within a timeout in seconds; the result lies in `job.target`.
+"""Runs a job with a timeout in seconds, and writes the result to `job.target`.
 
 Raises BadDocumentError: the file cannot be read, took too long, or crashed the parser.
 """
 
 
 class ParserPool:
-    """A fixed number of workers, started on demand, each limited to `memory_mb`.
+    """A fixed number of worker processes, started on demand, each limited to `memory_mb` of memory.
 
-    Workers are assigned fairly, and one user's files occupy at most all but one. `niceness` is added to that
-    of the host's process: higher values mean lower priority. `modules` are imported at the start of a worker,
-    so that the import doesn't count towards a job's timeout.
+    Workers are assigned fairly, and the files of one user leave at least one worker free if there are
+    several. `niceness` is added to that of the host process: higher values mean lower priority. `modules`
+    are imported at the start of a worker, so that the import doesn't count towards the timeout of a job.
     """
 
     def __init__(
@@ -73,19 +73,19 @@ class ParserPool:
     ) -> None:
         self.memory_mb = memory_mb
         self._workers = [_Worker(memory_mb << 20, niceness, modules) for _ in range(workers)]
-        self._free = deque(self._workers)  # a stack: the most recently used worker is already running
+        self._free = deque(self._workers)  # used as a stack: the most recently used worker is already running
         self._holders: dict[_Worker, str] = {}  # shared with threads: use atomic operations only
         self._order = FairOrder(most_of_one=max(1, workers - 1))
-        # Not the event loop's few threads, which DNS lookups need.
+        # The event loop's default executor has few threads, which DNS lookups need.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parser")
 
     @property
     def started(self) -> int:
-        """Number of worker processes started; a high number means many crashes."""
+        """Number of worker processes started so far. A high number means many crashes."""
         return sum(worker.started for worker in self._workers)
 
     async def run(self, job: Job, timeout_s: float, patience_s: float = PATIENCE_S, whose: str = "") -> None:
-        """Run one job for the user `whose`; the result is written to `job.target`.
+        """Run one job for the user `whose`. The result is written to `job.target`.
 
         Raises:
             BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
@@ -96,7 +96,7 @@ class ParserPool:
 
     @asynccontextmanager
     async def turn(self, whose: str, patience_s: float = PATIENCE_S) -> AsyncIterator[RunJob]:
-        """Reserve a worker for several jobs of the user `whose`.
+        """Reserve a worker for several jobs of the user `whose`, and yield a function that runs one job.
 
         Don't reserve a second worker within the block, which could deadlock.
 
@@ -118,7 +118,7 @@ class ParserPool:
         finally:
             if exchange is None:
                 self._give_back(worker)
-            else:  # the caller may be cancelled; the worker is free after its reply
+            else:  # the caller may have been cancelled, so release the worker only after its reply
                 exchange.add_done_callback(lambda _: self._give_back(worker))
 
     async def _free_worker(self, whose: str, patience_s: float) -> "_Worker":
@@ -148,10 +148,10 @@ class ParserPool:
 
 
 class _Worker:
-    """A worker slot with at most one process."""
+    """A worker slot with at most one running process."""
 
     def __init__(self, memory_bytes: int, niceness: int = 0, modules: tuple[str, ...] = ()) -> None:
-        self.started = 0  # number of processes started
+        self.started = 0  # number of processes started so far
         self._memory_bytes = memory_bytes
         self._niceness = niceness
         self._modules = modules
@@ -159,7 +159,8 @@ class _Worker:
         self._jobs = 0
 
     def ask(self, job: Job, timeout_s: float) -> WorkerReply:
-        """Run a job and return the reply. Crashes and timeouts become replies too.
+        """Run a job in the worker process, and return the reply. Crashes and timeouts are returned as
+        replies, too.
 
         Raises:
             DependencyError: no process could be started.
@@ -168,7 +169,7 @@ class _Worker:
             self._restart(readable=_further_files(job))
         self._jobs += 1
         line, is_late = self._answer(job.model_dump_json() + "\n", timeout_s)
-        if line and is_late:  # it replied in time but was killed afterwards
+        if line and is_late:  # the process replied in time but was killed by the timer afterwards
             self.end()
         if line:
             return WorkerReply.model_validate_json(line)
@@ -179,11 +180,11 @@ class _Worker:
         return WorkerReply(
             ok=False,
             reason="The file crashed the parser and may be damaged or malicious.",
-            hint="Check that it opens in a viewer; export it again.",
+            hint="Check that the file opens in a viewer, or export it again.",
         )
 
     def _answer(self, question: str, timeout_s: float) -> tuple[str, bool]:
-        """Return the process's next line, "" if it died, and whether the timeout expired."""
+        """Send a line to the process. Return its reply ("" if it died) and whether the timeout expired."""
         process, line = cast("subprocess.Popen[str]", self._process), ""
         deadline = _Deadline(process)
         timer = threading.Timer(timeout_s, deadline.expire)
@@ -200,7 +201,7 @@ class _Worker:
         return line, is_late
 
     def end(self) -> None:
-        """Kill the process, if any, and wait for it."""
+        """Kill the process, if any, and wait for it to exit."""
         if self._process is not None:
             with suppress(OSError), self._process as process:  # unread input of a dead process
                 process.kill()
@@ -210,7 +211,7 @@ class _Worker:
         self.end()
         hide_memory()
         _report_missing_landlock()
-        # Copy the host's import path: on Azure, no variable names the packages folder.
+        # Copy the host's import path: on Azure, no environment variable names the packages folder.
         start = _START.format(
             path=list(sys.path),
             memory_bytes=self._memory_bytes,
@@ -220,7 +221,7 @@ class _Worker:
             modules=self._modules,
         )
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        self._process = subprocess.Popen(  # noqa: S603 - starts this interpreter with a fixed module
             [sys.executable, "-X", "utf8", "-c", start],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -232,11 +233,11 @@ class _Worker:
         line, is_late = self._answer("", _START_TIMEOUT_S)
         if line != READY or is_late:
             self.end()
-            raise DependencyError("A parser process did not start.", "Try again in a moment.")
+            raise DependencyError("The parser process did not start.", "Try again in a moment.")
 
 
 class _Deadline:
-    """The timeout of one job. It kills the process only during that job, never during the next one."""
+    """Timeout of one job. It kills the process only while that job runs, never during the next one."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -252,7 +253,7 @@ class _Deadline:
                 self._process.kill()
 
     def withdraw(self) -> bool:
-        """Cancel the deadline. Returns whether it already killed the process."""
+        """Cancel the deadline. Return whether it has already killed the process."""
         with self._lock:
             self._is_running = False
             return self._has_expired
@@ -260,13 +261,15 @@ class _Deadline:
 
 @cache
 def _report_missing_landlock() -> None:
-    """Warn once per process that parsers can read the app's files and other processes."""
+    """Log a warning, once per process, if Landlock doesn't isolate the parsers from files and other
+    processes.
+    """
     if not landlock_version():
         get_logger().warning("parser.landlock_missing")
 
 
 def _further_files(job: Job) -> tuple[str, ...]:
-    """Return files outside the job's folder that it reads. They are the same for all jobs of a pool."""
+    """Return the files outside its folder that a job reads. All jobs of a pool read the same ones."""
     if not isinstance(job, ParseJob):
         return ()
     return tuple(str(path) for path in (job.tokenizer_path, job.languages) if path)
@@ -274,13 +277,14 @@ def _further_files(job: Job) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Parsers:
-    """The pools of one process.
+    """Worker pools of one app process.
 
     Attributes:
-        texts: for short texts, which would otherwise wait for minutes behind scanned pages.
-        pages: for page pictures and web pages, which users wait for.
-        queries: for SQL over tables, where a hostile query may use its full timeout.
-        sent: limits files sent to a parser service, which then use one of `files`. Starts no worker.
+        files: pool for parsing most documents.
+        texts: pool for short texts, which would otherwise wait for minutes behind scanned pages.
+        pages: pool for page pictures and web pages, for which users are waiting.
+        queries: pool for SQL queries on tables, where a hostile query may use its full timeout.
+        sent: limit on files at a parser service. It starts no worker: they are then parsed in `files`.
     """
 
     files: ParserPool
@@ -290,14 +294,14 @@ class Parsers:
     sent: ParserPool
 
     def close(self) -> None:
-        """Terminate the idle workers."""
+        """Terminate the idle workers of all pools."""
         for pool in (self.files, self.texts, self.pages, self.queries):
             pool.close()
 
 
 @cache
 def parsers(instance_memory_mb: int) -> Parsers:
-    """Return the process's pools. Together, the workers use the memory left by the host and the app."""
+    """Return the worker pools of this process, which share the memory left by the host and the app."""
     file_mb = (instance_memory_mb - _APP_MB - _TEXT_MB - _PAGE_MB - _QUERY_MB) // _FILE_WORKERS
     return Parsers(
         files=ParserPool(_FILE_WORKERS, file_mb, _FILE_NICENESS),

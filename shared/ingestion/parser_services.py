@@ -1,4 +1,4 @@
-"""Interfaces of services that replace the built-in parsers, for layout and for text recognition."""
+"""Interfaces of services that replace the built-in parsers, either for layout or for text recognition."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from shared.platform.http_client import read_bounded
 from shared.platform.language_models.models import CallLimits
 
 MAX_ANSWER_BYTES = 100_000_000  # about 1,000 dense pages of 100 KB (unmeasured)
-_MAX_PLACES = 200_000  # cells per table; guards against a huge declared size
+_MAX_PLACES = 200_000  # cells per table, to guard against a huge declared size
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell. Indexes start at 0; ends are exclusive."""
+    """A table cell. Row and column indexes start at 0; their ends are exclusive."""
 
     row: int
     row_end: int
@@ -28,13 +28,14 @@ class Cell:
 
 
 def filled_rows(row_count: int, column_count: int, cells: Iterable[Cell]) -> tuple[tuple[str, ...], ...]:
-    """Return the table's rows. Spanning cells are repeated in every position that they cover.
+    """Return a table as rows of text. The text of a spanning cell is repeated in every position that it
+    covers.
 
     Raises:
-        ValueError: invalid table size.
+        ValueError: the table has an invalid size.
     """
     if row_count < 0 or column_count < 0 or row_count * column_count > _MAX_PLACES:
-        raise ValueError(f"a table of {row_count} by {column_count}")
+        raise ValueError(f"The table size {row_count} x {column_count} is invalid or too large.")
     rows = [[""] * column_count for _ in range(row_count)]
     for cell in cells:
         for row in rows[max(cell.row, 0) : cell.row_end]:
@@ -44,7 +45,9 @@ def filled_rows(row_count: int, column_count: int, cells: Iterable[Cell]) -> tup
 
 
 def page_area(box: tuple[float, float, float, float], width: float, height: float) -> PageArea | None:
-    """Convert a box (left, top, right, bottom) to fractions of the page; None if the page has no size."""
+    """Convert a box (left, top, right, bottom) to fractions of the page size. Return None if the page has no
+    size.
+    """
     left, top, right, bottom = box
     if width <= 0 or height <= 0:
         return None
@@ -52,18 +55,18 @@ def page_area(box: tuple[float, float, float, float], width: float, height: floa
 
 
 def cannot_read(dependency: Dependency, said: str = "") -> BadDocumentError:
-    """Return the error for a document that the service rejected."""
+    """Return the error for a file that the service rejected. `said` is an error code to include."""
     reason = f" ({said})" if said else ""
     return BadDocumentError(
-        f"The file cannot be read by {dependency.name}{reason}.", "Check that it opens in a viewer."
+        f"The file cannot be read by {dependency.name}{reason}.", "Check that the file opens in a viewer."
     )
 
 
 async def read_answer(parts: AsyncIterator[bytes], dependency: Dependency) -> bytes:
-    """Read the whole response.
+    """Return the whole body of a service's response.
 
     Raises:
-        BadDocumentError: it is larger than MAX_ANSWER_BYTES.
+        BadDocumentError: the response is larger than MAX_ANSWER_BYTES.
     """
     too_large = BadDocumentError(
         f"The response of {dependency.name} exceeds {MAX_ANSWER_BYTES // 1_000_000} MB.",
@@ -74,10 +77,10 @@ async def read_answer(parts: AsyncIterator[bytes], dependency: Dependency) -> by
 
 
 class LayoutReader(Protocol):
-    """A service that reads the layout of PDFs and pictures.
+    """Service that reads the layout of PDFs and pictures.
 
     Attributes:
-        name: its name in messages, with the article.
+        name: name of the service for use in messages, with the article.
         suffixes: supported file suffixes, in lower case with the dot.
     """
 
@@ -93,13 +96,13 @@ class LayoutReader(Protocol):
 
 
 class PageReader(Protocol):
-    """A service that reads scanned pages. Attributes as in `LayoutReader`."""
+    """Service that reads the text of scanned pages. For the attributes, see `LayoutReader`."""
 
     name: str
     suffixes: frozenset[str]
 
     async def read_pages(self, source: Path, pages: Sequence[int], limits: CallLimits) -> PageTexts:
-        """Read the text of these pages, counted from 1.
+        """Read the text of the given pages, counted from 1.
 
         Raises:
             BadDocumentError: the file cannot be read.
@@ -108,7 +111,7 @@ class PageReader(Protocol):
 
 @dataclass(frozen=True)
 class ParserServices:
-    """The configured parser services; None = only the built-in parsers are used."""
+    """Configured parser services. If one is None, the built-in parsers do its work."""
 
     layout: LayoutReader | None = None
     pages: PageReader | None = None

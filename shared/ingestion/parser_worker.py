@@ -1,8 +1,8 @@
-"""The worker process that parses files and runs SQL over tables. It exchanges one JSON line per job.
+"""Worker process that parses files and queries tables with SQL. It exchanges one JSON line per job with the
+app.
 
-A file may crash or hang the worker; `parser_process` handles that. The worker exits with its host: when its
-input ends, and where the kernel supports it also during a job. It imports little, because users may wait for
-it to start.
+A file may crash or hang the worker, which `parser_process` handles. The worker exits with its host: when its
+input ends, and on Linux also during a job. It imports little at start, because users may be waiting for it.
 """
 
 import ctypes
@@ -32,27 +32,27 @@ from shared.tables.cards import card
 from shared.tables.loader import TableFile
 from shared.tables.queries import GuardJob, QueryJob
 
-_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, prctl(2)
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, see prctl(2)
 OPENING_CHARS = 6000
-MAX_PIECES = 50_000  # ten thousand dense pages; 1 MB can contain five times as many empty pieces
+MAX_PIECES = 50_000  # ten thousand dense pages; a 1 MB file can contain five times as many empty elements
 MAX_WARNINGS = 20  # a workbook may have thousands of hidden sheets; warnings share one table row
 MAX_WARNING_CHARS = 500
 READY = "ready\n"
 
 
 class ParseJob(Model):
-    """A request to parse `source` and write a ParsedFile as JSON to `target`.
+    """A request to parse `source` and write a `ParsedFile` as JSON to `target`.
 
     Attributes:
-        filename: the document's name, which differs from the name of `source`.
+        filename: name of the document, which differs from the name of `source`.
         figures: folder for pictures.
-        max_blocks: maximum number of text blocks; more are an error.
-        max_figures: 0 = no pictures are stored.
+        max_blocks: maximum number of text blocks; more cause an error.
+        max_figures: maximum number of pictures; 0 = store no pictures.
         recognition_budget_s: time limit for all scanned pages and pictures; 0 disables text recognition.
         page_texts: text that a service read from scanned pages, by page number; empty in the first round.
             None = use Tesseract.
         languages: folder with Tesseract language data; None = the installed data.
-        layout: a parser service's result; None = use the built-in parsers.
+        layout: result of a parser service; None = use the built-in parsers.
         reading: folder for the parts shown to readers (shared/documents/page_files.py); None = not stored.
         tables: folder for spreadsheet rows; None = not stored.
         hints: the owner's description of the tables, as YAML.
@@ -77,7 +77,7 @@ class ParseJob(Model):
 
 
 class RenderJob(Model):
-    """A request to render a PDF page to the PNG file `picture`, and write a PageSheet as JSON to `target`."""
+    """A request to render a PDF page to the PNG file `picture` and write a `PageSheet` to `target`."""
 
     kind: Literal["render"] = "render"
     source: Path
@@ -87,7 +87,7 @@ class RenderJob(Model):
 
 
 class PageTextJob(Model):
-    """A request to extract a web page's text and write a PageText as JSON to `target`.
+    """A request to extract the text of a web page, and write a `PageText` as JSON to `target`.
 
     Attributes:
         filename: any name with the suffix of the format.
@@ -105,7 +105,7 @@ Job = ParseJob | RenderJob | QueryJob | GuardJob | PageTextJob
 
 
 class WorkerReply(Model):
-    """The worker's reply: `ok`, or the reason why the file cannot be read."""
+    """Reply to one job: success, or the reason why the file cannot be read."""
 
     ok: bool
     reason: str = ""
@@ -116,14 +116,14 @@ class WorkerReply(Model):
 def main(
     memory_bytes: int, niceness: int, folder: str, readable: Sequence[str], modules: Sequence[str] = ()
 ) -> None:
-    """Serve jobs until the input ends, within a memory limit and a set of files (see `enter_sandbox`).
+    """Serve jobs from standard input until it ends, in a sandbox with a memory limit.
 
-    Writes READY after importing `modules`.
+    Write `READY` after importing `modules`. See `enter_sandbox` for `folder` and `readable`.
     """
     _end_with_parent()
     if sys.platform != "win32":
         os.nice(niceness)
-    # Libraries may print, but only this module may write to the pipe to the host.
+    # Redirect standard output: libraries may print, but only replies may be written to the host's pipe.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _limit_memory(memory_bytes)
@@ -158,18 +158,20 @@ def _reply(job: Job, memory_bytes: int) -> WorkerReply:
         return WorkerReply(ok=False, reason=reason, hint="Split the file.", failure="too_large")
     except GroundworkError as error:
         return WorkerReply(ok=False, reason=error.detail, hint=" ".join(error.hints), failure=error.failure)
-    except Exception as error:  # noqa: BLE001 - report unexpected files to their owner
+    except Exception as error:  # noqa: BLE001 - report unexpected content to the owner of the file
         reason = f"The file's structure is not understood ({type(error).__name__})."
         return WorkerReply(ok=False, reason=reason, hint="Export the file again.")
     return WorkerReply(ok=True)
 
 
 def _end_with_parent() -> None:
-    """Have the kernel kill this process with its host; a busy parser wouldn't notice the closed pipe."""
+    """Have the kernel kill this process when its host exits, because a busy parser wouldn't notice the closed
+    pipe.
+    """
     if sys.platform == "linux":
         parent = os.getppid()
         ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # the host exited in between
+        if os.getppid() != parent:  # the host exited before the call
             os._exit(1)
 
 
@@ -185,10 +187,10 @@ def _limit_memory(memory_bytes: int) -> None:
 
 
 def parse_file(job: ParseJob) -> ParsedFile:
-    """Return a file's chunks, and the text that its metadata is extracted from.
+    """Parse a file and return its chunks, figures, and the text used to derive its metadata.
 
     Raises:
-        BadDocumentError: the file cannot be read; includes the reason and a hint for the owner.
+        BadDocumentError: the file cannot be read; the error includes the reason and a hint for the owner.
     """
     with job.source.open("rb") as file:
         file_format = check_content(job.filename, file.read(MAGIC_BYTES))
@@ -242,7 +244,7 @@ def _chunks(elements: Sequence[Element], job: ParseJob, count_tokens: TokenCount
     """Return the chunks of a document.
 
     Raises:
-        BadDocumentError: more chunks than the index allows.
+        BadDocumentError: the document has more than `max_blocks` chunks.
     """
     chunks = chunk_elements(elements, job.max_tokens, count_tokens)
     if len(chunks) > job.max_blocks:
@@ -255,7 +257,7 @@ def _chunks(elements: Sequence[Element], job: ParseJob, count_tokens: TokenCount
 
 
 def _opening(elements: Sequence[Element]) -> str:
-    """Return the start of the text, with headings marked by level."""
+    """Return the beginning of the text, with headings in Markdown."""
     marked = (
         f"{'#' * (one.level or 1)} {one.text}" if one.kind == "heading" else one.text
         for one in elements[:OPENING_CHARS]
@@ -264,7 +266,9 @@ def _opening(elements: Sequence[Element]) -> str:
 
 
 def _parse(file_format: Format, job: ParseJob, context: ParseContext) -> ParsedDocument:
-    """Parse with the service's layout if it covers all pages, otherwise with the built-in parser."""
+    """Parse with the service's layout if it covers all pages, otherwise with the built-in parser and a
+    warning.
+    """
     parse: Parser = resolve_name(file_format.parser)
     if job.layout is None:
         return parse(job.source, context)
@@ -280,7 +284,9 @@ def _parse(file_format: Format, job: ParseJob, context: ParseContext) -> ParsedD
 
 
 def _first_heading(elements: Sequence[Element]) -> str | None:
-    """Return the first heading of the highest level. In documents with pages, only the first two count."""
+    """Return the first heading of the highest level, or None. If the document has pages, only the first two
+    count.
+    """
     headings = [one for one in elements if one.kind == "heading" and (one.page_number or 1) <= 2]
     return min(headings, key=lambda heading: heading.level or 1).text if headings else None
 

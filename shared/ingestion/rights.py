@@ -1,8 +1,8 @@
-"""Reads a document's permissions from its sidecar, its blob's metadata or the default, and applies them.
+"""Reading of a document's permissions from its sidecar, blob metadata or the default, and their application.
 
-Fails closed: with invalid permissions only the owner can read the document, and without an owner no one can.
+Fails closed: with invalid permissions only the owner can read the document, and without an owner nobody can.
 A change takes effect when the document's row is written, even during an ingestion. The copies in the indexes
-follow (`rows_outdated` until they have) and only narrow searches.
+are updated afterwards; until then, `rows_outdated` is set. They only narrow searches.
 """
 
 import json
@@ -45,17 +45,20 @@ _MAX_SIDECAR_BYTES = 64 * 1024
 
 
 class _UnreadableError(ValueError):
-    """The permissions that came with a file are invalid."""
+    """The permissions supplied with a file are invalid."""
 
 
 def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_access: str) -> Rights:
-    """Return a document's readers, owner and project.
+    """Return a document's readers, owner and project, with a warning if its access list is missing or
+    invalid.
 
-    For each field, the sidecar takes precedence over the blob's metadata, and that over the default.
+    For each field, the sidecar takes precedence over the blob metadata, which takes precedence over the
+    default.
 
     Args:
-        metadata: of the blob, with lower-case keys: `acl` and the fields in `_TEXTS`.
-        sidecar: content of NAME.acl.json: a list of principals, or an object with the same fields.
+        metadata: blob metadata with lower-case keys: `acl` and the fields in `_TEXTS`.
+        sidecar: content of NAME.acl.json: a list of principals, or an object with the same fields; None =
+            no sidecar.
         default_access: comma-separated principals for documents without an access list.
     """
     texts = _texts(metadata)
@@ -70,17 +73,19 @@ def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_acce
     if "owner_id" in texts:
         acl = (*acl, texts["owner_id"])
     elif not acl and warning is None:
-        warning = "Nobody can read the document: it has no access list and no owner."
+        warning = "Nobody can read the document, because it has no access list and no owner."
     return Rights(acl=tuple(sorted(set(acl))), warning=warning, **texts)
 
 
 def _texts(fields: Mapping[str, object]) -> dict[str, str]:
-    """Return owner, project and source if given; a source must be a plain web URL."""
+    """Return the owner, project, source and publisher that are given. A source that isn't a plain web URL is
+    dropped.
+    """
     texts = {}
     for name in _TEXTS:
         value = fields.get(name, "")
         if not isinstance(value, str | None):
-            raise _UnreadableError("Owner, project and source must be strings.")
+            raise _UnreadableError("Owner, project, source and publisher must be strings.")
         text = (value or "").strip()
         if text and (name != "source_url" or web_address(text)):
             texts[name] = text
@@ -91,10 +96,12 @@ def _read_sidecar(sidecar: str) -> Mapping[str, object]:
     try:
         content = json.loads(sidecar)
     except ValueError:
-        raise _UnreadableError("The sidecar is not JSON.") from None
+        raise _UnreadableError("The sidecar is not valid JSON.") from None
     fields = {"acl": content} if isinstance(content, list) else content
     if not isinstance(fields, dict) or not {"acl", *_TEXTS}.issuperset(fields):
-        raise _UnreadableError(f"The sidecar is neither a list nor an object of acl, {', '.join(_TEXTS)}.")
+        raise _UnreadableError(
+            f"The sidecar must be a list, or an object with the keys acl, {', '.join(_TEXTS)}."
+        )
     return fields
 
 
@@ -104,7 +111,7 @@ def _principals(value: object) -> tuple[str, ...]:
         try:
             value = json.loads(value)
         except ValueError:
-            raise _UnreadableError("The access list begins like JSON but is not valid JSON.") from None
+            raise _UnreadableError('The access list starts with "[" but is not valid JSON.') from None
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise _UnreadableError("The access list is not a list of names.")
@@ -114,17 +121,18 @@ def _principals(value: object) -> tuple[str, ...]:
 
 
 async def read_rights(properties: BlobProperties, services: IngestionServices) -> tuple[Rights, str]:
-    """Return the blob's current permissions, and the etag of its sidecar; empty without one."""
+    """Return a blob's current permissions and the etag of its sidecar, which is "" if there is no sidecar."""
     sidecar: str | None = None
     etag = ""
     with suppress(NotFoundError):
-        # One that is too large is read as "": not JSON, so closed to all but the owner.
+        # An oversized sidecar is read as "", which is invalid JSON, so only the owner can read the document.
         content, etag = await services.blobs.read_version(
             DOCUMENTS, properties.name + SIDECAR_SUFFIX, most_bytes=_MAX_SIDECAR_BYTES
         )
         sidecar = content.decode("utf-8-sig", "replace")
     if has_own_sidecar(properties.name) or is_synchronised(properties.name):
-        # The sender of a signed upload writes the blob's metadata, and the default isn't meant for either.
+        # Blob metadata of a signed upload is written by its sender, and the default access list is meant
+        # neither for uploads nor for synchronised files.
         rights = decide_rights({}, sidecar, default_access="")
     else:
         rights = decide_rights(properties.metadata, sidecar, services.settings.ingestion.default_access)
@@ -132,7 +140,7 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
 
 
 def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentState) -> bool:
-    """Return whether permissions just read also apply to the visible version.
+    """Return whether permissions that were just read also apply to the published version.
 
     A new sidecar applies to all versions. The metadata of a new file must not open the content that it
     replaces, because it may never be published.
@@ -141,9 +149,9 @@ def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentS
 
 
 async def apply_rights(task: IngestTask) -> Done:
-    """Apply the pending permissions to the document's row, then to the indexes' copies."""
+    """Publish the pending permissions in the document's row, then copy them to the indexes."""
     services = task.services
-    while True:  # until the written ones are the pending ones, which may change meanwhile
+    while True:  # repeat until no newer permissions are pending
         written = (await task.update(_in_row)).rights
         await merge_rights(services.content_index, services.documents_index, task.doc_id, written)
         state = await task.update(partial(with_rights, written=written))
@@ -152,18 +160,18 @@ async def apply_rights(task: IngestTask) -> Done:
 
 
 def _in_row(state: DocumentState) -> DocumentState:
-    """Return the state with the pending permissions in force, before the indexes have them."""
+    """Return the state with the pending permissions in force, marked as not yet copied to the indexes."""
     return with_rights(state, state.wanted_rights).model_copy(update={"rows_outdated": True})
 
 
 async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
-    """Apply a document's current permissions at once, also while an ingestion is at work.
+    """Apply a document's current permissions immediately, even during an ingestion.
 
-    They are written to its row, then to the existing index rows; the ingestion writes them to all others.
-    Permissions of an unpublished version only narrow.
+    They are written to the document's row, then to the existing index rows; an ingestion in progress writes
+    them to its new rows. Permissions of an unpublished version only narrow access.
 
     Returns:
-        Whether an ingestion must look at the document.
+        Whether the caller must start an ingestion.
 
     Raises:
         DependencyError: a service failed, or there were too many concurrent changes.
@@ -173,7 +181,8 @@ async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
 
     async def newest(state: DocumentState) -> DocumentState | None:
         nonlocal is_shown
-        # After the row: permissions that were replaced meanwhile are never written under its etag.
+        # Read the permissions after the row. If both change meanwhile, the row's etag rejects the outdated
+        # ones.
         properties = await services.blobs.properties(DOCUMENTS, blob_name)
         if properties is None:
             return None
@@ -193,7 +202,8 @@ async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
     state = change.after
 
     async def copy() -> DocumentState | None:
-        # The ingestion may write them much later, while added users wait.
+        # Update the indexes now: the ingestion may take long, and newly added readers would have to wait for
+        # it.
         content_index, documents_index = services.content_index, services.documents_index
         await merge_rights(content_index, documents_index, state.doc_id, state.wanted_rights)
         return with_rights(state, state.wanted_rights) if is_shown else None
@@ -205,12 +215,13 @@ Noted = Literal["noted", "known", "nothing"]
 
 
 async def note_event(written: str, services: IngestionServices) -> Noted:
-    """Note in a document's row that a blob, its file or one beside it, was written or deleted.
+    """Record in a document's row that its file or a file next to it was written or deleted.
 
-    A deleted file is hidden at once, and permissions apply at once while an ingestion is at work.
+    A deleted file is hidden immediately. During an ingestion, new permissions are applied immediately.
 
     Returns:
-        `known`: the file's present bytes are noted already. `nothing`: there is neither file nor document.
+        "noted": an ingestion is requested. "known": the file's current state was recorded before.
+        "nothing": there is neither a file nor a document.
 
     Raises:
         DependencyError: a service failed, or there were too many concurrent changes.
@@ -242,10 +253,10 @@ async def note_event(written: str, services: IngestionServices) -> Noted:
 
 
 async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Rights) -> None:
-    """Write rows with `rights`, and again if other permissions are pending by then.
+    """Write rows with `rights`. If other permissions are pending by then, update the rows.
 
-    If the document was deleted meanwhile, the rows are removed again, because its removal may have missed
-    them.
+    If the document was deleted meanwhile, the rows are deleted again, because the removal of the document
+    may have missed them.
 
     Raises:
         FencedError: the document was deleted.
@@ -263,7 +274,9 @@ async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Righ
 
 
 def with_rights(state: DocumentState, written: Rights) -> DocumentState:
-    """Return the state once these permissions are in the rows, without the earlier warning."""
+    """Return the state after these permissions were written to the rows. Their warning replaces the previous
+    one.
+    """
     kept = [warning for warning in state.warnings if warning != state.rights.warning]
     warnings = dict.fromkeys([*kept, written.warning] if written.warning else kept)
     is_outdated = state.wanted_rights != written

@@ -1,9 +1,9 @@
-"""Changes of a document's row by users and events, also while an ingestion is at work.
+"""Changes to a document's row by users and events, even during an ingestion.
 
-The row decides, so it is written first, with a new wish: an ingestion must look at the document. The
-indexes' copies come next. If no ingestion was due and nobody else wrote the row meanwhile, they are the
-newest, and the wish is settled. Otherwise newer copies may have been overwritten: then the ingestion writes
-them again.
+The row is authoritative, so it is written first, with an increased wish counter, which requests an ingestion.
+The copies in the indexes are written next. If no ingestion was due and nobody else wrote the row meanwhile,
+the copies are up to date, and the request is settled. Otherwise newer copies may have been overwritten, and
+the ingestion writes them again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,12 +21,13 @@ from shared.ingestion.task import MAX_WRITE_ATTEMPTS, IngestTask, asked, contend
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.platform.telemetry import get_logger
 
-_COPIED = frozenset({"document_type", "department"})  # corrected fields that each block's row repeats
+# fields that users can correct and each block's row repeats
+_COPIED = frozenset({"document_type", "department"})
 
 
 @dataclass(frozen=True)
 class RowChange:
-    """A document's row before and after a change, and its row in the backlog."""
+    """A document's row before and after a change, and its backlog row."""
 
     before: DocumentState
     after: DocumentState
@@ -38,13 +39,15 @@ async def change_row(
     documents: DocumentStore,
     change: Callable[[DocumentState], Awaitable[DocumentState | None]],
 ) -> RowChange | None:
-    """Change a row under its etag, with a new wish. None = no row, or nothing to change.
+    """Change a document's row with optimistic locking, and request an ingestion. Return None if there is no
+    row or nothing to change.
 
     Args:
-        change: returns the changed row, or None. Called again if somebody else wrote the row meanwhile.
+        change: returns the changed row, or None for no change. It is called again if another writer was
+            faster.
 
     Raises:
-        DependencyError: the store failed, or there were too many changes at once.
+        DependencyError: the store failed, or there were too many concurrent changes.
     """
     for _ in range(MAX_WRITE_ATTEMPTS):
         before = await documents.get(doc_id)
@@ -65,14 +68,14 @@ async def write_copies(
     copy: Callable[[], Awaitable[DocumentState | None]],
     lagging: Mapping[str, object],
 ) -> bool:
-    """Write the indexes' copies of a changed row. Return whether an ingestion must write them again.
+    """Copy a changed row to the indexes. Return whether an ingestion must write the copies again.
 
     Args:
-        copy: writes them, and returns the row that says so; None = an ingestion must say so.
-        lagging: fields of a row whose copies may lag.
+        copy: writes the copies, and returns the row to store; None = leave the row to an ingestion.
+        lagging: fields that mark a row whose copies may be outdated.
 
     Raises:
-        DependencyError: the store of rows failed. The change itself holds.
+        DependencyError: the row store failed. The change itself was stored before.
     """
     try:
         copied = await copy()
@@ -95,9 +98,10 @@ async def write_copies(
 async def copy_corrections(
     state: DocumentState, services: IngestionServices, copied_hash: str
 ) -> DocumentState:
-    """Write a row's corrections to the indexes, and return the row that says so.
+    """Write a document's corrections to the indexes. Return its state with the copies recorded, which the
+    caller stores.
 
-    Only corrected fields are written: the others may be those of a version that is just being published.
+    Only corrected fields are written: a version may be published at the same time and change the others.
 
     Args:
         copied_hash: the row's `copied_hash` before the change.
@@ -112,17 +116,18 @@ async def copy_corrections(
             await services.content_index.merge([{"block_id": key, **fields} for key in keys])
             agreed = copied_hash == index_rows.copied_hash(record)
             written["copied_hash"] = index_rows.copied_hash(corrected) if agreed else ""
-        # Last, as in an ingestion, so that blocks can be filtered by the listed values.
+        # Write the record last, as in an ingestion, so that blocks can already be filtered by the values it
+        # lists.
         names = {*state.corrections} & {*MetadataCorrection.model_fields} | {"doc_id", "edited_fields"}
         await services.documents_index.merge([corrected.model_dump(mode="json", include=names)])
     return state.model_copy(update=written)
 
 
 async def apply_corrections(task: IngestTask) -> None:
-    """Write the corrections that the indexes lack.
+    """Write corrections that are missing in the indexes.
 
     Raises:
-        FencedError: this instance no longer holds the document.
+        FencedError: another execution has taken over the document, or it was deleted.
     """
     state = await task.look()
     copied = await copy_corrections(state, task.services, state.copied_hash)
@@ -130,8 +135,8 @@ async def apply_corrections(task: IngestTask) -> None:
 
 
 def corrected(state: DocumentState, corrections: Corrections) -> DocumentState:
-    """Return the row with these corrections added."""
+    """Return the state with these corrections added."""
     changed: dict[str, object] = {"corrections": {**state.corrections, **corrections}}
     if _COPIED & corrections.keys():
-        changed["copied_hash"] = ""  # until the blocks have them
+        changed["copied_hash"] = ""  # empty until the blocks have the corrections
     return state.model_copy(update=changed)

@@ -1,8 +1,8 @@
-"""Seccomp filter against system calls that reach the network or other processes. Linux only.
+"""Seccomp filter that blocks system calls reaching the network or other processes. Linux only.
 
 The filter is classic BPF. It needs no privileges, cannot be removed, is inherited by children, and works in
-containers whose own filter allows prctl(2), such as Docker's. It sees numbers but no paths, so it cannot
-block access to `/proc`; `landlock` and `process_memory` do.
+containers whose filter allows prctl(2), such as Docker. It sees system call numbers and arguments but no
+paths, so it cannot block access to `/proc`; `landlock` and `process_memory` do that.
 Source: seccomp(2); linux/filter.h, linux/seccomp.h, linux/audit.h; the kernel's tables of system calls.
 """
 
@@ -19,7 +19,7 @@ _NO_NEW_PRIVILEGES, _SET_SECCOMP, _MODE_FILTER = 38, 22, 2  # prctl(2)
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _DENY = 0x7FFF0000, 0x00050000 | errno.EACCES
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16  # in struct seccomp_data
-_X32_NUMBERS = 0x40000000  # second table of x86-64, refused entirely
+_X32_NUMBERS = 0x40000000  # start of the x32 system calls on x86-64, which are all blocked
 _SIGNAL_COMMANDS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX make the kernel send signals
 
 _Row = tuple[int, int, int, int]  # struct sock_filter: code, jump if true, jump if false, operand
@@ -27,12 +27,13 @@ _Row = tuple[int, int, int, int]  # struct sock_filter: code, jump if true, jump
 
 @dataclass(frozen=True)
 class _Table:
-    """The system call numbers of an architecture.
+    """System call numbers of one architecture.
 
     Attributes:
-        refused: always refused. No socket is inherited, so without socket(2) connections are impossible.
-        to_self: kill and tgkill, allowed for this process, because abort(3) uses them.
-        limits: prlimit64, which getrlimit(2) uses; allowed for process 0, the caller.
+        refused: system calls that are always blocked. No socket is inherited, so blocking socket(2) prevents
+            all connections.
+        to_self: kill and tgkill, allowed only for this process, because abort(3) uses them.
+        limits: prlimit64, which getrlimit(2) uses; allowed only for this process.
     """
 
     architecture: int
@@ -75,9 +76,9 @@ class _Program(ctypes.Structure):
 
 
 def refuse_system_calls() -> bool:
-    """Refuse new sockets, and access and signals to other processes, with EACCES.
+    """Block new sockets, and system calls that access or signal other processes, with EACCES.
 
-    Returns whether the kernel installed the filter.
+    Return whether the kernel installed the filter.
     """
     table = _TABLES.get(platform.machine())
     if sys.platform != "linux" or table is None:
@@ -112,7 +113,9 @@ def _filter(table: _Table, process_id: int) -> Iterator[_Row]:
 def _by_argument(
     number: int, argument: int, values: Sequence[int], verdict: int, other: int
 ) -> Iterator[_Row]:
-    """Return rows that give `verdict` if the call's argument, a C int, is in `values`, and `other` if not."""
+    """Return filter rows that apply `verdict` if the argument of the call, a C int, is in `values`, otherwise
+    `other`.
+    """
     yield _JUMP_EQUAL, 0, len(values) + 3, number
     yield _LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument  # low half, as both architectures are little-endian
     for position, value in enumerate(values):

@@ -1,7 +1,7 @@
-"""Compares a document's blocks with its manifest some time after an execution was fenced off.
+"""Delayed comparison of a document's blocks with its manifest, after an execution was fenced off.
 
-An execution that lost its fence may be in the middle of a request. It compares its fence before each batch,
-but the batch may arrive later and delete blocks that a newer version wrote, or write blocks of an older one.
+An execution that is fenced off may have a request in flight. It checks its fence before each batch, but the
+batch may arrive later, and delete blocks of a newer version or write blocks of an older one.
 """
 
 from datetime import timedelta
@@ -18,10 +18,10 @@ LATER = timedelta(minutes=15)  # longer than any batch and any activity
 
 
 async def look_again(services: IngestionServices) -> int:
-    """Compare every document that is due, and start a repair of each that differs. Return their number.
+    """Compare every document that is due, and mark those that differ for repair. Return how many differ.
 
     Raises:
-        GroundworkError: the store of rows failed.
+        GroundworkError: the row store failed. Other failures are logged, and the document is checked later.
     """
     differing = 0
     for look in await services.documents.open_work.second_looks(now() - LATER):
@@ -36,10 +36,10 @@ async def _differs(look: SecondLook, services: IngestionServices) -> bool:
     documents = services.documents
     state = await documents.get(look.doc_id)
     if state is not None and (state.is_open or state.is_deleted):
-        return False  # after its ingestion
+        return False  # check again after the ingestion
     present = set(await index_rows.block_hashes(services.content_index, look.doc_id))
     if state is None:
-        # Listed before the state was read again, so that blocks of a file that was sent again stay.
+        # The blocks were listed before this read, so blocks of a file that was uploaded again are kept.
         if present and await documents.get(look.doc_id) is None:
             await services.content_index.delete(sorted(present))
         differs = False
@@ -50,6 +50,6 @@ async def _differs(look: SecondLook, services: IngestionServices) -> bool:
             try:
                 await repair(state, services)
             except ConflictError:
-                return False  # its ingestion has just started
+                return False  # an ingestion has just started
     await documents.open_work.forget_second_look(look)
     return differs

@@ -1,4 +1,4 @@
-"""The clients and stores used by `shared.ingestion`, a part of `shared.wiring.Services`."""
+"""Interface of the clients and stores that ingestion needs, a part of `shared.wiring.Services`."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from shared.platform.settings import Settings
 
 
 class IngestionServices(DocumentServices, Protocol):
-    """The external services that ingestion needs."""
+    """External services that ingestion needs."""
 
     settings: Settings
     content_index: SearchIndex
@@ -27,4 +27,4 @@ class IngestionServices(DocumentServices, Protocol):
         """Create missing containers, tables, queues and indexes, and add new index fields."""
 
     async def ensure_prepared(self) -> None:
-        """Prepare on the process's first call."""
+        """Call `prepare` once per process."""

@@ -1,6 +1,6 @@
-"""Results of ingestion steps, stored by the durable driver between activities.
+"""Intermediate results of ingestion steps, stored as JSON files between activities.
 
-They are in the version's folder and deleted when the ingestion ends.
+They are stored in the version's folder and deleted when the ingestion ends.
 """
 
 from typing import TypeVar
@@ -18,7 +18,7 @@ StepResult = TypeVar("StepResult", bound=Model)
 
 
 class StepFiles:
-    """The results of one version's steps."""
+    """Store for the intermediate results of one version's ingestion."""
 
     def __init__(self, blobs: BlobStore, folder: str) -> None:
         self._blobs = blobs
@@ -29,17 +29,17 @@ class StepFiles:
         await write_model(self._blobs, WORK, step_file(self._folder, name), result)
 
     async def get(self, name: str, kind: type[StepResult]) -> StepResult:
-        """Return a result. Raise NotFoundError if it is missing."""
+        """Return a result. Raise `NotFoundError` if it is missing."""
         return await read_model(self._blobs, WORK, step_file(self._folder, name), kind)
 
     async def find(self, name: str, kind: type[StepResult]) -> StepResult | None:
-        """Return a result, or None."""
+        """Return a result, or None if it is missing."""
         return await find_model(self._blobs, WORK, step_file(self._folder, name), kind)
 
     async def remove(self) -> None:
         """Delete all results, the parsed file first.
 
-        While it exists, a repeated `large_files.finish` publishes the version and reads the other results.
+        The parsed file tells a retried `large_files.finish` that the other results are still complete.
         """
         await self._blobs.delete(WORK, step_file(self._folder, PARSED))
         await self._blobs.delete_prefix(WORK, step_file(self._folder, ""))

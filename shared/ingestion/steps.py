@@ -1,4 +1,4 @@
-"""Steps that combine others or end an ingestion, and the replies of failing steps."""
+"""Ingestion steps that combine others or end an ingestion, and the replies of failed steps."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -37,24 +37,24 @@ from shared.platform.telemetry import get_logger
 _MAX_REASON_CHARS = 500
 
 Act = Callable[..., Awaitable[IngestReply]]
-"""A step: takes an IngestTask, and what else its activity gives it."""
+"""A step: takes an `IngestTask` and the other inputs of its activity."""
 
 
 async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = False) -> IngestReply:
-    """Perform a step and return its reply. A repetition after a crash is harmless.
+    """Run a step, and return its reply. Errors become `Fenced` or `IngestFailure` replies. Idempotent.
 
-    Its usage is charged to the document's owner, even if it fails.
+    The usage of the step is charged to the document's owner, even if the step fails.
 
     Args:
         details: passed to `act` after the task.
-        in_turn: the step takes long, and counts towards its user's share of this instance.
+        in_turn: count the step towards the share of its user in this instance, because it takes long.
     """
     try:
         try:
             with SHARES.taken(sender_of(task.step.blob_name)) if in_turn else nullcontext():
                 return await act(task, *details)
         except NoPlaceFreeError:
-            await task.update()  # or it would look stuck
+            await task.update()  # renew the timestamp, since a waiting document would look stuck
             raise
         finally:
             owner = task.known.wanted_rights.owner_id if task.known else None
@@ -65,13 +65,13 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
         return Fenced()
     except GroundworkError as failed:
         return _failure(act.__name__, task, failed)
-    except Exception:  # noqa: BLE001 - the border: a defect ends this document, visibly, and no other
+    except Exception:  # noqa: BLE001 - boundary: a defect fails this document visibly, and no other
         get_logger().exception(
             "ingestion.defect", step=act.__name__, run_id=ingestion_id(task.step.blob_name)
         )
         return IngestFailure(
             reason="The document could not be ingested because of an internal error.",
-            hint="Tell the operator the document's name and the time.",
+            hint="Report the document's name and the time to the operator.",
             **task.looked,
         )
 
@@ -92,10 +92,10 @@ def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFail
 
 
 async def accept(task: IngestTask) -> Accepted:
-    """Accept the document; ingest a small one at once.
+    """Determine the work for a document. A small document is ingested immediately.
 
     Raises:
-        GroundworkError: a service failed, or as `ingest_small`.
+        GroundworkError: a service failed, or a small document can't be ingested.
     """
     accepted = await acceptance.accept(task)
     if not accepted.small or accepted.rights_changed:
@@ -104,7 +104,7 @@ async def accept(task: IngestTask) -> Accepted:
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:
-    """Ingest a small document completely, from its content to its close, without stored results.
+    """Ingest a small document in one activity, without storing intermediate results.
 
     Raises:
         BadDocumentError, PayloadTooLargeError, NotFoundError: the file can't be ingested; the error says why.
@@ -127,7 +127,7 @@ async def ingest_small(task: IngestTask) -> SmallDone:
 
 
 async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) -> BlockChanges:
-    """Describe, caption, embed and write a version. `is_new`: nothing was ever written of the document."""
+    """Describe, caption, embed and write a version. `is_new` means that no blocks were ever written."""
     original = await find_original(task)
     described = await metadata.describe(task, parsed, original)
     indexed = None if is_new else await index_rows.block_hashes(task.services.content_index, task.doc_id)
@@ -146,9 +146,10 @@ async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) ->
 
 
 async def end_unchanged(task: IngestTask) -> None:
-    """End the ingestion of a version that is already indexed.
+    """End the ingestion of a version that is already indexed, and complete what earlier attempts left
+    unfinished.
 
-    An attempt that died in its last step may have left stale blocks, or rows with older permissions.
+    An attempt that died in its last step may have left stale blocks, or rows with outdated permissions.
     """
     await indexing.clean_up(task)
     state = await task.look()
@@ -159,7 +160,7 @@ async def end_unchanged(task: IngestTask) -> None:
 
 
 def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
-    """Return the number of changed blocks."""
+    """Return the numbers of new, moved, unchanged and deleted blocks."""
     return Planned(
         new_count=len(changes.new),
         new_figure_count=len(captions.new_figures(parsed, changes)),
@@ -170,26 +171,26 @@ def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
 
 
 async def close(task: IngestTask, request: CloseRequest) -> Closed:
-    """Record how the ingestion ended."""
+    """Record how the ingestion ended. After a failure, first delete what the ingestion has written."""
     if request.status == "failed":
-        # Before it is closed: later writes belong to the next execution.
+        # Clean up before closing: afterwards, writes may belong to the next execution.
         state = await task.update()
         try:
             await _clear_up(task, state)
         except GroundworkError as failed:
-            # The failure must be recorded in any case; the next ingestion replaces leftovers.
+            # Record the failure in any case. The next ingestion replaces leftovers.
             get_logger().warning("ingestion.cleanup_failed", doc_id=state.doc_id, error_type=failed.code)
     return await task.close(request)
 
 
 async def rest(task: IngestTask, request: RestRequest) -> Closed:
-    """End an execution that would wait for long. Its document is admitted again after the pause."""
+    """End an execution instead of waiting. The document is admitted again after the pause."""
     return await task.rest(request)
 
 
 async def remove(task: IngestTask) -> Closed:
-    """Delete every trace of a document whose blob was deleted; its state last, so that
-    crashes are repaired.
+    """Delete all data of a document whose blob was deleted. Its state is deleted last, so that a retry after
+    a crash completes the removal.
     """
     state = await task.update(is_deleted=True)
     if state.corrections:
@@ -200,7 +201,7 @@ async def remove(task: IngestTask) -> Closed:
 
 
 async def _hand_over(task: IngestTask, state: DocumentState) -> None:
-    """Move the corrections of a deleted document to its new name, if there is one."""
+    """Move the corrections of a deleted document to its renamed copy, if there is one."""
     moment, index = now(), task.services.documents_index
     async for other in same_bytes(state, state.content_hash, index, task.documents):
         if not is_new_name(state, other, moment):
@@ -210,7 +211,7 @@ async def _hand_over(task: IngestTask, state: DocumentState) -> None:
 
 
 async def _clear_up(task: IngestTask, state: DocumentState) -> None:
-    """Delete what a failing ingestion wrote. Idempotent.
+    """Delete what a failed ingestion has written, but keep the published version. Idempotent.
 
     Raises:
         GroundworkError: a service failed.
@@ -223,7 +224,7 @@ async def _clear_up(task: IngestTask, state: DocumentState) -> None:
 
 
 async def _remove_rows(task: IngestTask) -> None:
-    # The row first: a listed document must be completely searchable.
+    # Delete the record first: a listed document must be completely searchable.
     await task.services.documents_index.delete([task.doc_id])
     await index_rows.remove_blocks(task.services.content_index, task.doc_id)
 

@@ -1,9 +1,10 @@
-"""One activity of an ingestion, fenced, and the rules of a document's row.
+"""Fenced access to a document's row during an ingestion, and functions that derive new states of the row.
 
-`ingest-{doc_id}` is the only instance that ingests a document, so Durable Functions is its lock. Each
-execution writes a token, its fence, into the row, and every row write of its steps compares it: a step that
-outlived its execution changes nothing. Events and changes by users write a wish into the row (`row_changes`);
-an ingestion is done when it has looked at the newest one. All writes compare revisions, so none is lost.
+`ingest-{doc_id}` is the only orchestration instance that ingests a document, so Durable Functions acts as
+the lock. Each execution writes a token, its fence, into the document's row, and each write by its steps
+checks it, so a step that outlives its execution changes nothing. Events and changes by users increase the
+wish counter in the row (`row_changes`); an ingestion is finished when it has read the newest value. All
+writes are conditional on the row's etag, so no change is lost.
 """
 
 from collections import Counter
@@ -31,28 +32,29 @@ from shared.platform.errors import (
 from shared.retrieval.models import DocumentStatus
 
 MAX_TRIES = 3  # failed ingestions of the same bytes before quarantine
-MAX_SMALL_BYTES = 32 * 1024  # about 9,000 tokens: one embedding request, and done within seconds
+MAX_SMALL_BYTES = 32 * 1024  # about 9,000 tokens: one embedding request, ingested within seconds
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
 )
-MAX_WRITE_ATTEMPTS = 8  # of a conditional write; at most two writers meet on one document
+# attempts for a conditional write; rarely more than two writers compete for a document
+MAX_WRITE_ATTEMPTS = 8
 
 
 class FencedError(Exception):
-    """Another execution works on the document, or it was deleted, so this step must stop."""
+    """Another execution has taken over the document, or it was deleted. The step must stop."""
 
 
 class IngestTask:
-    """One activity of an ingestion: its fence and the services.
+    """Context of one ingestion activity: its input, the services, and fenced access to the document's row.
 
-    It caches the last state read or written. A stale state is harmless: writing it conflicts, and it is read
-    again.
+    It caches the last state read or written. A stale state is harmless: writing it causes a conflict, after
+    which it is read again.
 
     Attributes:
-        version_key: of the version being ingested; set once the file was read.
-        used: usage of this step, charged to the document's owner.
-        model_calls: model replies by phase, stored by the next update.
-        blob: the file's properties, if requested in this activity.
+        version_key: key of the version being ingested; "" until the file was read.
+        used: usage of this step, to be charged to the document's owner.
+        model_calls: model calls by phase, stored by the next `update`.
+        blob: properties of the file, if this activity has read them.
     """
 
     def __init__(self, step: IngestStep, services: IngestionServices) -> None:
@@ -69,23 +71,25 @@ class IngestTask:
 
     @property
     def folder(self) -> str:
-        """The folder of the version being ingested."""
+        """Folder of the version being ingested."""
         return version_folder(self.doc_id, self.version_key)
 
     @property
     def content_hash(self) -> str:
-        """The SHA-256 of the bytes being read, as hex."""
+        """SHA-256 of the bytes being ingested, as hex."""
         return self.version_key.partition("-")[0]
 
     @property
     def looked(self) -> dict[str, Any]:
-        """The wish, the backlog row's etag and the number of rests that this execution has read."""
+        """What this execution has read: wish counter, etag of the backlog row, and number of pauses."""
         return self.step.model_dump(include={"wish", "work", "rests"})
 
     async def take(self) -> DocumentState:
-        """Write this execution's fence into the row, and return the row.
+        """Write this execution's fence into the document's row, and return the row's state. Other executions
+        are fenced off.
 
-        Read the blob afterwards: the row's wish counts what came before, and `close` compares it.
+        Call this before reading the blob: `close` compares the wish counter read here with the current one,
+        so that later events lead to another ingestion.
         """
         for _ in range(MAX_WRITE_ATTEMPTS):
             work = await self.documents.open_work.get(self.doc_id)
@@ -94,7 +98,8 @@ class IngestTask:
                 await self.documents.open_work.note_fenced(self.doc_id)
             try:
                 if work is None or state is None or not state.is_open:
-                    # Open while it is worked on, also if nothing was noted.
+                    # Mark the document as open while it is being ingested, even if nobody requested an
+                    # ingestion.
                     state, work = await asked(
                         (state or fresh_state(self.step.blob_name)).model_copy(
                             update={"fence": self.step.fence}
@@ -114,7 +119,7 @@ class IngestTask:
         raise contended()
 
     async def look(self) -> DocumentState:
-        """Return the state as known to this step, without changes.
+        """Return the last known state, or read it if there is none.
 
         Raises:
             FencedError: the row has another fence.
@@ -125,7 +130,7 @@ class IngestTask:
         return self.known
 
     async def reload(self) -> DocumentState:
-        """Read the state from the store before a write that isn't guarded by a revision.
+        """Read the state again, to check the fence before a write that isn't guarded by the row's etag.
 
         Raises:
             FencedError: the row has another fence.
@@ -136,7 +141,7 @@ class IngestTask:
     async def update(
         self, change: Callable[[DocumentState], DocumentState] = lambda state: state, /, **fields: object
     ) -> DocumentState:
-        """Change the state or some of its fields.
+        """Change the state or some of its fields, and write it. Conflicting writes are retried.
 
         Raises:
             FencedError: the row has another fence.
@@ -154,17 +159,17 @@ class IngestTask:
         raise contended()
 
     async def close(self, request: CloseRequest) -> Closed:
-        """Record how the ingestion ended; `again` = something came after its look at the row.
+        """Record how the ingestion ended. In the reply, `again` means that a new request arrived meanwhile.
 
         Raises:
             FencedError: the row has another fence.
         """
 
         def ended(state: DocumentState) -> DocumentState:
-            # Quarantined stays quarantined, though its rights may have changed: it has failed all the same.
+            # A quarantined document stays quarantined even if only its permissions were updated successfully.
             if request.status == "failed" or (request.status == "ready" and not is_quarantined(state)):
-                # A wait for a worker, or a service that is down or busy, says nothing about the file: the
-                # reconciliation starts it again, as often as it takes.
+                # Waiting for a worker or an unavailable service says nothing about the file, so it doesn't
+                # count as a try. The reconciliation starts the ingestion again.
                 tries = state.failed_tries + (not request.may_pass) if request.status == "failed" else 0
                 if state.begun_parses > MAX_TRIES:
                     tries = MAX_TRIES
@@ -173,8 +178,8 @@ class IngestTask:
                 if request.status == "ready":  # including versions that proved unchanged
                     outcome["blob_etag"] = state.wanted_etag or state.blob_etag
                 state = with_status(state, request.status).model_copy(update=outcome)
-            # If not even the look succeeded, everything noted so far counts as looked at: an ingestion that
-            # can't begin must end.
+            # If even the first step failed, treat all requests so far as processed: an ingestion that can't
+            # begin must end.
             return state.model_copy(update={"settled": self.step.wish or state.wish})
 
         work = self.step.work or await self._newest_work()
@@ -182,13 +187,14 @@ class IngestTask:
         return Closed(again=state.is_open or not await self._is_work_done(work))
 
     async def end_nothing(self) -> bool:
-        """Delete the backlog's row of a document that doesn't exist. False = it may exist by now."""
+        """Delete the backlog row of a missing document. Return False if the document may exist by now."""
         work = await self._newest_work()
         state = await self.documents.get(self.doc_id)
         return state is None and await self._is_work_done(work)
 
     async def rest(self, request: RestRequest) -> Closed:
-        """Give up the place until a pause is over; `again` = something came meanwhile.
+        """Release the place and pause the document. In the reply, `again` means that a new request arrived
+        meanwhile.
 
         Raises:
             FencedError: the row has another fence.
@@ -210,7 +216,9 @@ class IngestTask:
         return (work and work.revision) or ""
 
     async def _is_work_done(self, work: str) -> bool:
-        """Delete the backlog's row. False = it has another etag, so there is a new wish."""
+        """Delete the backlog row with this etag. Return False if the row has changed, which means a new
+        request.
+        """
         try:
             if work:
                 await self.documents.open_work.delete(self.doc_id, work)
@@ -219,7 +227,8 @@ class IngestTask:
         return True
 
     async def forget(self) -> Closed:
-        """Delete the state of a removed document; start with a new one if something came meanwhile.
+        """Delete the state of a removed document. If a new request arrived meanwhile, reset the state
+        instead.
 
         Raises:
             FencedError: the row has another fence.
@@ -249,13 +258,15 @@ class IngestTask:
         return await self.update(partial(with_status, status=status, at=now()))
 
     def is_retried_after(self, failed: GroundworkError) -> bool:
-        """Return whether a failed model call may succeed in a later attempt of this step."""
+        """Return whether this step will be retried after the failed model call, and may then succeed."""
         may_pass = failed.retryable and not isinstance(failed, ModelFixableError)
         return may_pass and not self.step.last_attempt
 
     @asynccontextmanager
     async def counted_parse(self) -> AsyncIterator[None]:
-        """Uncount a started parse if its step fails, so that only crashes of the host remain counted."""
+        """Reset the counter of unfinished parses if the block raises an error, so that only crashes of the
+        host remain counted.
+        """
         try:
             yield
         except GroundworkError:
@@ -266,15 +277,15 @@ class IngestTask:
 async def asked(
     state: DocumentState, documents: DocumentStore, urgency: Urgency | None = None, size_bytes: int = 0
 ) -> tuple[DocumentState, OpenWork]:
-    """Write a state that an ingestion must look at, and before it the backlog's row.
+    """Request an ingestion: write the backlog row, then the document's state with an increased wish counter.
 
     Args:
-        urgency: None = the urgency of a new file.
-        size_bytes: 0 = unknown.
+        urgency: None = "upload" for files sent by users, otherwise "background".
+        size_bytes: size of the file; 0 = unknown.
 
     Raises:
-        ConflictError: the state was changed or created meanwhile. Read it again, and repeat all of it: the
-            ingestion may have deleted the backlog's row.
+        ConflictError: the state was changed or created meanwhile. Read it again and call this function
+            again, as an ingestion may have deleted the backlog row.
     """
     name = state.blob_name
     moment = now()
@@ -295,9 +306,10 @@ async def asked(
 
 
 async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
-    """Hide a document whose file was deleted, and fence off the ingestion at work.
+    """Hide a document whose file was deleted, and fence off a running ingestion. Return False if the document
+    is unknown.
 
-    It ends at its next step, and the next one removes what it wrote. False = no such document.
+    The running ingestion stops at its next step. The requested one removes the document's data.
 
     Raises:
         DependencyError: the store failed, or there were too many concurrent changes.
@@ -318,26 +330,28 @@ async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
 
 
 def is_small(filename: str, size_bytes: int) -> bool:
-    """Return whether a file is a short text, which is ingested in one activity."""
+    """Return whether a file is a short text, which is ingested in a single activity."""
     return size_bytes <= MAX_SMALL_BYTES and PurePosixPath(filename).suffix.lower() in _SMALL_SUFFIXES
 
 
 def now() -> datetime:
-    """Return the current time, with zone."""
+    """Return the current time in UTC, with time zone."""
     return datetime.now(UTC)
 
 
 def is_quarantined(state: DocumentState) -> bool:
-    """Return whether the file failed so often that it is not tried again.
+    """Return whether the file has failed so often that it isn't tried again.
 
-    They stay quarantined until they change or a user asks: otherwise a file that crashes its parser would do
-    so at every event and reconciliation, also as a new version with the same bytes.
+    It stays quarantined until its bytes change or a user requests an ingestion. Otherwise a file that crashes
+    its parser would do so after every event and reconciliation.
     """
     return state.status == "failed" and state.failed_tries >= MAX_TRIES
 
 
 def with_status(state: DocumentState, status: DocumentStatus, at: datetime | None = None) -> DocumentState:
-    """Return the state with another status, entered at `at` (None = now); unchanged if it has that status."""
+    """Return the state with a new status that was entered at `at` (None = now), and record the phase. If the
+    state already has the status, return it unchanged.
+    """
     if state.status == status and state.phases:
         return state
     phases = (*state.phases, PhaseTime(status=status, at=at or now()))
@@ -345,7 +359,7 @@ def with_status(state: DocumentState, status: DocumentStatus, at: datetime | Non
 
 
 def with_model_calls(state: DocumentState, calls: Mapping[DocumentStatus, int]) -> DocumentState:
-    """Return the state with model replies added to each phase."""
+    """Return the state with the model calls added to each phase."""
     phases = tuple(
         phase.model_copy(update={"model_calls": phase.model_calls + calls.get(phase.status, 0)})
         for phase in state.phases
@@ -354,7 +368,9 @@ def with_model_calls(state: DocumentState, calls: Mapping[DocumentStatus, int]) 
 
 
 def fresh_state(blob_name: str) -> DocumentState:
-    """Return the initial state of an unknown document, which an ingestion must look at."""
+    """Return the initial state of a document that hasn't been ingested. It counts one request for an
+    ingestion.
+    """
     return DocumentState(
         wish=1,
         doc_id=document_id(blob_name),
@@ -365,15 +381,16 @@ def fresh_state(blob_name: str) -> DocumentState:
 
 
 def revived(state: DocumentState) -> DocumentState:
-    """Return the state of a document that was uploaded again during its deletion.
+    """Return the reset state of a document that was uploaded again during its deletion. Other states are
+    returned unchanged.
 
     Corrections are kept, because synchronisation tools replace a file by deleting it first. Index rows of the
-    old version are compared with the new one as usual.
+    old version are compared with the new version as usual.
     """
     if not state.is_deleted:
         return state
-    # Wanted rights stay until the new file's are read: its owner must see it meanwhile. The old version's
-    # blocks may still be there, so its number is not used again.
+    # Keep the pending permissions until those of the new file are read, so that its owner sees it meanwhile.
+    # Keep the last version number, as blocks with it may still exist.
     known = {"revision", "wish", "settled", "fence", "noted_etag"}
     known |= {"wanted_rights", "tried_hash", "corrections", "begun_version"}
     kept = {name: getattr(state, name) for name in known}
@@ -381,10 +398,10 @@ def revived(state: DocumentState) -> DocumentState:
 
 
 def touched(state: DocumentState) -> DocumentState:
-    """Return the state with a new timestamp."""
+    """Return the state with the current time as `updated_at`."""
     return state.model_copy(update={"updated_at": now()})
 
 
 def contended() -> DependencyError:
-    """Return the error for too many concurrent writers on one document."""
-    return DependencyError("Too many changes of the document at once.", "Try again.")
+    """Return the error for too many concurrent writes to one document."""
+    return DependencyError("Too many concurrent changes to the document.", "Try again.")

@@ -1,6 +1,6 @@
-"""The files of one thread as blobs and document rows. Whose thread it is, the caller has checked.
+"""Files of one thread, as blobs and document rows. Callers must check that the user owns the thread.
 
-Their blobs share a prefix, and their access lists contain only the owner.
+The blobs of a thread's files share a prefix, and their access lists contain only the owner.
 """
 
 from datetime import datetime
@@ -29,12 +29,12 @@ _AT_ONCE = 16
 
 
 class StoredFile(Model):
-    """A file of a thread.
+    """A file of a thread, possibly not yet uploaded or ingested.
 
     Attributes:
-        blob: None until a file that is sent directly to storage has arrived.
-        since: when the first version was announced.
-        state: None until its event has been handled.
+        since: earliest modification time of the file and its sidecars.
+        blob: properties of the file; None until a direct upload to storage has arrived.
+        state: state of the document; None until the upload event was handled.
     """
 
     name: str
@@ -44,17 +44,17 @@ class StoredFile(Model):
 
     @property
     def doc_id(self) -> str:
-        """Id of its document."""
+        """Id of the document made from the file."""
         return document_id(self.name)
 
     @property
     def filename(self) -> str:
-        """Name as its owner gave it."""
+        """File name as given by its owner."""
         return self.name.rpartition("/")[2]
 
 
 def blob_name_in(thread_id: str, filename: str) -> str:
-    """Return the blob name of a file; equal names in one thread are versions of one document.
+    """Return the blob name for a file of a thread. Files with the same name are versions of one document.
 
     Raises:
         CallerError: the name is invalid.
@@ -64,12 +64,12 @@ def blob_name_in(thread_id: str, filename: str) -> str:
     format_of(cleaned)
     path = files_of_thread(thread_id) + cleaned
     if len(path) > MAX_PATH_CHARS:
-        raise CallerError("The name of the file is too long.", "Shorten it.")
+        raise CallerError("The file name is too long.", "Shorten it.")
     return path
 
 
 async def stored_files(thread_id: str, services: DocumentServices) -> list[StoredFile]:
-    """Return the files of a thread, oldest first. Files that are still being sent are included."""
+    """Return the files of a thread, oldest first, including files that are still being uploaded."""
     blobs_by_name: dict[str, list[BlobProperties]] = {}
     async for blob in services.blobs.list_blobs(DOCUMENTS, files_of_thread(thread_id)):
         blobs_by_name.setdefault(document_of_blob(blob.name), []).append(blob)
@@ -94,19 +94,19 @@ async def hide_file(name: str, services: DocumentServices) -> None:
 
 
 async def remove_file(name: str, services: DocumentServices) -> None:
-    """Hide a file at once and delete its blobs. An ingestion then removes all derived data.
+    """Hide a file immediately and delete its blobs. A later ingestion removes all derived data.
 
-    It may be repeated.
+    Idempotent.
     """
     await hide_file(name, services)
-    # The access list as well: a file that arrives without one is deleted unread.
+    # Delete the access list as well: an upload that arrives later is then deleted without being read.
     for suffix in (SIDECAR_SUFFIX, HINTS_SUFFIX, ""):
         await services.blobs.delete(DOCUMENTS, name + suffix)
     await services.documents_index.delete([document_id(name)])
 
 
 async def remove_files(thread_id: str, services: DocumentServices) -> int:
-    """Remove all files of a thread as `remove_file` does. Return their number."""
+    """Remove all files of a thread as `remove_file` does. Return the number of files."""
     names = dict.fromkeys(
         [
             document_of_blob(blob.name)
@@ -118,7 +118,7 @@ async def remove_files(thread_id: str, services: DocumentServices) -> int:
 
 
 async def newest_blobs(blobs: BlobStore) -> dict[str, BlobProperties]:
-    """Return the newest blob of each thread that has files."""
+    """Return the most recently modified blob of each thread that has files, by thread id."""
     newest: dict[str, BlobProperties] = {}
     async for blob in blobs.list_blobs(DOCUMENTS, f"{CONVERSATION_FILES}/"):
         before = newest.get(thread_of(blob.name))
@@ -128,5 +128,5 @@ async def newest_blobs(blobs: BlobStore) -> dict[str, BlobProperties]:
 
 
 def _time_of(blob: BlobProperties) -> datetime:
-    assert blob.modified_at is not None  # noqa: S101  # listings always have it
+    assert blob.modified_at is not None  # noqa: S101  # listings always include it
     return blob.modified_at

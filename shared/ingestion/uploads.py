@@ -1,6 +1,6 @@
-"""Uploaded files: permissions are written first, then the content, which makes them documents.
+"""Uploads of files by users: permissions are stored first, then the content, which triggers the ingestion.
 
-No file is held in memory. An interrupted transfer leaves the old content, or none.
+Files are streamed and never held in memory. An interrupted transfer leaves the old content, or none.
 """
 
 import re
@@ -24,24 +24,24 @@ from shared.platform.errors import CallerError, ConflictError, DocumentExistsErr
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 
-MAX_NAME_BYTES = 200  # file systems allow 255; a sidecar's suffix and a copy's number are added
-MAX_PATH_CHARS = 900  # the service's limit is 1,024
+MAX_NAME_BYTES = 200  # file systems allow 255, including the suffix of a sidecar and the number of a copy
+MAX_PATH_CHARS = 900  # the limit of Blob Storage is 1,024
 MAX_DEPTH = 10
 MAX_PUBLISHER_CHARS = 100
-TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; slower senders request another URL
+TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; slower senders can request another URL
 _SEPARATORS = re.compile(r"[/\\]+")
 _FORM_ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}  # WHATWG HTML, multipart/form-data encoding
 
-# Names that Windows keeps for devices, whatever their suffix: nobody there could save such a file.
+# Names reserved for devices on Windows, whatever their suffix: nobody could save such a file there.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|\Z)", re.IGNORECASE)
-_JOINERS = "\u200c\u200d"  # part of the spelling of Persian, Indian languages and emoji
+_JOINERS = "\u200c\u200d"  # needed to spell Persian, Indian languages and emoji
 
 
 def clean_filename(name: str) -> str:
-    """Return the last part of a path without invalid characters; quotes and all scripts are kept.
+    """Return the last part of a path without invalid characters. Quotes and all scripts are kept.
 
     Raises:
-        CallerError: nothing is left, or it is an access list's name.
+        CallerError: no valid characters remain, or the name is reserved for access lists.
     """
     for escape, mark in _FORM_ESCAPES.items():
         name = name.replace(escape, mark)
@@ -52,17 +52,17 @@ def clean_filename(name: str) -> str:
         )
     if cleaned.lower().endswith(SIDECAR_SUFFIX):
         raise CallerError(
-            f"A name that ends in {SIDECAR_SUFFIX} is reserved for access lists.",
+            f"Names that end in {SIDECAR_SUFFIX} are reserved for access lists.",
             "Change who may read a document with PUT /api/documents/{id}/access.",
         )
     return _shortened(cleaned)
 
 
 def clean_folder(folder: str) -> str:
-    """Return a path below the uploader's own folder; "" for none. `.` and `..` are dropped.
+    """Return a clean path relative to the uploader's folder, or "" for that folder. `.` and `..` are dropped.
 
     Raises:
-        CallerError: it is nested too deeply.
+        CallerError: the folder is nested too deeply.
     """
     segments = [
         _shortened(cleaned) for part in _SEPARATORS.split(folder) if (cleaned := _clean_segment(part))
@@ -74,21 +74,21 @@ def clean_folder(folder: str) -> str:
 
 def uploads_of(user_id: str) -> str:
     """Return the common prefix of all blobs uploaded by the user."""
-    # A digest, because user ids may contain any character, and readers see paths.
+    # Use a digest: user ids may contain any character, and the path is visible to readers.
     return f"{UPLOADS}/{digest('uploader', user_id)[:16]}/"
 
 
 def _clean_segment(segment: str) -> str:
     composed = unicodedata.normalize("NFC", segment)
     visible = "".join(mark for mark in composed if not _is_control(mark))
-    # A blob's path must not end in a dot; a leading or trailing blank is never meant.
+    # A blob path must not end in a dot, and leading or trailing white space is never intended.
     trimmed = " ".join(visible.split()).rstrip(". ").strip()
     return f"_{trimmed}" if _RESERVED.match(trimmed) else trimmed
 
 
 def _is_control(mark: str) -> bool:
-    """Return whether a character is a control or format character (an override can disguise a suffix) or a
-    surrogate.
+    """Return whether a character is a control, format or unassigned character, or a surrogate. For example, a
+    right-to-left override can disguise a suffix.
     """
     if mark.isspace():
         return False
@@ -96,7 +96,7 @@ def _is_control(mark: str) -> bool:
 
 
 def _shortened(name: str) -> str:
-    """Shorten a name to MAX_NAME_BYTES in UTF-8, keeping its suffix."""
+    """Shorten a name to `MAX_NAME_BYTES` in UTF-8, keeping its suffix."""
     if len(name.encode()) <= MAX_NAME_BYTES:
         return name
     stem, dot, suffix = name.rpartition(".")
@@ -109,14 +109,19 @@ def _shortened(name: str) -> str:
 async def receive(
     request: UploadRequest, parts: AsyncIterator[bytes], user: UserContext, services: IngestionServices
 ) -> DocumentState:
-    """Store a streamed file. Return its document's state.
+    """Store a streamed upload, and return the state of its document.
 
     Raises:
         CallerError: the name is invalid.
         BadDocumentError: the file type isn't supported.
-        PayloadTooLargeError: it exceeds MAX_DOCUMENT_BYTES; nothing was changed.
-        ConflictError: another user's document has this name there.
-        DocumentExistsError: the user's own document has it, and the request doesn't allow a replacement.
+        raise ConflictError(
+            "A document of another user already has this name.", "Choose another name or folder."
+        )
+    if known is not None and not request.replace:
+        raise DocumentExistsError(
+            "You already have a document with this name in this folder.",
+            "Send replace=true to store a new version of it, or choose another name or folder.",
+            headers={"Location": f"/api/documents/{document_id(path)}"},
     """
     return await store(blob_name_of(request, user), request, parts, user, services)
 
@@ -128,19 +133,20 @@ async def store(
     user: UserContext,
     services: IngestionServices,
 ) -> DocumentState:
-    """Store a streamed file under a blob name; see `receive`."""
+    """Store a streamed file under a given blob name, with the same errors as `receive`."""
     await _prepare(path, request, user, services)
     parts = _limited(parts, services.settings.ingestion.max_document_bytes)
-    # If this breaks off, the new rights stay: with them a file that comes after all is open to nobody else.
+    # If the transfer is interrupted, the new permissions stay: a file that arrives later is restricted by
+    # them.
     written = await services.blobs.write_stream(DOCUMENTS, path, parts)
     return await _announce(written, services)
 
 
 async def make_ticket(request: UploadRequest, user: UserContext, services: IngestionServices) -> UploadTicket:
-    """Return a URL to which the sender can upload the file directly.
+    """Return a signed URL to which the sender can upload the file directly.
 
     Raises:
-        CallerError, BadDocumentError, PayloadTooLargeError, ConflictError: as `receive`.
+        CallerError, BadDocumentError, PayloadTooLargeError, ConflictError: as for `receive`.
     """
     path = blob_name_of(request, user)
     return await ticket_of(path, request, user, services, location=f"/api/documents/{document_id(path)}")
@@ -149,10 +155,11 @@ async def make_ticket(request: UploadRequest, user: UserContext, services: Inges
 async def ticket_of(
     path: str, request: UploadRequest, user: UserContext, services: IngestionServices, *, location: str
 ) -> UploadTicket:
-    """Return a URL to which the sender can upload a file under a blob name; see `make_ticket`.
+    """Return a signed URL for uploading a file under a given blob name, with the same errors as
+    `make_ticket`.
 
     Args:
-        location: where the sender can follow the file.
+        location: URL path at which the sender can follow the ingestion.
     """
     _check_size(request.size_bytes or 0, services.settings.ingestion.max_document_bytes)
     await _prepare(path, request, user, services)
@@ -168,10 +175,10 @@ async def ticket_of(
 
 
 def blob_name_of(request: UploadRequest, user: UserContext) -> str:
-    """Return the blob name of an upload, the same for the same user and names.
+    """Return the blob name of an upload. It depends only on the user, folder and file name.
 
     Raises:
-        CallerError: the name is invalid, or the whole path is too long.
+        CallerError: the name is invalid, or the path is too long.
         BadDocumentError: the file type isn't supported.
     """
     filename = clean_filename(request.filename)
@@ -184,17 +191,24 @@ def blob_name_of(request: UploadRequest, user: UserContext) -> str:
 
 
 async def _prepare(path: str, request: UploadRequest, user: UserContext, services: IngestionServices) -> None:
-    """Store the permissions, because a file must never exist without them."""
+    """Check that the user may write the blob, and store its permissions: a file must never exist without
+    them.
+    """
     await services.ensure_prepared()
     known = await services.blobs.properties(DOCUMENTS, path)
     rights = Rights() if known is None else (await read_rights(known, services))[0]
     if known is not None and rights.owner_id != user.user_id and not is_admin(user):
+<<<<<<< HEAD
         raise ConflictError("Someone else's document has this name.", "Choose another name or folder.")
     if known is not None and not request.replace:
         raise DocumentExistsError(
             "You already have a document of this name in this folder.",
             "Send replace=true to store a new version of it, or choose another name or folder.",
             headers={"Location": f"/api/documents/{document_id(path)}"},
+=======
+        raise ConflictError(
+            "A document of another user already has this name.", "Choose another name or folder."
+>>>>>>> fa99ed41 (Reword docstrings, comments and messages of ingestion)
         )
     wanted = Rights(
         acl=rights.acl if request.acl is None else request.acl,
@@ -204,15 +218,15 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
         published_by=rights.published_by,
     )
     if wanted.owner_id == user.user_id and (name := shown_name(user.name or "")):
-        # As others see it: the identity provider's, never what they typed.
+        # Use the name that others see: the one from the identity provider, never one that the user has typed.
         wanted = wanted.model_copy(update={"published_by": name[:MAX_PUBLISHER_CHARS]})
     if known is None or wanted != rights.model_copy(update={"warning": None}):
         await write_rights(path, wanted, services.blobs)
 
 
 async def _announce(written: BlobProperties, services: IngestionServices) -> DocumentState:
-    """Return the document's state, `queued` even before the blob's event arrives."""
-    # Also of a document that is known: it may be the one before, which is just being removed.
+    """Request an ingestion of an uploaded blob, whose event may arrive later. Return the document's state."""
+    # Even if the document is known, its row may belong to a previous file that is being removed.
     rights, sidecar_etag = await read_rights(written, services)
     known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
     documents = services.documents
@@ -222,10 +236,10 @@ async def _announce(written: BlobProperties, services: IngestionServices) -> Doc
             if state is None:
                 noted = fresh_state(written.name).model_copy(update={**known, "noted_etag": written.etag})
                 return (await asked(noted, documents, size_bytes=written.size_bytes))[0]
-            if written.etag in (state.noted_etag, state.wanted_etag):  # its event was faster
+            if written.etag in (state.noted_etag, state.wanted_etag):  # the event arrived first
                 return state.model_copy(update=known)
             wanted: dict[str, object] = {**known, "noted_etag": written.etag}
-            if state.is_open and not state.is_deleted:  # the ingestion at work notes how far it is
+            if state.is_open and not state.is_deleted:  # a running ingestion updates its own status
                 again = state.model_copy(update={**wanted, "rows_outdated": True})
             else:
                 again = queued(revived(state)).model_copy(update=wanted)

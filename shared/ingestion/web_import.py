@@ -1,4 +1,4 @@
-"""Web pages imported as documents of a user."""
+"""Import of web pages as documents of a user."""
 
 import re
 from collections.abc import AsyncIterator
@@ -22,31 +22,34 @@ _MAX_NAME_CHARS = 120
 
 
 async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPage:
-    """Fetch the page to import.
+    """Fetch the page to import, after checking the site's robots.txt.
 
     Raises:
         PageImportError: the page can't be read, its server fails, or the site forbids robots.
-        PayloadTooLargeError: it exceeds the limit.
+        PayloadTooLargeError: the page exceeds the size limit.
     """
     try:
         await _require_allowed(page_address(request.url), pages)
         page = await pages.fetch(request.url)
         if host_of(page.final_url) != host_of(page_address(request.url)):
             await _require_allowed(page.final_url, pages)
-    except (InvalidQueryError, DependencyError) as failed:  # that server isn't one of our services
+    # the failing server isn't one of the app's services
+    except (InvalidQueryError, DependencyError) as failed:
         raise PageImportError(failed.detail, *failed.hints) from None
     if page.is_cut:
         raise PayloadTooLargeError(
-            "The page is too large to be imported.", "Save it as a file, and upload that."
+            "The page is too large to be imported.", "Save the page as a file, and upload it."
         )
     return page
 
 
 def upload_of(request: ImportRequest, page: FetchedPage) -> UploadRequest:
-    """Return the page as a user's file; the same URL becomes a new version of the same document."""
+    """Return an upload request for a fetched page. The same URL always becomes a version of the same
+    document.
+    """
     return UploadRequest(
         filename=_filename(page.final_url, page.suffix),
-        # Names omit parts that distinguish some URLs.
+        # The folder keeps URLs apart whose file names are equal.
         folder=f"{_FOLDER}/{digest(page.final_url)[:16]}",
         project_id=request.project_id,
         acl=request.acl,
@@ -55,14 +58,16 @@ def upload_of(request: ImportRequest, page: FetchedPage) -> UploadRequest:
 
 
 async def content_of(page: FetchedPage) -> AsyncIterator[bytes]:
-    """Yield the page's bytes. HTML gets the encoding from the response headers, which the file lacks."""
+    """Yield the page's bytes. HTML is prefixed with the encoding from the response headers."""
     if page.suffix == ".html" and page.charset and re.fullmatch(r"[\w.:-]{1,40}", page.charset):
         yield f'<meta charset="{page.charset}">\n'.encode()
     yield page.content
 
 
 async def _require_allowed(url: str, pages: WebPages) -> None:
-    """Check the site's robots.txt; a missing one forbids nothing. Source: RFC 9309."""
+    """Raise `InvalidQueryError` if the site's robots.txt forbids the page. A missing robots.txt forbids
+    nothing. Source: RFC 9309.
+    """
     try:
         robots = await pages.fetch(urljoin(url, "/robots.txt"), read_as="text/plain")
     except InvalidQueryError:
@@ -74,8 +79,9 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
     except ValueError:  # a line that the parser can't read; others may still forbid the page
         is_allowed = False
     if not is_allowed:
-        raise InvalidQueryError(  # not 403: the person may import, and the site's wish is to be shown
-            "The site asks programs not to read this page (robots.txt).", "Save it, and upload the file."
+        raise InvalidQueryError(  # not 403: the user is authorised, and the site's message must be shown
+            "The site's robots.txt asks programs not to read this page.",
+            "Save the page, and upload the file.",
         )
 
 

@@ -51,7 +51,7 @@ async def test_a_sidecar_that_is_no_json_closes_the_document(services: Services)
     await services.blobs.write(DOCUMENTS, f"{name}.acl.json", b"anna, ben")
     await drop_file(services, name, content, acl="*")
     state = await until_current(services, name, content)
-    assert "The sidecar is not JSON." in said(state)
+    assert "The sidecar is not valid JSON." in said(state)
     assert [row["access_control_list"] for row in await blocks_of(services, name)] == [[]]
 
 

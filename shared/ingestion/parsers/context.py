@@ -1,8 +1,8 @@
-"""Resources of a parser: a figure folder, text recognition and storage for tables.
+"""Resources for parsing one document: a folder for figures, text recognition, and storage for tables.
 
-A `ParseContext` belongs to one document. Figures are stored once each, as PNG files scaled to the resolution
-that vision models use. Icons, banners, plain areas and other decorations are skipped, as are pictures that
-cannot be decoded (vector formats, damaged files, too many pixels). A bad picture never rejects its document.
+Each distinct figure is stored once, as a PNG file scaled to the resolution that vision models use. Icons,
+banners, plain areas and other decorations are skipped, as are pictures that cannot be decoded (vector
+formats, damaged files, too many pixels). A bad picture never causes its document to be rejected.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from shared.ingestion.parsers.ocr import TextRecognition
 from shared.platform.errors import BadDocumentError
 from shared.tables.loader import TableFile
 
-_MAX_DECODED_BYTES = 160_000_000  # half of a parser's memory: 40 million RGB or 160 million grey pixels
+_MAX_DECODED_BYTES = 160_000_000  # half of a worker's memory: 40 million RGB or 160 million grey pixels
 _KEPT_SIDE_PX = 4000  # text recognition uses no more; 16 million RGB pixels take 64 MB
 _PIXEL_BYTES = {"L": 1, "1": 2, "P": 5}  # in Pillow, including the copy for scaling; other modes take 4
 MAX_SIDE_PX = 2000  # vision models downscale larger pictures (to 2,048 px), as do screens
 MIN_SIDE_PX = 80  # 60 points on screen; smaller pictures are icons
-_MAX_PROPORTION = 8.0  # longer pictures are rules and banners
-_PLAIN = 8  # maximum range of grey levels in a blank picture
-_FLAT_BYTES = 4500  # as PNG: flat shapes take less, line drawings in manuals over 10,000
+_MAX_PROPORTION = 8.0  # longer or wider pictures are rules and banners
+_PLAIN = 8  # maximum difference of grey levels in a blank picture
+_FLAT_BYTES = 4500  # PNG size: flat shapes need less, line drawings in manuals over 10,000
 _PNG_LEVEL = 4  # of 9; higher levels take three times as long to save 5 % (unmeasured)
 _DECODING_ERRORS = (  # raised by Pillow's decoders on damaged files
     OSError,
@@ -45,7 +45,7 @@ _NAMES_A_FILE = re.compile(
     r"(?:image|picture|img|grafik|bild)?[\s_-]*\d*\Z|.*\.(?:png|jpe?g|gif|bmp|tiff?|svg|webp|emf|wmf)\Z",
     re.IGNORECASE,
 )
-# Suffixes that Office appends to generated descriptions.
+# Suffixes that Office appends to descriptions that it has generated.
 _MADE_BY_OFFICE = re.compile(
     r"(?:Description automatically generated|AI-generated content may be incorrect"
     r"|Automatisch generierte Beschreibung|KI-generierte Inhalte können fehlerhaft sein)\.?\Z",
@@ -55,11 +55,11 @@ _MADE_BY_OFFICE = re.compile(
 
 @dataclass
 class FigureFolder:
-    """The pictures of one document.
+    """Folder that stores the distinct pictures of one document as PNG files.
 
     Attributes:
-        limit: maximum number of distinct pictures; further ones are only counted.
-        left_out: number of pictures that were not written.
+        limit: maximum number of distinct pictures; 0 = store none.
+        left_out: number of pictures that were not stored because of the limit.
     """
 
     path: Path = Path()
@@ -72,10 +72,10 @@ class FigureFolder:
         return len(self._pictures) >= self.limit
 
     def add(self, image: Image.Image, *, is_named: bool = True) -> Picture | None:
-        """Store a picture unless it is a duplicate. Returns None for decorations and if the folder is full.
+        """Store a picture unless it is a duplicate. Return None for decorations, or if the folder is full.
 
         Args:
-            is_named: the picture has a caption, an alternative text or recognised words. Without them,
+            is_named: whether the picture has a caption, alternative text or recognised words. Without them,
                 pictures of a few flat shapes count as decorations.
 
         Raises:
@@ -114,7 +114,7 @@ def _on_white(image: Image.Image) -> Image.Image:
 
 
 def _is_plain(image: Image.Image) -> bool:
-    """Return whether the picture has a single colour."""
+    """Return whether all pixels have nearly the same brightness."""
     shades = image.convert("L").histogram()
     darkest = next(shade for shade, count in enumerate(shades) if count)
     return not any(shades[darkest + _PLAIN + 1 :])
@@ -122,18 +122,18 @@ def _is_plain(image: Image.Image) -> bool:
 
 @dataclass
 class ServicePages:
-    """Text of scanned pages, which a service reads between two rounds of parsing.
+    """Text of scanned pages, which a service reads between the first and second round of parsing.
 
     Attributes:
         texts: recognised text by page number; empty in the first round.
-        unread: numbers of requested pages without a text.
+        unread: numbers of pages that still have to be read.
     """
 
     texts: Mapping[int, str]
     unread: list[int] = field(default_factory=list)
 
     def text_of(self, page_number: int) -> str | None:
-        """Return the page's text. If it is missing, return None and record the page as unread."""
+        """Return the recognised text of a page, or None after recording the page as unread."""
         text = self.texts.get(page_number)
         if text is None:
             self.unread.append(page_number)
@@ -142,13 +142,13 @@ class ServicePages:
 
 @dataclass(frozen=True)
 class ParseContext:
-    """State of one document during parsing. By default, no figures are stored and no pictures are read.
+    """Resources for parsing one document. By default, no figures are stored and no text is recognised.
 
     Attributes:
         figures: storage for pictures.
         recognition: reads scanned pages and text in pictures.
         service_pages: replaces `recognition` for scanned pages if a service reads them.
-        tables: storage for spreadsheet rows that tools calculate with; None = rows are not stored.
+        tables: storage for spreadsheet rows, for use in SQL queries; None = rows are not stored.
     """
 
     figures: FigureFolder = field(default_factory=FigureFolder)
@@ -167,7 +167,8 @@ def open_context(
     *,
     languages: Path | None = None,
 ) -> Iterator[ParseContext]:
-    """Open a context that writes figures to `folder`, which must be empty.
+    """Open a context that writes figures to `folder`, which must be empty, and close its text recognition at
+    exit.
 
     Args:
         languages: see `TextRecognition`.
@@ -182,10 +183,10 @@ def open_context(
 def embedded_figures(
     content: bytes, label: str, context: ParseContext, page_number: int | None = None
 ) -> Iterator[Element]:
-    """Yield the figure and then its text. Decorations and undecodable pictures yield nothing.
+    """Yield a figure for an embedded picture, then its text. Decorations and broken pictures are skipped.
 
     Args:
-        label: the picture's alternative text; ignored if it is only a file name.
+        label: alternative text of the picture; ignored if it is only a file name.
     """
     if context.figures.is_full:
         context.figures.left_out += context.figures.limit > 0
@@ -217,11 +218,12 @@ def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
     """Open a picture without decoding its pixels.
 
     Raises:
-        BadDocumentError: not a picture, damaged, or too large to decode; also raised within the block.
+        BadDocumentError: the file is not a picture, damaged, or too large to decode; also raised for decoding
+            errors within the `with` block.
     """
     try:
         with warnings.catch_warnings():
-            # Disable Pillow's limits; ours is checked before any pixel is decoded.
+            # Disable Pillow's size limits: `decoded` checks a stricter limit before it decodes any pixel.
             warnings.simplefilter("ignore")
             with Image.open(source) as picture:
                 yield picture
@@ -235,18 +237,18 @@ def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
         ) from error
     except _DECODING_ERRORS as error:
         raise BadDocumentError(
-            "The image is damaged or incomplete.", "Check that it opens in a viewer; save it again."
+            "The image is damaged or incomplete.", "Check that it opens in a viewer, and save it again."
         ) from error
 
 
 def decoded(picture: Image.Image) -> Image.Image:
-    """Decode the picture's current page, upright and no larger than text recognition needs.
+    """Decode the current page of a picture, upright and no larger than text recognition needs.
 
     The size is checked before any pixel is decoded, since a small file may expand to gigabytes. JPEG files
     are decoded at a reduced size.
 
     Raises:
-        BadDocumentError: too large.
+        BadDocumentError: the picture has too many pixels.
     """
     picture.draft(None, (_KEPT_SIDE_PX, _KEPT_SIDE_PX))
     if picture.width * picture.height * _PIXEL_BYTES.get(picture.mode, 4) > _MAX_DECODED_BYTES:
@@ -270,6 +272,6 @@ def _too_large() -> BadDocumentError:
     millions = _MAX_DECODED_BYTES // 1_000_000
     return BadDocumentError(
         f"The image has more than {millions // 4} million colour or {millions} million grey pixels.",
-        "Scale it down and upload it again.",
+        "Reduce the image size and upload it again.",
         failure="image_too_large",
     )

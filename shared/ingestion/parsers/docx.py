@@ -1,8 +1,8 @@
-"""Parser for Word documents. There are no page numbers, because Word computes the layout on opening.
+"""Parser for Word documents (.docx). Elements have no page numbers, because Word computes pages on opening.
 
-The body is streamed, since its tree would take thirty times the memory of its XML. Headers, footers and
-comments are skipped. Footnotes and endnotes follow the paragraph that refers to them; text boxes follow the
-paragraph that anchors them.
+The body is streamed, since its tree would need thirty times the memory of its XML. Headers, footers and
+comments are skipped. Footnotes and endnotes follow the paragraph that refers to them, and text boxes follow
+the paragraph in which they are anchored.
 """
 
 import io
@@ -34,7 +34,7 @@ _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _WORD_2010 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
 _CHECKBOX = f"{_WORD_2010}checkbox"
 
-# Not part of the running text: layout, deletions, field codes, and content read as separate blocks.
+# Layout, deletions and field codes, which aren't running text, and content that is read as separate blocks.
 _SKIPPED = frozenset(
     [f"{WORD}{name}" for name in "del moveFrom instrText delText delInstrText rPr pPr sdtPr ruby".split()]
     + [f"{WORD}{name}" for name in "drawing pict object txbxContent footnoteReference p tbl".split()]
@@ -47,23 +47,23 @@ _NOT_BLOCKS = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr t
 _NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
 _STYLES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles"
 _NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering"
-_MAX_SPAN = 100  # columns; wider tables aren't meant for readers
+_MAX_SPAN = 100  # maximum column span; wider tables aren't meant for readers
 # Built-in styles have English names in the file, whatever Word's display language.
 _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
 _CODE = re.compile(r"(?:source ?code|code|code block|html preformatted|verbatim)\Z", re.IGNORECASE)
 _BODY_OUTLINE_LEVEL = 9
 _MAX_HEADING_LEVEL = 6
-_MAX_ANCESTORS = 20  # longer chains are cycles
-_MAX_LEVEL = 8  # of lists, counted from 0
+_MAX_ANCESTORS = 20  # longer chains of styles are cycles
+_MAX_LEVEL = 8  # deepest list level, counted from 0
 _ROMAN_SIGNS = "m cm d cd c xc l xl x ix v iv i".split()
 _ROMAN_VALUES = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
 
 
 def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Parse headings (by style or outline level), paragraphs, numbered and bulleted items, and tables.
+    """Parse the headings, paragraphs, list items, tables and pictures of a Word document.
 
     Raises:
-        BadDocumentError: not a Word document, encrypted, damaged, or a decompression bomb.
+        BadDocumentError: the file is not a Word document, encrypted, damaged, or a decompression bomb.
     """
     with open_office(path, WORD_PACKAGE, _open_package) as (package, warnings):
         title, author = title_and_author(package)
@@ -76,7 +76,7 @@ def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
 
 
 def _open_package(file: IO[bytes]) -> OpcPackage:
-    """Open the package with its main part as bytes; python-docx would build a tree immediately."""
+    """Open the package but leave its main part as bytes, of which python-docx would build a large tree."""
 
     def part(name: Any, content_type: str, relationship: str, blob: bytes, package: Any) -> Any:
         is_main = content_type == CONTENT_TYPE.WML_DOCUMENT_MAIN
@@ -107,10 +107,10 @@ def _body(main: Any) -> Iterator[Any]:
 
 
 class _Body:
-    """Reader for the body of one document."""
+    """Reader that converts the body of one document to elements."""
 
     def __init__(self, main: Any, context: ParseContext) -> None:
-        """Read styles, numbering and notes; `main` is the package's main part."""
+        """Read styles, numbering and notes. `main` is the package's main part."""
         self._context = context
         self._repeats = Repeats()
         self._part = main
@@ -126,13 +126,13 @@ class _Body:
         for is_code, group in groupby(
             self._blocks(_body(self._part)), key=lambda element: element.kind == "code"
         ):
-            if is_code:  # each line is a paragraph
+            if is_code:  # each line of code is a paragraph in Word
                 yield Element(kind="code", text="\n".join(line.text for line in group))
             else:
                 yield from group
 
     def _blocks(self, children: Iterable[Any]) -> Iterator[Element]:
-        """Yield the elements of `children`, which may be an XML element."""
+        """Yield the elements of `children`: XML nodes, or a node that contains them."""
         for child in children:
             if child.tag == _PARAGRAPH:
                 yield from self._paragraph(child)
@@ -172,7 +172,9 @@ class _Body:
             yield Element(kind="table", text=text)
 
     def _rows(self, rows: list[list[Any]]) -> Iterator[list[str]]:
-        """Yield the rows' texts. Merged cells are repeated in every position that they cover."""
+        """Yield each row's cell texts. The text of a merged cell is repeated in every position that it
+        covers.
+        """
         above: list[str] = []
         for cells in rows:
             row: list[str] = []
@@ -188,7 +190,7 @@ class _Body:
             above = row
 
     def _cell_text(self, cell: Any) -> str:
-        """Return the cell's paragraphs and lists on one line. Cells of nested tables are joined in order."""
+        """Return the cell's paragraphs on one line. Cells of nested tables are joined in order."""
         return " ".join(
             _flat(element.text) if element.kind == "table" else element.text.strip()
             for element in self._blocks(cell)
@@ -201,7 +203,9 @@ def _flat(table: str) -> str:
 
 
 def _children(parent: Any, tag: str) -> Iterator[Any]:
-    """Yield children by tag, including those in content controls and insertions, but not in nested tables."""
+    """Yield children with a tag, including those in content controls and insertions, but not in nested
+    tables.
+    """
     for child in parent:
         if child.tag == tag:
             yield child
@@ -210,7 +214,9 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
 
 
 def _related(main: Any, relationship: str) -> Any | None:
-    """Return the root of a part related to the main part. None if it is missing or not XML."""
+    """Return the XML root of the part with this relationship to the main part. Return None if it is missing
+    or invalid.
+    """
     for related in main.rels.values():
         if related.reltype == relationship and not related.is_external:
             try:
@@ -221,7 +227,7 @@ def _related(main: Any, relationship: str) -> Any | None:
 
 
 def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield id and text of each note. Notes with a type are separator lines and are skipped."""
+    """Yield id and text of each footnote or endnote. Separator lines, which have a type, are skipped."""
     for note in () if root is None else root.findall(f"{WORD}{kind}"):
         if note.get(f"{WORD}type") is None:
             texts = (_paragraph_text(paragraph) for paragraph in note.iter(_PARAGRAPH))
@@ -229,14 +235,14 @@ def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _paragraph_text(paragraph: Any) -> str:
-    """Return the text with white space collapsed and forced line breaks preserved."""
+    """Return the text of a paragraph with white space collapsed. Forced line breaks are kept."""
     return folded_lines("".join(_pieces(paragraph)))
 
 
 def _boxed_blocks(paragraph: Any) -> Iterator[Any]:
     """Yield the contents of the outermost text boxes anchored in a paragraph.
 
-    Each box is stored twice, for new readers (Choice) and old ones (Fallback); only one copy is read.
+    Word stores each box twice, for new readers (Choice) and for old ones (Fallback). Only one copy is read.
     """
     for child in paragraph:
         if child.tag == f"{WORD}txbxContent":
@@ -270,7 +276,9 @@ def _checkbox(control: Any) -> str:
 
 
 def _formula(element: Any) -> str:
-    """Convert a formula to one line of approximate LaTeX. Unsupported elements become their plain text."""
+    """Convert a formula to one line of approximate LaTeX. Unsupported elements are reduced to their plain
+    text.
+    """
     convert = _FORMULAS.get(element.tag)
     if convert is not None:
         return convert(element)
@@ -300,7 +308,7 @@ def _delimited(element: Any) -> str:
 
 
 def _sign(element: Any, properties: str, name: str, usual: str) -> str:
-    """Return the symbol from the element's properties, which may be empty, or `usual`."""
+    """Return the symbol from the properties of a formula element, or `usual` if they name none."""
     child = element.find(f"{MATH}{properties}/{MATH}{name}")
     sign: str = usual if child is None else child.get(f"{MATH}val", usual)
     return sign
@@ -319,11 +327,12 @@ _FORMULAS: Mapping[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class _ParagraphShape:
-    """The structural role of a paragraph.
+    """Structural role of a paragraph: heading, list item, code or plain text.
 
     Attributes:
         heading_level: 1-6; None if it isn't a heading.
-        list_id, list_level: its numbering.
+        list_id: id of the list; None outside lists.
+        list_level: depth in the list, counted from 0.
     """
 
     heading_level: int | None = None
@@ -333,10 +342,10 @@ class _ParagraphShape:
 
 
 class _Styles:
-    """The paragraph styles of one document."""
+    """Paragraph styles of one document."""
 
     def __init__(self, styles: Any | None) -> None:
-        """Index the styles; `styles` is the root of styles.xml, or None if the document has none."""
+        """Index the styles. `styles` is the root of styles.xml, or None if the document has none."""
         elements = () if styles is None else styles.findall(f"{WORD}style")
         self._styles = {style.get(f"{WORD}styleId"): style for style in elements}
         self._default = next(
@@ -349,7 +358,9 @@ class _Styles:
         )
 
     def shape(self, paragraph: Any) -> _ParagraphShape:
-        """Return the paragraph's role from its own properties, then its style, then the style's ancestors."""
+        """Return the paragraph's role, based on its own properties, its style, and the ancestors of that
+        style.
+        """
         own = paragraph.find(f"{WORD}pPr")
         chain = self._chain(_value(own, "pStyle") or self._default)
         names = [_value(style, "name") or "" for style in chain]
@@ -387,7 +398,9 @@ def _first(properties: list[Any], name: str) -> str | None:
 
 
 def _value(element: Any | None, name: str, default: str | None = None) -> str | None:
-    """Return the `val` of a child: `default` if the child has none, None if there is no child."""
+    """Return the `val` attribute of a child. Return `default` if the attribute is missing, and None if the
+    child is.
+    """
     child = None if element is None else element.find(f"{WORD}{name}")
     return None if child is None else child.get(f"{WORD}val", default)
 
@@ -408,15 +421,15 @@ class _List:
 
 
 class _Numbering:
-    """Generator of the numbers and bullets that Word computes and doesn't store in the text.
+    """Generator of list numbers and bullets, which Word computes and doesn't store in the text.
 
-    Stateful: call it once per paragraph, in document order. Rules of ECMA-376 part 1, 17.9: a paragraph names
-    a list (numId) and a level (ilvl); the list names an abstract list with a format for each level; deeper
-    levels restart after a higher one.
+    Stateful: call `mark` once per paragraph, in document order. Source: ECMA-376 part 1, 17.9. A paragraph
+    names a list (numId) and a level (ilvl). The list names an abstract list with a format for each level.
+    Deeper levels restart after an item of a higher level.
     """
 
     def __init__(self, numbering: Any | None) -> None:
-        """Index the lists; `numbering` is the root of numbering.xml, or None if the document has none."""
+        """Index the lists. `numbering` is the root of numbering.xml, or None if the document has none."""
         self._lists: dict[str, _List] = {}
         if numbering is None:
             return
@@ -440,7 +453,9 @@ class _Numbering:
             self._lists[element.get(f"{WORD}numId")] = known
 
     def mark(self, list_id: str, level: int) -> str | None:
-        """Return the next mark: "-" for a bullet, "2.1." for a number, None outside lists."""
+        """Return the mark of the next list item: "-" for a bullet, "2.1." for a number, or None for an
+        unknown list.
+        """
         numbering_list = self._lists.get(list_id)
         if numbering_list is None:
             return None
@@ -475,7 +490,7 @@ def _number(text: str | None) -> int:
 
 
 def numeral(number: int, style: str) -> str:
-    """Format a number in one of Word's numbering styles. Unknown styles are decimal."""
+    """Format a number in one of Word's numbering styles. Unknown styles use decimal digits."""
     text = f"{number:02d}" if style == "decimalZero" else str(number)
     if style in ("lowerLetter", "upperLetter") and number > 0:
         text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)

@@ -1,4 +1,6 @@
-"""Parser for mail (RFC 5322): subject as heading, sender, recipients, date and body. Fetches nothing."""
+"""Parser for e-mail files (RFC 5322): subject, sender, recipients, date and body. It makes no network
+requests.
+"""
 
 from email import policy
 from email.errors import MessageError
@@ -14,15 +16,15 @@ from shared.platform.errors import BadDocumentError
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _NECESSARY = ("From", "To", "Date", "Subject", "Message-ID", "Received", "MIME-Version")
-# Raised by the standard library on malformed headers, in addition to its documented errors.
+# The standard library raises these for malformed headers, in addition to its documented errors.
 _HEADER_ERRORS = (MessageError, ValueError, IndexError, AttributeError, TypeError, LookupError)
 
 
 def parse_eml(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
-    """Parse a mail's headers and body. Attachments are only listed in a warning.
+    """Parse an e-mail's headers and body. Attachments are only listed in a warning.
 
     Raises:
-        BadDocumentError: not a mail.
+        BadDocumentError: the file is not an e-mail.
     """
     with path.open("rb") as file:
         message = BytesParser(EmailMessage, policy=policy.default).parse(file)
@@ -47,7 +49,7 @@ def parse_eml(path: Path, _context: ParseContext | None = None) -> ParsedDocumen
 
 
 def _body(message: EmailMessage) -> tuple[Element, ...]:
-    """Return the elements of the body, HTML preferred for its lists and tables."""
+    """Return the elements of the body. The HTML version is preferred for its lists and tables."""
     for kind in ("html", "plain"):
         part = message.get_body(preferencelist=(kind,))
         text = _content(part) if isinstance(part, EmailMessage) else ""
@@ -67,7 +69,7 @@ def _content(part: EmailMessage) -> str:
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    """Return a decoded header on one line; "" if it is missing or too malformed to read."""
+    """Return a decoded header on one line, or "" if it is missing or too malformed to read."""
     try:
         return " ".join(str(message.get(name, "")).split())
     except _HEADER_ERRORS:

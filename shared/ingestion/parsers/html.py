@@ -1,4 +1,6 @@
-"""Parser for HTML: the content that a browser shows, in order. Linked pictures and styles are not fetched."""
+"""Parser for HTML: extracts the visible content in document order. Linked pictures and styles are not
+fetched.
+"""
 
 import base64
 import binascii
@@ -33,7 +35,7 @@ _UNNESTED = frozenset(
     "meta nobr optgroup option p param path polygon polyline rect rp rt source stop tbody td tfoot th thead "
     "tr track use wbr".split()
 )
-# Class names and ids of content around the main text: exact names, and words for consent banners.
+# Class names and ids of content around the main text, such as navigation and adverts.
 _SURROUNDINGS = frozenset(
     "footer site-footer page-footer global-footer nav navbar navigation site-nav main-nav main-menu mainmenu "
     "topbar breadcrumb breadcrumbs share-buttons share-bar social-links social-share related-articles "
@@ -44,9 +46,9 @@ _CONSENT = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
 _SURROUNDING_ROLES = frozenset(("contentinfo", "search", "banner", "dialog", "alertdialog"))
 _SURROUNDING_TAGS = frozenset(("footer", "header", "aside", "dialog"))
 _TEXT_PARTS = frozenset(("main", "article"))
-_MOST_SURROUNDING = 0.5  # share of a page's text; a larger part is the main text
+_MOST_SURROUNDING = 0.5  # maximum share of a page's text; a larger part is the main text
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-# Inline elements. Text in the first kind joins adjacent words without a blank.
+# Inline elements. Text in `_JOINED` elements joins adjacent words without a space.
 _JOINED = frozenset(
     "a abbr b bdi bdo cite code em font i ins kbd mark q s small span strong sub sup u var wbr".split()
 )
@@ -60,7 +62,7 @@ _DATA_URI = re.compile(r"\s*data:image/[\w.+-]+;base64,(.+)", re.DOTALL | re.IGN
 
 
 def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Parse visible headings, paragraphs, list items, tables and code.
+    """Parse the visible headings, paragraphs, list items, tables, code and embedded pictures of an HTML file.
 
     Scripts, navigation, cookie banners, and the site's header and footer are skipped.
 
@@ -71,7 +73,8 @@ def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocumen
 
 
 def declared_text(path: Path, charset: str | None = None) -> str:
-    """Decode HTML with `charset` or the encoding declared in the page.
+    """Read an HTML file, decoded with `charset` if it is known, otherwise with the encoding declared in the
+    page.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -82,10 +85,10 @@ def declared_text(path: Path, charset: str | None = None) -> str:
 def parse_html_text(
     text: str, context: ParseContext | None = None, *, is_page: bool = False
 ) -> ParsedDocument:
-    """Parse HTML that is already decoded, such as the body of a mail.
+    """Parse HTML that is already decoded, such as the body of an e-mail.
 
     Args:
-        is_page: skip navigation, banners and other content around the main text.
+        is_page: whether to skip navigation, banners and other content around the main text.
     """
     tree = LexborHTMLParser(flattened(text))
     title = tree.css_first("head > title")
@@ -99,7 +102,7 @@ def parse_html_text(
 
 
 def flattened(text: str) -> str:
-    """Remove tags that are nested too deeply, for which the library takes quadratic time."""
+    """Remove tags nested more than 1,000 levels deep, for which the HTML library needs quadratic time."""
     depth = 0
 
     def kept(tag: re.Match[str]) -> str:
@@ -132,9 +135,10 @@ def _known_encoding(name: str | None) -> str | None:
 
 
 def _is_shown(node: LexborNode) -> bool:
-    """Return False for scripts, navigation, controls, comments and hidden elements.
+    """Return whether an element is visible content. Scripts, navigation, controls, comments and hidden
+    elements aren't.
 
-    Style sheets are not evaluated; only attributes and inline styles hide an element.
+    Style sheets are not evaluated: only attributes and inline styles hide an element.
     """
     tag = node.tag or ""
     if tag in _NEVER_SHOWN or tag.startswith(("-comment", "!")):
@@ -151,7 +155,7 @@ def _is_shown(node: LexborNode) -> bool:
 
 
 def _is_layout(table: LexborNode) -> bool:
-    """Return whether a table only arranges content: by role, with a single column, or with nested tables."""
+    """Return whether a table only arranges content: by its role, a single column, or nested tables."""
     if table.attributes.get("role") in ("presentation", "none"):
         return True
     rows = [_children(row, _CELLS) for row in _rows(table)]
@@ -163,11 +167,12 @@ def _is_layout(table: LexborNode) -> bool:
 
 
 def _table_rows(table: LexborNode, repeats: Repeats) -> Iterator[list[str]]:
-    """Yield the table's rows from top to bottom, with merged cells repeated."""
-    hanging: dict[int, tuple[int, str]] = {}  # column -> remaining rows of a cell from above, its text
+    """Yield the rows of a table as cell texts, from top to bottom, with merged cells repeated."""
+    # column -> remaining rows and text of a cell that started in a row above
+    hanging: dict[int, tuple[int, str]] = {}
     for row in _rows(table):
         cells: list[str] = []
-        for cell in (*_children(row, _CELLS), None):  # None: the end of the row
+        for cell in (*_children(row, _CELLS), None):  # None marks the end of the row
             while len(cells) in hanging:
                 rows, text = hanging.pop(len(cells))
                 if rows > 1:
@@ -183,7 +188,7 @@ def _table_rows(table: LexborNode, repeats: Repeats) -> Iterator[list[str]]:
 
 
 def _inline_text(node: LexborNode) -> str:
-    """Return the visible text of a node on one line, with blanks between blocks."""
+    """Return the visible text of a node on one line, with spaces between blocks."""
     return " ".join("".join(_pieces(node, 0)).split())
 
 
@@ -204,7 +209,7 @@ def _pieces(node: LexborNode, depth: int) -> Iterator[str]:
 
 
 def _rows(table: LexborNode) -> Iterator[LexborNode]:
-    """Yield the table's rows, without those of nested tables."""
+    """Yield the rows of a table, but not those of nested tables."""
     for child in table.iter():
         if not _is_shown(child):
             continue
@@ -224,21 +229,21 @@ def _span(cell: LexborNode, name: str, most: int) -> int:
 
 
 class _Walk:
-    """Traversal that collects running text until a block ends."""
+    """Traversal that collects running text until a block ends, and appends it as an element."""
 
     def __init__(self, context: ParseContext, *, is_page: bool) -> None:
         self.elements: list[Element] = []
         self._surrounding_chars = 0.0  # maximum size of content around the main text; 0 = keep everything
         self._is_page = is_page
         self._has_text_part = False
-        self._text_parts = 0  # open ones
+        self._text_parts = 0  # number of open `main` and `article` elements
         self._context = context
         self._running: list[str] = []
         self._lists: list[_OpenList] = []
         self._repeats = Repeats()
 
     def read(self, body: LexborNode) -> list[Element]:
-        """Return the elements of the body in order. Only pictures embedded in the page are included."""
+        """Return the elements of the body in document order. Only embedded pictures are included."""
         if self._is_page:
             self._surrounding_chars = _MOST_SURROUNDING * len(body.text())
             self._has_text_part = body.css_first("main, article") is not None
@@ -247,14 +252,13 @@ class _Walk:
         return self.elements
 
     def _enter(self, node: LexborNode, depth: int) -> None:
-        """Read all children of `node`."""
         child = node.first_child
         while child is not None:
             self._read(child, depth)
             child = child.next
 
     def _end_block(self) -> None:
-        """Flush the collected text into an element, if there is any."""
+        """Append the collected text as an element, unless it is empty."""
         text = folded_lines("".join(self._running))
         self._running.clear()
         if text and self._lists:
@@ -305,7 +309,9 @@ class _Walk:
             self._text_parts -= tag in _TEXT_PARTS
 
     def _surrounds(self, node: LexborNode, tag: str) -> bool:
-        """Return whether a node is outside the main text, by tag, role or name. Titles never are."""
+        """Return whether a node is outside the main text, judged by tag, role or name. Nodes with a main
+        title never are.
+        """
         if not self._surrounding_chars:
             return False
         attributes = node.attributes
@@ -340,7 +346,9 @@ class _Walk:
 
 
 class _OpenList:
-    """An open list and the mark for its next paragraph; only an item's first paragraph has a mark."""
+    """An open list and the mark for its next paragraph. Only the first paragraph of an item gets a bullet or
+    number.
+    """
 
     def __init__(self, node: LexborNode, depth: int) -> None:
         start = node.attributes.get("start") or ""

@@ -1,4 +1,4 @@
-"""Parser for picture files: a figure per page, and its text if text recognition is installed."""
+"""Parser for picture files: one figure per page, and its text if text recognition is installed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,18 +11,19 @@ from shared.ingestion.parsers.tables import recognised_elements
 from shared.ingestion.parsers.text import text_paragraphs
 
 FoundOnPage = Callable[[int], Sequence[Element]]
-"""Returns a parser service's elements for a page, counted from 1."""
+"""Returns the elements that a parser service found on a page, counted from 1."""
 
-MAX_FRAMES = 500  # pages of a TIFF
+MAX_FRAMES = 500  # maximum pages of a TIFF file
 
 
 def parse_image(
     path: Path, context: ParseContext | None = None, found: FoundOnPage | None = None
 ) -> ParsedDocument:
-    """Parse each page as a figure (TIFF files may have several), followed by `found` or the recognised text.
+    """Parse each page of a picture file as a figure, followed by the elements of `found` or the recognised
+    text. TIFF files may have several pages.
 
     Raises:
-        BadDocumentError: not a picture, damaged, or too large to decode.
+        BadDocumentError: the file is not a picture, damaged, or too large to decode.
     """
     with open_picture(path) as picture:
         return _parse(picture, context or ParseContext(), found)
@@ -62,7 +63,7 @@ def _parse(picture: Image, context: ParseContext, found: FoundOnPage | None) -> 
 def _page(
     picture: Image, page_number: int, context: ParseContext, found: FoundOnPage | None
 ) -> Iterator[Element]:
-    """Yield the figure and then its text."""
+    """Yield the figure of a page, then its text."""
     upright = decoded(picture)
     if found is not None:
         words = found(page_number)

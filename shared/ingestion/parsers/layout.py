@@ -1,6 +1,6 @@
-"""Conversion of a parser service's layout to a parsed document. Figures are cropped from the original file.
+"""Conversion of a parser service's layout to a parsed document, with figures cropped from the original file.
 
-Runs in the worker process. For a picture file, the whole page is the figure, as without a service.
+It runs in the worker process. In a picture file, each whole page is a figure, as without a service.
 """
 
 from collections import defaultdict
@@ -21,17 +21,17 @@ from shared.ingestion.parsers.pdf_lines import paragraph_element
 from shared.ingestion.parsers.pdfium_page import drawn
 from shared.ingestion.parsers.tables import table_elements
 
-_DPI = 150  # the same as in the built-in PDF parser
+_DPI = 150  # same resolution as in the built-in PDF parser
 _MAX_SIDE_PX = 2000
 
 Cut = Callable[[LayoutPiece], "Image | None"]
 
 
 def parse_pdf_layout(path: Path, layout: Layout, context: ParseContext) -> ParsedDocument | None:
-    """Convert a PDF's layout. Returns None if the service read fewer pages than the file has.
+    """Convert the layout of a PDF to elements. Return None if the service read fewer pages than the file has.
 
     Raises:
-        BadDocumentError: encrypted, too damaged to read, or without pages.
+        BadDocumentError: the file is encrypted, too damaged to read, or without pages.
     """
     with closing(open_pdf(path)) as document:
         if layout.page_count < len(document):
@@ -46,9 +46,10 @@ def parse_pdf_layout(path: Path, layout: Layout, context: ParseContext) -> Parse
 
 
 def cut_figure(document: Any, piece: LayoutPiece) -> Image | None:
-    """Crop the piece's area from its page. Returns None without an area or if the page cannot be rendered.
+    """Render the area of a figure from its page. Return None if the area is unknown or the page can't be
+    rendered.
 
-    The page is rotated as a viewer shows it, which is also how services measure it.
+    The page is rotated as in a viewer, which matches the coordinates of services.
     """
     number, area = piece.page_number, piece.area
     if area is None or number is None or not 1 <= number <= len(document):
@@ -70,12 +71,13 @@ def _clipped(share: float) -> float:
 
 
 def parse_image_layout(path: Path, layout: Layout, context: ParseContext) -> ParsedDocument | None:
-    """Convert a picture's layout: each page's figure, then the elements that the service found on it.
+    """Convert the layout of a picture file: for each page a figure, then the elements that the service found
+    on it.
 
-    Returns None if the service read fewer pages than the file has.
+    Return None if the service read fewer pages than the file has.
 
     Raises:
-        BadDocumentError: not a picture, damaged, or too large to decode.
+        BadDocumentError: the file is not a picture, damaged, or too large to decode.
     """
     by_page: dict[int, list[LayoutPiece]] = defaultdict(list)
     for piece in layout.pieces:
@@ -88,7 +90,9 @@ def parse_image_layout(path: Path, layout: Layout, context: ParseContext) -> Par
 
 
 def layout_elements(pieces: Sequence[LayoutPiece], cut: Cut, context: ParseContext) -> Iterator[Element]:
-    """Yield the elements for the pieces. Decorations and figures that cannot be cropped are skipped."""
+    """Yield the document elements for layout pieces. Decorations and figures that can't be cropped are
+    skipped.
+    """
     for piece in pieces:
         if piece.kind == "table":
             yield from table_elements(piece.rows, piece.page_number)

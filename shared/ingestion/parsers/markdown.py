@@ -1,4 +1,4 @@
-"""Parser for Markdown (CommonMark with tables)."""
+"""Parser for Markdown files (CommonMark with tables)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,11 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 def parse_markdown(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
-    """Parse headings, paragraphs, list items, tables and code. Title and author come from the front matter.
+    """Parse headings, paragraphs, list items, tables and code. Title and author are read from the front
+    matter.
 
     Raises:
-        BadDocumentError: the file is not text.
+        BadDocumentError: the file is not a text file.
     """
     text = read_text(path)
     properties: dict[str, str] = {}
@@ -41,11 +42,11 @@ def parse_markdown(path: Path, _context: ParseContext | None = None) -> ParsedDo
 
 @dataclass
 class _List:
-    """An open list.
+    """An open list during parsing.
 
     Attributes:
         number: number of the next item; None for bullets.
-        mark: prefix of the next paragraph; only an item's first paragraph has a number or bullet.
+        mark: prefix of the next paragraph; only the first paragraph of an item has a number or bullet.
     """
 
     number: int | None
@@ -54,7 +55,7 @@ class _List:
 
 def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
     lists: list[_List] = []
-    rows: list[list[str]] = []  # of the current table
+    rows: list[list[str]] = []  # rows of the current table
     for opening, token in zip([None, *tokens], tokens, strict=False):
         _follow_lists(token, lists)
         if token.type == "tr_open":
@@ -97,7 +98,9 @@ def _leaf(opening: Token | None, text: str, lists: Sequence[_List]) -> Element:
 
 
 def _visible_text(token: Token) -> str:
-    """Return the rendered text without emphasis marks and link targets. Images become their description."""
+    """Return the visible text of a token, without emphasis marks and link targets. Images become their
+    description.
+    """
     if token.type == "html_block":
         return " ".join(_TAG.sub(" ", _HIDDEN.sub(" ", token.content)).split())
     parts = []

@@ -1,4 +1,4 @@
-"""Detection of headings and their levels from, in order of trust, tags, the outline and appearance.
+"""Detection of headings and their levels by tags, the outline and appearance, in this order of trust.
 
 By appearance, a heading is at least 15 % larger than body text, or bold, short and isolated. Appearance is
 ignored in documents that tag all headings.
@@ -15,15 +15,15 @@ from shared.ingestion.parsers.pdf_lines import BULLETS, Line, starts_item
 
 _LARGER = 1.15
 _MAX_CHARS = 150
-_MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16  # of a table's title
+_MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16  # words in the title of a table
 _MAX_TITLE_LINES = 3
 _MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.85  # length of words such as "of"; share of capitalised words
 _MAX_BOLD_CHARS = 90
 _BODY_SHARE = 0.3  # share of the text; a more frequent font size is body text, however large
-_SMALL_DOCUMENT_CHARS, _FEW_LINES = 2000, 3  # such as a title page
+_SMALL_DOCUMENT_CHARS, _FEW_LINES = 2000, 3  # in a short document, few lines in a large font are headings
 _BOLD_LEVEL = 3
 _MAX_LEVEL = 6
-_TAGGED_SHARE = 0.4  # share of pages with a tagged heading; then all headings are assumed tagged
+_TAGGED_SHARE = 0.4  # share of pages with tagged headings from which all headings are assumed to be tagged
 _MIN_TAGGED = 3
 _UNIT_LAST = re.compile(r"(?P<title>.+?)\s+(?P<unit>\([^()]+\):?)", re.DOTALL)
 _LINE_OF_NUMBER = re.compile(r"\n\d")
@@ -31,19 +31,19 @@ _FOLDED = re.compile(r"[\W_]+")
 
 
 Outline = Mapping[int, Mapping[str, int]]
-"""Levels of the document's bookmarks by page number and folded title."""
+"""Levels of bookmarks by page number and folded title."""
 
 Tags = Mapping[int, Sequence[TaggedHeading]]
-"""Headings in the structure tree by page number. Pages without headings are missing."""
+"""Tagged headings by page number. Pages without tagged headings are missing."""
 
 
 def folded(text: str) -> str:
-    """Return letters and digits in lower case, for comparing bookmarks with lines."""
+    """Return only the letters and digits of a text in lower case, for comparing bookmarks with lines."""
     return _FOLDED.sub("", text).lower()
 
 
 class HeadingRule:
-    """Heading detection with the tags, outline and font sizes of one document."""
+    """Heading detection based on the tags, outline and font sizes of one document."""
 
     def __init__(self, lines: Sequence[Line], outline: Outline, tags: Tags) -> None:
         self._outline = outline
@@ -58,10 +58,10 @@ class HeadingRule:
         self._levels = self._size_levels(lines, chars)
 
     def level(self, line: Line, before: Line | None, after: Line | None) -> int | None:
-        """Return the heading's level, 1-6; None if the line isn't a heading.
+        """Return the level of a heading, 1-6, or None if the line isn't a heading.
 
         Args:
-            before, after: the adjacent lines on the page.
+            before, after: the adjacent lines on the page; None = none.
         """
         declared = self.declared_level(line)
         if declared is not None or self._trusts_tags:
@@ -76,11 +76,13 @@ class HeadingRule:
         return None
 
     def declared_level(self, line: Line) -> int | None:
-        """Return the heading's level from the file's tags or outline."""
+        """Return the level that the file's tags or outline give to the line, or None."""
         return self._tagged_level(line) or self._outlined_level(line)
 
     def _tagged_level(self, line: Line) -> int | None:
-        """Return the level of the tag at the first letter. Tags have tight boxes, lines have loose ones."""
+        """Return the level of the tag at the line's first letter. A point is tested because tags have tighter
+        boxes than lines.
+        """
         if len(line.text) > _MAX_CHARS:
             return None
         x, y = line.left + 0.25 * line.size, line.top - 0.6 * line.size
@@ -110,7 +112,7 @@ class HeadingRule:
         levels: dict[float, int] = {}
         level = 0
         for position, size in enumerate(larger):
-            # Sizes within 4 % count as one; rendering varies.
+            # Sizes within 4 % count as one, because rendering varies.
             if position == 0 or larger[position - 1] - size > 0.04 * size:
                 level += 1
             levels[size] = min(level, _MAX_LEVEL - 2)
@@ -135,7 +137,9 @@ def _is_mostly_letters(text: str) -> bool:
 
 
 def _is_begun_sentence(line: Line, after: Line | None) -> bool:
-    """Return whether the next line continues the sentence in another style, so this isn't a heading."""
+    """Return whether the next line continues the sentence in another style, so that this line isn't a
+    heading.
+    """
     if after is None or not after.text[0].islower() or after.top >= line.top:
         return False
     looks_alike = after.size == line.size and after.bold == line.bold
@@ -143,14 +147,14 @@ def _is_begun_sentence(line: Line, after: Line | None) -> bool:
 
 
 def _stands_alone(line: Line, before: Line | None) -> bool:
-    """Return whether there is space, another bold line or the page's edge above the line."""
+    """Return whether the line is the first of a page or column, or has space above it."""
     if before is None or before.top < line.top:  # first line of a page or column
         return True
     return before.bottom - line.top > 0.5 * line.size
 
 
 def _continues(line: Line, after: Line | None) -> bool:
-    """Return whether the next line is bold and follows without space, as in a bold paragraph."""
+    """Return whether the next line is bold, too, and follows without space, as in a bold paragraph."""
     return (
         after is not None
         and after.bold
@@ -162,12 +166,12 @@ def _continues(line: Line, after: Line | None) -> bool:
 
 
 def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
-    """Yield the elements with titles directly above tables turned into headings.
+    """Yield the elements, but turn titles directly above tables into headings.
 
-    A new heading ends the previous table's section. Without it, a cash-flow statement would belong to the
+    The heading ends the section of the previous table. Without it, a cash-flow statement would belong to the
     section "Balance sheet".
     """
-    level, title_level = 0, None  # of the last heading; of the last heading of a table
+    level, title_level = 0, None  # of the last heading, and of the last heading above a table
     for element, after in pairwise([*elements, None]):
         if element is None:
             continue
@@ -186,8 +190,10 @@ def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
 
 
 def _title_and_rest(text: str) -> tuple[str, str]:
-    """Split a paragraph into the title at its start and what follows: lines below, or a unit in brackets."""
-    if _LINE_OF_NUMBER.search(text):  # an address
+    """Split a paragraph into a title at its start and the rest: lines below it, or a unit in brackets. The
+    title is "" if there is none.
+    """
+    if _LINE_OF_NUMBER.search(text):  # a line that starts with a number suggests an address
         return "", text
     lines = text.split("\n")
     for count in range(min(len(lines), _MAX_TITLE_LINES), 0, -1):
@@ -201,7 +207,7 @@ def _title_and_rest(text: str) -> tuple[str, str]:
 
 
 def _is_title(text: str) -> bool:
-    """Return whether the text is a name: a few words, nearly all capitalised."""
+    """Return whether the text looks like a title: a few words, nearly all capitalised."""
     words = [word for word in text.split() if word[0].isalpha()]
     capitalised = sum(word[0].isupper() or len(word) <= _MAX_SMALL_WORD for word in words)
     return (

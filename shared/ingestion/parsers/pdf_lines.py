@@ -1,7 +1,7 @@
-"""The lines of PDF pages, and their grouping into paragraphs.
+"""Lines of text on PDF pages, and their grouping into columns and paragraphs.
 
-A line break is kept if the next line's first word would have fitted, as in addresses, lists and table rows.
-Breaks from word wrap are removed.
+A line break is kept if the first word of the next line would have fitted, as in addresses, lists and table
+rows. Line breaks from word wrap are removed.
 """
 
 import re
@@ -23,33 +23,30 @@ _SIGN = re.compile(rf"\A[{BULLETS}*–—-]\s*")
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
 _SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
 _ROW_NUMBERS = 2
-_ROW_SHARE = 0.3  # share of numbers among a row's words
+_ROW_SHARE = 0.3  # minimum share of numbers among the words of a row
 _WIDE_GAP = 0.9  # relative to the font size; blanks in justified text are narrower
 _MIN_GUTTER = 0.6  # relative to the font size; minimum space between columns
-_MIN_COLUMN_LINES = 3  # adjacent lines; fewer may be a heading with a date
+_MIN_COLUMN_LINES = 3  # adjacent lines of a column; fewer may be a heading with a date
 _COLUMN_SPACING = 2.5  # relative to the font size; maximum line spacing in a column
-_MAX_INDENT = 6.0  # relative to the font size; for a paragraph's first line
-_MIN_EDGE_LINES, _SMALL_SHARE = (
-    4,
-    0.3,
-)  # lines of prose that reach the column's edge; share that starts in lower case
+_MAX_INDENT = 6.0  # relative to the font size; indent of the first line of a paragraph
+# A paragraph with at least so many lines, and this share of lines that start in lower case, is prose.
+_MIN_EDGE_LINES, _SMALL_SHARE = 4, 0.3
 _SIZE_SHARE = 0.1  # maximum relative difference of sizes within a paragraph
-_RAISED_SIZE, _RAISED_SHARE = (
-    0.85,
-    0.5,
-)  # relative to the larger letters' height; share of the small word's height on their line
-_RAISED_GAP = 0.4  # relative to the larger letters' height
-_MIN_COLUMN_WORDS = 3  # in a line of prose; table cells have fewer
+# A superscript or subscript has at most this height, relative to the larger letters, and overlaps their line
+# with at least this share of its height.
+_RAISED_SIZE, _RAISED_SHARE = 0.85, 0.5
+_RAISED_GAP = 0.4  # maximum distance, relative to the height of the larger letters
+_MIN_COLUMN_WORDS = 3  # words in a line of prose; table cells have fewer
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text on a page. Lengths are in points; y grows upwards.
+    """A line of text on a page. Lengths are in points, and y grows upwards.
 
     Attributes:
-        left, top: of the first word.
-        right, bottom: of the last word.
-        words: in text order; empty if their positions are unknown.
+        left, top: upper left corner of the first word.
+        right, bottom: lower right corner of the last word.
+        words: words in text order; empty if their positions are unknown.
         column: column number if the page has two columns here, otherwise 0.
     """
 
@@ -75,7 +72,7 @@ def page_lines(lines: Iterable[TextLine], page_number: int) -> list[Line]:
 
 
 def _with_raised(lines: Iterable[Line]) -> list[Line]:
-    """Rejoin lines that a superscript or subscript splits: "systems", "6", "It also"."""
+    """Rejoin lines that were split at a superscript or subscript, such as "systems", "6", "It also"."""
     joined: list[Line] = []
     for line in lines:
         before = joined[-1] if joined else None
@@ -97,7 +94,7 @@ def _meets_raised(before: Word, word: Word) -> bool:
 
 
 def line_of(line: TextLine, page_number: int) -> Line:
-    """Build a line from a `TextLine`."""
+    """Convert a `TextLine` to a line of this page."""
     first, last = line.words[0], line.words[-1]
     return Line(
         text=" ".join([word.text for word in line.words]),
@@ -113,7 +110,7 @@ def line_of(line: TextLine, page_number: int) -> Line:
 
 
 def line_region(line: Line) -> Region:
-    """Return the line's bounds. The corners of rotated text may be swapped."""
+    """Return the bounds of a line. Its sides are sorted, since they are swapped in rotated text."""
     return Region(
         min(line.left, line.right),
         min(line.bottom, line.top),
@@ -123,16 +120,16 @@ def line_region(line: Line) -> Region:
 
 
 def with_words(line: Line, words: Sequence[Word]) -> Line:
-    """Return a copy of the line with only these words."""
+    """Return a copy of the line that contains only these words."""
     cut = line_of(TextLine(tuple(words), line.size, line.bold), line.page_number)
     return replace(cut, column=line.column)
 
 
 def in_columns(lines: Sequence[Line]) -> list[Line]:
-    """Split lines across two columns, and move the left column before the right one.
+    """Split lines that cross two columns, and put the left column before the right one.
 
     Programs may write a page line by line, or alternate between columns. Columns are detected where several
-    adjacent lines of prose leave the same vertical strip free.
+    adjacent lines of prose leave the same vertical strip empty.
     """
     ordered = list(lines)
     for number, band in enumerate(_bands(ordered), start=1):
@@ -142,7 +139,7 @@ def in_columns(lines: Sequence[Line]) -> list[Line]:
 
 @dataclass(frozen=True)
 class _Band:
-    """An area with two columns: the free strip, and its lines from top to bottom."""
+    """An area with two columns, given by the empty strip between them."""
 
     left: float
     right: float
@@ -151,7 +148,7 @@ class _Band:
 
 
 def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
-    """Yield the two-column areas of a page, one per free strip."""
+    """Yield the two-column areas of a page, one per empty strip."""
     open_bands: list[tuple[_Band, list[str]]] = []
     for strip, size, sides in sorted(_strips(lines), key=lambda item: -item[0].top):
         for place, (band, texts) in enumerate(open_bands):
@@ -168,15 +165,15 @@ def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
 
 
 def _is_wrapped(texts: Sequence[str]) -> bool:
-    """Return whether a line continues a sentence, unlike the cells of a table."""
+    """Return whether some line continues a sentence, which distinguishes columns of text from table cells."""
     return any(text[0].isalpha() and not text[0].isupper() for text in texts)
 
 
 def _grown(band: _Band, lines: Sequence[Line]) -> _Band:
-    """Extend the band by adjacent lines above and below that leave its strip free.
+    """Extend a two-column area by adjacent lines above and below that leave its strip empty.
 
-    The result starts with a line of the left column and ends with one of the right. Lines on only the other
-    side, such as a date or the next heading, keep their position.
+    The result starts with a line of the left column and ends with one of the right column. Other lines, such
+    as a date at the top right or the next heading at the bottom left, keep their position.
     """
     top, bottom = band.top, band.bottom
     grown_top, grown_bottom = top, bottom
@@ -202,7 +199,7 @@ def _leaves_free(line: Line, band: _Band) -> bool:
 def _strips(lines: Sequence[Line]) -> Iterator[tuple[_Band, float, tuple[str, str]]]:
     """Yield gaps with prose on both sides, within a line or between two consecutive lines.
 
-    Each comes with the font size and the texts on both sides.
+    Each gap comes with the font size of its line and the texts on both sides.
     """
     for before, line in zip([None, *lines], lines, strict=False):
         if len(line.words) >= 2 * _MIN_COLUMN_WORDS:
@@ -240,7 +237,7 @@ def _on_one_line(one: Line, other: Line) -> bool:
 
 
 def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[Line]:
-    """Return the lines with the band's left column before its right one."""
+    """Return the lines with the area's left column before its right one."""
     inside = [place for place, line in enumerate(lines) if band.bottom <= line.middle <= band.top]
     parts = [part for place in inside for part in _cut(lines[place], band)]
     if any(part.left < band.left and part.right > band.right for part in parts):
@@ -254,7 +251,7 @@ def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[L
 
 
 def _cut(line: Line, band: _Band) -> Iterator[Line]:
-    """Yield the line's parts on either side of the strip, or the whole line if it has no gap there."""
+    """Yield the parts of a line on both sides of the strip, or the whole line if it has no gap there."""
     for place, (before, word) in enumerate(pairwise(line.words), start=1):
         if (
             word.left - before.right > _WIDE_GAP * line.size
@@ -267,16 +264,16 @@ def _cut(line: Line, band: _Band) -> Iterator[Line]:
 
 
 class HyphenRule:
-    """Hyphenation based on the words of one document."""
+    """Decides for hyphens at line ends whether to keep them, based on the words of one document."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """Collect the words of `texts`, the whole document including hyphen marks."""
+        """Collect the words of `texts`, which must contain the whole document including hyphen marks."""
         whole = _BROKEN.sub(" ", "\n".join(texts))
         self._words = set(_WORD.findall(whole.lower()))
         self._words.update([part for word in self._words if "-" in word for part in word.split("-")])
 
     def mend(self, text: str) -> str:
-        """Replace the hyphen marks in a text."""
+        """Replace each hyphen mark with a hyphen or nothing, and rejoin the halves of the word."""
         return _BROKEN.sub(self._decide, text) if HYPHEN_MARK in text else text
 
     def _decide(self, broken: re.Match[str]) -> str:
@@ -293,9 +290,9 @@ class HyphenRule:
 
 
 def paragraph_element(text: str, page_number: int | None) -> Element:
-    """Return a paragraph, or a list item if the text starts with a bullet, number or list letter.
+    """Return a list item if the text starts with a bullet, number or list letter, otherwise a paragraph.
 
-    Bullets become "-". Numbers are preserved, because the text may refer to them.
+    Bullets are replaced by "-". Numbers are kept, because the text may refer to them.
     """
     if not starts_item(text):
         return Element(kind="paragraph", text=text, page_number=page_number)
@@ -310,14 +307,14 @@ def starts_item(text: str) -> bool:
 
 
 def is_row(text: str) -> bool:
-    """Return whether the line is a row of a table of numbers."""
+    """Return whether a text looks like a row of a numeric table."""
     words = text.split()
     numbers = sum(_NUMERIC.match(word) is not None for word in words)
     return numbers >= _ROW_NUMBERS and numbers >= _ROW_SHARE * len(words)
 
 
 class ParagraphRule:
-    """Paragraph detection with the line spacing and columns of one page."""
+    """Paragraph detection based on the line spacing and columns of one page."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         gaps = [before.bottom - line.top for before, line in pairwise(lines) if line.top < before.top]
@@ -325,9 +322,9 @@ class ParagraphRule:
         self._lines = lines
 
     def same_row(self, before: Line, line: Line) -> bool:
-        """Return whether `line` is to the right of `before` on the same baseline, as cells of a row are.
+        """Return whether `line` is to the right of `before` on the same baseline, like cells of a row.
 
-        Distant prose doesn't count: it is the end of one column or box and the start of another.
+        Prose on both sides of a wide gap doesn't count, since it belongs to two columns or boxes.
         """
         if not _on_one_line(before, line) or line.left < before.right:
             return False
@@ -335,12 +332,12 @@ class ParagraphRule:
         return is_near or not (_is_prose(before.text) and _is_prose(line.text))
 
     def starts_paragraph(self, before: Line, line: Line) -> bool:
-        """Return whether `line` starts a new paragraph."""
+        """Return whether `line` starts a new paragraph after `before`."""
         if before.text[-1] == HYPHEN_MARK:
-            return False  # a hyphenated word continues anywhere
+            return False  # a hyphenated word may continue anywhere
         if _BULLET.match(line.text) or _differs_in_size(before, line):
             return True
-        if line.top > before.top:  # next column; a sentence may continue there
+        if line.top > before.top:  # next column, where a sentence may continue
             goes_on = line.text[0].islower() and not _SENTENCE_END.search(before.text)
             return not goes_on or line.left < before.right or not self._tops_column(line)
         if _on_one_line(before, line) and line.left - before.right > _COLUMN_SPACING * line.size:
@@ -348,15 +345,16 @@ class ParagraphRule:
         is_lower = line.top < before.bottom + 0.2 * line.size
         is_beside = line.left >= before.right or before.left - line.right > _COLUMN_SPACING * line.size
         if is_lower and (is_beside or _falls_back(before, line)):
-            return True  # a lower adjacent box doesn't continue the text
+            return True  # a lower box beside the line doesn't continue its text
         room = min(max(0.6 * line.size, 1.4 * self._usual_gap + 0.1 * line.size), 1.6 * line.size)
         return before.bottom - line.top > room
 
     def glue(self, before: Line, line: Line, right: float | None = None) -> str:
-        """Return the separator of two lines: a blank for wrapped text, a line feed for a meaningful break.
+        """Return the separator between two lines: a space for wrapped text, a line feed for a meaningful
+        break.
 
         Args:
-            right: the paragraph's right edge; None = derive it from the adjacent lines.
+            right: right edge of the paragraph; None = derive it from the other lines of the page.
         """
         if is_row(before.text) or is_row(line.text):
             return "\n"
@@ -369,7 +367,7 @@ class ParagraphRule:
         return "\n" if would_fit else " "
 
     def _tops_column(self, line: Line) -> bool:
-        """Return whether there is no line directly above."""
+        """Return whether no other line is directly above this one."""
         return not any(
             0 <= other.bottom - line.top + 0.3 * line.size <= line.size
             and min(other.right, line.right) > max(other.left, line.left)
@@ -378,14 +376,15 @@ class ParagraphRule:
         )
 
     def _right_edge(self, line: Line) -> float:
-        """Return the right edge of the line's column."""
+        """Return the right edge of the lines that start at about the same position as this one."""
         return max(other.right for other in self._lines if abs(other.left - line.left) <= 2 * line.size)
 
 
 def _differs_in_size(before: Line, line: Line) -> bool:
     """Return whether two lines differ in both font size and word height.
 
-    The font size is that of one letter, which may be a small capital; heights alone depend on the font.
+    Neither is enough: the font size is measured at one letter, which may be a small capital, and the height
+    also depends on the typeface.
     """
     if abs(before.size - line.size) <= _SIZE_SHARE * line.size:
         return False
@@ -394,7 +393,7 @@ def _differs_in_size(before: Line, line: Line) -> bool:
 
 
 def _falls_back(before: Line, line: Line) -> bool:
-    """Return whether `line` starts far left of `before` and isn't centred below it."""
+    """Return whether `line` starts far to the left of `before` and isn't centred below it."""
     is_centred = abs((before.left + before.right) - (line.left + line.right)) <= 2 * line.size
     return before.left - line.left > _MAX_INDENT * line.size and not is_centred
 
@@ -414,12 +413,12 @@ def split_groups(lines: Sequence[Line], rule: ParagraphRule) -> Iterator[list[Li
 
 
 def paragraph_text(group: Sequence[Line], rule: ParagraphRule) -> str:
-    """Return the text of a paragraph's lines, including hyphen marks."""
+    """Join the lines of a paragraph to one text, which still contains hyphen marks."""
     text = group[0].text
     small = sum(line.text[0].islower() for line in group[1:])
     is_prose = len(group) >= _MIN_EDGE_LINES and small >= _SMALL_SHARE * len(group)
     for before, line in pairwise(group):
-        # A paragraph may continue in the next column.
+        # Measure the edge in one column only, because the paragraph may continue in the next one.
         ends = [one.right for one in group if one.left < before.right]  # empty for rotated text
         right = max(ends) if ends and is_prose else None
         text += (" " if rule.same_row(before, line) else rule.glue(before, line, right)) + line.text

@@ -1,4 +1,4 @@
-"""A PDF page as a picture, with its words and their positions. Runs only in the worker process."""
+"""Rendering of a PDF page as a picture with word positions, for use in the worker process only."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -17,18 +17,18 @@ from shared.ingestion.parsers.pdfium_page import shown_matrix
 from shared.ingestion.parsers.pdfium_text import text_lines
 from shared.platform.errors import BadDocumentError, NotFoundError
 
-SCALE = 2.0  # pixels per point; an A4 page is 1,190 wide, sharp on high-density screens
+SCALE = 2.0  # pixels per point: an A4 page is 1,190 pixels wide, which is sharp on high-density screens
 MAX_SIDE_PX = 3000  # limit for large paper sizes
 _MAX_WORDS = 20_000
-_DIGITS = 4  # decimals of a fraction of the page: a tenth of a pixel
+_DIGITS = 4  # decimal places of a fraction of the page, about a tenth of a pixel
 
 
 def render_page(source: Path, page_number: int, picture: Path) -> PageSheet:
-    """Render the page to the PNG file `picture` and return its size and words.
+    """Render a page, counted from 1, to the PNG file `picture`, and return its size and words.
 
     Raises:
         BadDocumentError: the page or the file cannot be read.
-        NotFoundError: the file has no such page.
+        NotFoundError: the page doesn't exist.
     """
     document = open_pdf(source)
     try:
@@ -48,10 +48,10 @@ def render_page(source: Path, page_number: int, picture: Path) -> PageSheet:
 
 
 def page_words(page: Any) -> Iterator[PageWord]:
-    """Yield the words of a pypdfium2 page in content order, at most 20,000; nothing for a scan.
+    """Yield the words of a pypdfium2 page in content order, at most 20,000. Scanned pages have none.
 
     Raises:
-        pypdfium2.PdfiumError: the page's text cannot be read.
+        pypdfium2.PdfiumError: the text of the page cannot be read.
     """
     words = (word for line in text_lines(page) for word in line.words)
     matrix = shown_matrix(page)

@@ -1,4 +1,4 @@
-"""Tables of a PDF page: ruled tables, and aligned rows of numbers outside charts."""
+"""Tables of a PDF page: ruled tables, and aligned rows of numbers that aren't part of a chart."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from shared.ingestion.parsers.pdf_tables import Table, ruled_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 
 _SIGNS = frozenset(("$", "€", "£", "%", ")", ")%"))
-_TORN_SHARE = 0.1  # share of a ruled table's words; an unruled reading that replaces it may lack so many
+_TORN_SHARE = 0.1  # share of a ruled table's words that an unruled reading may lack and still replace it
 _THIN = 3.0  # points; thinner lines and bars alone don't indicate a chart
-_CHART_SHARE = 0.3  # share of a table's area within a figure; more is a chart with labels
+_CHART_SHARE = 0.3  # share of a table's area within a figure; more indicates a chart with labels
 
 
 def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
-    """Return the tables of a page. No word belongs to two tables."""
+    """Return the tables of a page, ruled ones first. No word belongs to two tables."""
     ruled = ruled_tables(page, lines)
     tables = []
     for table in _outside_charts(list(unruled_tables(lines)), ruled, page, lines):
@@ -27,7 +27,9 @@ def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
 
 
 def _is_torn(ruled: Table, table: Table) -> bool:
-    """Return whether rules separate signs from numbers, and the unruled reading has nearly all words."""
+    """Return whether the rules separate currency or percent signs from their numbers, while the unruled
+    reading has nearly all words.
+    """
     has_signs = any(cell in _SIGNS for row in ruled.rows[1:] for cell in row)
     return has_signs and len(ruled.words - table.words) <= _TORN_SHARE * len(ruled.words)
 

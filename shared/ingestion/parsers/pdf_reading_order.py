@@ -1,8 +1,8 @@
-"""Reading order of a PDF page's lines, from their positions. Pure.
+"""Reading order of the lines on a PDF page, derived from their positions. Pure.
 
-The page is split recursively along free strips. The part above is read first, then the part on the left. Of
-several possible cuts, the one that disrupts the content order least wins, so cards in rows stay in rows and
-columns stay columns. Parts without a free strip keep the content order.
+The page is split recursively along empty strips. The part above or to the left of a strip is read first. If
+several cuts are possible, the one that disrupts the content order least is chosen, so that cards in rows stay
+in rows and columns stay columns. Parts without an empty strip keep the content order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,15 +14,17 @@ from shared.ingestion.parsers.pdf_lines import Line, line_region
 
 _SPACING = 0.9  # relative to the font size; maximum gap within a block, less than between paragraphs
 _SAME_ROW = 0.5  # relative to the font size; tolerance for baselines of a row
-_MIN_STRIP = 0.6  # relative to the font size; blanks within text are narrower than a strip
+_MIN_STRIP = 0.6  # relative to the font size; spaces within text are narrower than a strip
 _TIGHT = 0.2  # relative to the font size; letter boxes extend this far into the space above and below
-_MAX_BLOCKS = 400  # more indicate a drawing
+_MAX_BLOCKS = 400  # more blocks indicate a drawing
 _RIGHT_TO_LEFT = range(0x590, 0x900)  # Hebrew, Arabic, Syriac
 _SAMPLE_CHARS = 2000
 
 
 class _Block(NamedTuple):
-    """Lines that are consecutive in the content and on the page, and their position in the content."""
+    """Lines that are consecutive in the content and adjacent on the page. `place` is their position in the
+    content.
+    """
 
     place: int
     lines: tuple[Line, ...]
@@ -30,11 +32,11 @@ class _Block(NamedTuple):
 
 
 def in_reading_order(lines: Sequence[Line], tables: Sequence[Region] = ()) -> list[Line]:
-    """Return the lines of a page in reading order.
+    """Return the lines of a page in reading order. Right-to-left text and drawings keep the content order.
 
     Args:
-        lines: in content order.
-        tables: areas that are not split.
+        lines: lines in content order.
+        tables: areas of tables, whose lines stay together.
     """
     blocks = list(_blocks(lines, tables))
     if len(blocks) < 2 or len(blocks) > _MAX_BLOCKS or _is_right_to_left(lines):
@@ -49,7 +51,7 @@ def _is_right_to_left(lines: Sequence[Line]) -> bool:
 
 
 def _blocks(lines: Sequence[Line], tables: Sequence[Region]) -> Iterator[_Block]:
-    """Group the lines into blocks. The lines of a table form one block."""
+    """Group lines into blocks. All lines of a table form one block."""
     open_tables: dict[int, list[Line]] = {}
     blocks: list[list[Line]] = []
     for line in lines:
@@ -96,7 +98,7 @@ def _box(lines: Sequence[Line]) -> Region:
 
 
 def _ordered(blocks: list[_Block], size: float) -> list[_Block]:
-    """Sort blocks from content order into reading order."""
+    """Sort blocks from content order into reading order by repeatedly cutting the page at empty strips."""
     parts = [blocks]
     result: list[_Block] = []
     while parts:
@@ -113,7 +115,9 @@ def _ordered(blocks: list[_Block], size: float) -> list[_Block]:
 
 
 def _best_cut(blocks: Sequence[_Block], size: float) -> set[int] | None:
-    """Return the positions of the blocks to read first; None if no strip separates the blocks."""
+    """Return the `place` of each block to read before the others, or None if no empty strip separates the
+    blocks.
+    """
     down = sorted(blocks, key=lambda block: -block.box.top)
     across = sorted(blocks, key=lambda block: block.box.left)
     tight = _TIGHT * size
@@ -132,10 +136,11 @@ def _best_cut(blocks: Sequence[_Block], size: float) -> set[int] | None:
 def _cuts(
     blocks: Sequence[_Block], spans: Sequence[tuple[float, float]], least: float
 ) -> Iterator[tuple[int, float, int]]:
-    """Find the free strips along one axis.
+    """Yield the empty strips between blocks along one axis.
 
     Args:
-        blocks, spans: the blocks and their extents, sorted along the axis.
+        blocks, spans: blocks and their extents, sorted along the axis.
+        least: minimum width of a strip.
 
     Yields:
         Negated number of times that the content order crosses the strip, its width, and the number of blocks

@@ -1,6 +1,6 @@
-"""Ruled tables on a PDF page, and the placement of tables among lines of text.
+"""Detection of ruled tables on a PDF page, and placement of tables among lines of text.
 
-Each word of a table is in one of its cells and is removed from its line of text.
+Each word of a table belongs to one of its cells and is removed from its line of text.
 """
 
 import re
@@ -16,21 +16,21 @@ from shared.ingestion.parsers.pdf_lines import Line, is_row, with_words
 
 _MOST_RULES = 12_000  # more indicate a drawing, which would take too long to analyse
 _SAME_LINE = 0.5  # relative to a word's height
-_SAME = 3.0  # points; nearer lines are merged, and lines with a smaller gap count as crossing
+_SAME = 3.0  # points; closer parallel lines are merged, and lines with a smaller gap count as crossing
 _SAME_SIDE = 12.0  # points; tolerance between the sides of a table and its continuation
 _MAX_RULES = 250  # in each direction, after merging; more indicate a drawing
 _MIN_CELL = 5.0  # points
 _MIN_GRID = 14.0  # points; two rows of small print
-_MIN_FILLED = 0.6  # share of the positions; a chart's grid is mostly empty
-_MIN_HEADED = 0.5  # share of the columns; otherwise the header is outside the grid, above the rules
+_MIN_FILLED = 0.6  # minimum share of positions with text; the grid of a chart is mostly empty
+_MIN_HEADED = 0.5  # minimum share of columns with a header; otherwise the header is above the grid
 _MIN_TEXTS = 4
-_MIN_BOXES = 0.4  # per position; fewer are boxes of a diagram
-_MAX_CELL_CHARS = 600  # in a cell with most of the text, which indicates a page layout
+_MIN_BOXES = 0.4  # distinct cells per position; fewer indicate boxes of a diagram
+_MAX_CELL_CHARS = 600  # for a cell with most of the text; a longer one indicates a page layout
 _MAX_BOXES = 5000
-_MAX_HEADER_CHARS = 120  # per cell; longer is a paragraph in a frame
-_MIN_FULL_ROWS = 0.5  # share of the rows below the header with two or more filled cells
+_MAX_HEADER_CHARS = 120  # per cell; longer text is a paragraph in a frame
+_MIN_FULL_ROWS = 0.5  # minimum share of rows below the header with two or more filled cells
 _MIN_UNRULED_ROWS = 3
-_MIN_TITLED_ROWS, _TITLE_SHARE = 2, 0.9  # rows below a title; share of the width that the title spans
+_MIN_TITLED_ROWS, _TITLE_SHARE = 2, 0.9  # rows with a title; share of the width that the title spans
 _SIGNS_BEFORE, _SIGNS_AFTER = frozenset("$€£"), frozenset(("%", ")", ")%"))
 _FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d[\d.,]*\s*[)%]*\Z")
 _LEADING_FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d|(?:nil|n/?a|[-–—])\b|[-–—]\Z", re.IGNORECASE)
@@ -39,7 +39,9 @@ _CUT_SENTENCE = re.compile(r"[,.;](?:\s|\Z)")
 
 
 def page_rules(page: PageContent) -> tuple[list[Rule], list[Rule]]:
-    """Return the horizontal and vertical rules of a page; empty if there are as many as in a drawing."""
+    """Return the horizontal and vertical rules of a page. If there are as many as in a drawing, both lists
+    are empty.
+    """
     rules = [rule for drawn in page.drawn for rule in drawn.rules]
     if len(rules) > _MOST_RULES:
         return [], []
@@ -48,11 +50,11 @@ def page_rules(page: PageContent) -> tuple[list[Rule], list[Rule]]:
 
 @dataclass(frozen=True)
 class Grid:
-    """The geometry of a table.
+    """Geometry of a table: its cells and their borders.
 
     Attributes:
-        cells: rows from the top, with the box of the cell at each position; merged cells are repeated.
-        xs, ys: column borders, ascending, and row borders, descending.
+        cells: box of the cell at each position, row by row from the top; merged cells are repeated.
+        xs, ys: column borders in ascending order, and row borders in descending order.
     """
 
     box: Region
@@ -61,7 +63,7 @@ class Grid:
     ys: Sequence[float]
 
     def cell_at(self, x: float, y: float) -> Region:
-        """Return the cell at a point within the grid."""
+        """Return the box of the cell that contains a point."""
         column = min(max(bisect(self.xs, x) - 1, 0), len(self.xs) - 2)
         row = min(max(bisect(self.ys, -y, key=neg) - 1, 0), len(self.ys) - 2)
         return self.cells[row][column]
@@ -78,7 +80,7 @@ def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Gri
 
 
 def joined_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """Merge pieces of one line: dashes, borders of adjacent cells, and both edges of a thin bar."""
+    """Merge pieces of the same line: dashes, borders of adjacent cells, and both edges of a thin bar."""
     joined: list[Rule] = []
     for group in _near(sorted(rules, key=lambda rule: rule.at)):
         at = sum(rule.at for rule in group) / len(group)
@@ -108,7 +110,7 @@ def _near(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 
 
 def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
-    """Yield groups of lines that cross directly or through other lines."""
+    """Yield groups of rows and columns of rules that cross each other directly or through other rules."""
     nodes = Groups(len(rows) + len(columns))
     for column_number, column in enumerate(columns):
         for row_number, row in enumerate(rows):
@@ -122,7 +124,9 @@ def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[lis
 
 
 def _has_room(rows: Sequence[Rule], columns: Sequence[Rule]) -> bool:
-    """Return whether two rows and columns of text fit. Otherwise the lines are underlines or frames."""
+    """Return whether two rows and columns of text fit between the lines. If not, they are underlines or
+    frames.
+    """
     ys = [rule.at for rule in rows] + [end for rule in columns for end in (rule.start, rule.end)]
     xs = [rule.at for rule in columns] + [end for rule in rows for end in (rule.start, rule.end)]
     return min(max(ys) - min(ys), max(xs) - min(xs)) >= _MIN_GRID
@@ -154,9 +158,9 @@ def _grid(rows: Sequence[Rule], columns: Sequence[Rule]) -> Grid:
 
 
 def _places(rules: Sequence[Rule], crossing: Sequence[Rule]) -> list[float]:
-    """Return the lines' positions, ascending.
+    """Return the positions of the borders along one axis, ascending.
 
-    Ends of crossing lines are included, for tables without outer borders.
+    The outermost ends of crossing lines are included, for tables without outer borders.
     """
     ends = (min(rule.start for rule in crossing), max(rule.end for rule in crossing))
     places: list[float] = []
@@ -171,7 +175,7 @@ def _parted(rules: Sequence[Rule], at: float, middle: float) -> bool:
 
 
 class Groups:
-    """Union-find over 0..size-1."""
+    """Union-find structure for the numbers from 0 to `size - 1`."""
 
     def __init__(self, size: int) -> None:
         self._parents = list(range(size))
@@ -180,7 +184,7 @@ class Groups:
         self._parents[self._root(second)] = self._root(first)
 
     def all(self) -> list[list[int]]:
-        """Return the groups, each ascending, ordered by first member."""
+        """Return all groups. Each is in ascending order, and they are ordered by their first members."""
         groups: dict[int, list[int]] = {}
         for node in range(len(self._parents)):
             groups.setdefault(self._root(node), []).append(node)
@@ -194,12 +198,12 @@ class Groups:
 
 
 def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple[str, ...], ...] | None:
-    """Return the rows from the top, header first; None if the grid isn't a table of words.
+    """Return a table's rows of text from the top, header first, or None if the grid isn't a table of text.
 
     `lines` are the lines of each cell. If all cells of a row have the same number of lines, and one cell has
     numbers, each line becomes a row, because the rules between rows are missing.
 
-    A cell across rows is repeated in each row. A cell across columns is repeated in the header only. Columns
+    A cell across rows is repeated in each row. A cell across columns is only repeated in the header. Columns
     of currency and percent signs are joined to their numbers.
     """
     texts = {box: " ".join(found) for box, found in lines.items()}
@@ -216,7 +220,9 @@ def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple
 
 
 def is_figure(text: str) -> bool:
-    """Return whether a cell is a number, possibly with sign, currency or percent. Years count as names."""
+    """Return whether a cell is a number, possibly with a sign, currency or percent sign. Years aren't numbers
+    here.
+    """
     return _FIGURE.match(text) is not None and _YEAR.match(text) is None
 
 
@@ -228,7 +234,7 @@ def _could_be_header(texts: Sequence[str]) -> bool:
 
 
 def _is_table(grid: Grid, texts: Mapping[Region, str]) -> bool:
-    # Space between the table and a surrounding frame has no text.
+    # Ignore the space between the table and a surrounding frame, which has no text.
     places = [box for row in grid.cells for box in row if box.common(grid.box) != grid.box]
     filled = [text for text in texts.values() if text]
     longest = max(filled, key=len, default="")
@@ -254,7 +260,9 @@ def _body_rows(boxes: Sequence[Region], lines: Mapping[Region, Sequence[str]]) -
 
 
 def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
-    """Return a row's texts without repeats: numbers at the right end of their cell, words at the left."""
+    """Return the texts of a row without repeats. A cell across columns puts a number into the last one, words
+    into the first.
+    """
     row: list[str] = []
     for box, places in groupby(boxes):
         width = len(list(places))
@@ -264,7 +272,7 @@ def _spread(boxes: Sequence[Region], texts: Mapping[Region, str]) -> list[str]:
 
 
 def _join_signs(rows: Sequence[list[str]]) -> None:
-    """Move each column of signs to its numbers, in place."""
+    """Join each column of currency or percent signs to its numbers, in place. Sign columns become empty."""
     for column in range(len(rows[0])):
         signs = {row[column] for row in rows[1:]} - {""}
         if signs and signs <= _SIGNS_BEFORE and column + 1 < len(rows[0]):
@@ -278,7 +286,7 @@ def _join_signs(rows: Sequence[list[str]]) -> None:
 
 
 def _is_used(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Return whether a column has text other than a header that spans its neighbours."""
+    """Return whether a column has text other than a header that also spans its neighbours."""
     if any(row[column] for row in rows[1:]):
         return True
     header = rows[0]
@@ -288,11 +296,11 @@ def _is_used(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 @dataclass(frozen=True)
 class Table:
-    """A table and its position.
+    """A table with its texts, words and bounds on the page.
 
     Attributes:
-        rows: texts from the top, header first.
-        words: the words of its cells.
+        rows: texts of the cells from the top, header first.
+        words: words in the cells.
     """
 
     box: Region
@@ -300,7 +308,9 @@ class Table:
     words: frozenset[Word]
 
     def continuing(self, before: "Table") -> "Table":
-        """Return the table with the previous page's header if it has none and the same columns."""
+        """Return the table with the header of `before`, the last table of the previous page, if it has none
+        and the columns match.
+        """
         sides = zip(self._sides(), before._sides(), strict=True)
         is_aligned = all(abs(side - other) <= _SAME_SIDE for side, other in sides)
         if any(self.rows[0]) or len(self.rows[0]) != len(before.rows[0]) or not is_aligned:
@@ -308,15 +318,15 @@ class Table:
         return replace(self, rows=(before.rows[0], *self.rows[1:]))
 
     def _sides(self) -> tuple[float, float]:
-        """Return the left and right end of its words; the box of a ruled table is wider."""
+        """Return the left and right ends of the table's words, since the box of a ruled table is wider."""
         return min(word.left for word in self.words), max(word.right for word in self.words)
 
 
 def ruled_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
-    """Return the tables with ruling lines.
+    """Return the tables with ruling lines on a page.
 
     Args:
-        lines: the page's lines with their words.
+        lines: lines of the page with their words.
     """
     tables = []
     for grid in find_grids(*page_rules(page)):
@@ -327,7 +337,7 @@ def ruled_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
 
 
 def place_tables(lines: Sequence[Line], tables: Sequence[Table]) -> Iterator[list[Line] | Table]:
-    """Yield runs of a page's lines, and each table at the position of the first line with its words.
+    """Yield runs of lines, and each table at the position of the first line that contains its words.
 
     Words outside tables are kept, so a line that is partly in a table is shortened.
     """
@@ -356,9 +366,9 @@ def _centre(word: Word) -> tuple[float, float]:
 
 
 def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
-    """Return the grid with its texts, or None if it isn't a table of words.
+    """Return the grid as a table with its texts, or None if it isn't a table of text.
 
-    A title in the first row is left in the text above.
+    A title in the first row remains in the text above the table.
     """
     boxes = dict.fromkeys(box for row in grid.cells for box in row)
     if len(boxes) > _MAX_BOXES:
@@ -390,7 +400,7 @@ def _holds_rows(lines: Sequence[str]) -> bool:
 
 
 def _cell_lines(words: Sequence[Word]) -> list[str]:
-    """Return the words of a cell in lines, from the top."""
+    """Return the words of a cell as lines of text, from the top."""
     lines: list[list[Word]] = []
     for word in sorted(words, key=lambda word: -word.middle):
         before = lines[-1][0] if lines else None

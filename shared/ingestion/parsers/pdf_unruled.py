@@ -1,9 +1,9 @@
-"""Unruled tables: rows of numbers whose columns are aligned.
+"""Detection of unruled tables: rows of numbers in aligned columns.
 
-Only the positions of words are used. Each word of a table is in one cell; only a header cell across several
-columns is repeated in each of them.
+Only the positions of words are used. Each word of a table belongs to one cell, but a header cell across
+several columns is repeated in each of them.
 
-Over 500 lines, because rows, columns, headers and the rejection of other text use the same measurements.
+The module exceeds 500 lines because rows, columns, headers and the rejection of other text share metrics.
 """
 
 import re
@@ -22,7 +22,7 @@ from shared.ingestion.parsers.pdf_tables import Table
 _SAME_ROW = 0.5  # relative to a word's height; rows are at least one height apart
 _MIN_PARAGRAPH, _MIN_LINE_WORDS = 4, 3  # lines of running text, and mean words per line
 _LINE_STEP = 2.0  # font sizes; line spacing within a paragraph
-_CELL_GAP = 0.75  # word heights between two cells; blanks within text are narrower
+_CELL_GAP = 0.75  # word heights between two cells; spaces within text are narrower
 _FIGURE_GAP = 0.4  # word heights between two numbers, which never share a cell
 _SIGN_GAP = 1.2  # word heights between a number and the sign after it
 _ROW_GAP = 2.6  # word heights between rows of a table
@@ -30,16 +30,16 @@ _HEADER_GAP = 2.2  # word heights between rows of a header
 _WRAP_GAP = 0.5  # word heights between lines of a header cell
 _MAX_HEADER_ROWS = 6
 _MIN_HALF = 2  # columns per table, for two adjacent tables
-_MIN_NAMED = 3  # cells in a header that names every column
-_MAX_LABEL_ROWS = 8  # consecutive: section names and multi-line labels
+_MIN_NAMED = 3  # minimum number of cells in a header that names every column
+_MAX_LABEL_ROWS = 8  # consecutive rows without numbers: section names and multi-line labels
 _MIN_ROWS, _MIN_SINGLE_ROWS = 2, 3  # rows of numbers in tables with several number columns, and with one
 _MIN_FIGURES = 3
-_MIN_FILLED = 0.4  # share of the number cells; scattered numbers of a chart leave more empty
-_MIN_LABELLED = 0.5  # share of the rows; numbers at a chart's axis have no labels
-_MIN_MONEY = 0.5  # share of the numbers in a single column must be amounts; excludes page numbers
+_MIN_FILLED = 0.4  # share of the number cells; the scattered numbers of a chart leave more cells empty
+_MIN_LABELLED = 0.5  # share of the rows; numbers on the axis of a chart have no labels
+_MIN_MONEY = 0.5  # minimum share of amounts in a single number column; excludes page numbers
 _MAX_HEADER_WORDS, _MIN_SENTENCE_WORDS = 12, 5  # in a header cell, and in a sentence
-_PROSE_WORDS = 8  # in a text across the number columns
-_MAX_LABEL_CHARS = 160  # on average; longer ones are paragraphs next to numbers
+_PROSE_WORDS = 8  # minimum words in prose across the number columns
+_MAX_LABEL_CHARS = 160  # average length; longer labels are paragraphs next to numbers
 _CENTRED = 4.0  # points; tolerance between the centres of a header and its columns
 
 _FIGURE = re.compile(
@@ -72,7 +72,9 @@ _FIGURES = frozenset(("figure", "nil"))
 
 @lru_cache(maxsize=1 << 14)
 def _kind(text: str) -> Kind:
-    """Classify a word. Cached, because words repeat within a document."""
+    """Classify a word as a number, placeholder, sign, leader or text. Cached, because words repeat within a
+    document.
+    """
     if _FIGURE.match(text):
         return "figure"
     if _NIL.match(text):
@@ -85,10 +87,10 @@ def _kind(text: str) -> Kind:
 
 
 class _Cell:
-    """Adjacent words of a row.
+    """Adjacent words of a row that form a table cell.
 
     Attributes:
-        is_figure: it is a number or a placeholder for one. Years count as names.
+        is_figure: whether the cell is a number or a placeholder for one. Years count as names.
     """
 
     def __init__(self, words: Sequence[Word]) -> None:
@@ -108,7 +110,7 @@ class _Cell:
 
 
 class _Row:
-    """Words on one line of the page, in cells from left to right."""
+    """Words on one line of the page, grouped into cells from left to right."""
 
     def __init__(self, words: Sequence[Word]) -> None:
         self.words = sorted(words, key=_left)
@@ -125,7 +127,7 @@ class _Row:
         if all(_kind(word.text) in ("text", "leader") for word in self.words):
             return []
         first = self.cells[0]
-        # "2019 $ 1,234", "1 Apples 12", "- 5 % of sales": the first number is a name or a bullet.
+        # In "2019 $ 1,234", "1 Apples 12" and "- 5 % of sales", the first number is a name or a bullet.
         is_name = len(self.cells) > 1 and not self.cells[1].is_figure
         return [cell for cell in self.cells if cell.is_figure and not (is_name and cell is first)]
 
@@ -148,7 +150,7 @@ class _Row:
 
 
 def unruled_tables(lines: Sequence[Line]) -> Iterator[Table]:
-    """Yield the tables among a page's lines, column by column on pages with two columns."""
+    """Yield the tables among the lines of a page. If the page has columns, each is searched separately."""
     columns: defaultdict[int, list[Word]] = defaultdict(list)
     paragraphs = _paragraph_lines(lines)
     for place, line in enumerate(lines):
@@ -160,9 +162,9 @@ def unruled_tables(lines: Sequence[Line]) -> Iterator[Table]:
 
 
 def _paragraph_lines(lines: Sequence[Line]) -> set[int]:
-    """Return the positions of running text, recognised by continuation in lower case.
+    """Return the positions of lines of running text, recognised by lines that start in lower case.
 
-    Running text may be next to a table.
+    Such text may be next to a table.
     """
     order = sorted(range(len(lines)), key=lambda place: (round(lines[place].left), -lines[place].top))
     positions: set[int] = set()
@@ -205,7 +207,7 @@ def _left(word: Word) -> float:
 
 
 def _cells(words: Sequence[Word]) -> Iterator[_Cell]:
-    """Group a row's words into cells: adjacent words, and signs with their numbers."""
+    """Group the words of a row into cells. Adjacent words form a cell, as do a number and its sign."""
     cell: list[Word] = []
     for word in words:
         if cell and not _joins(cell, word):
@@ -233,32 +235,32 @@ def _joins(cell: Sequence[Word], word: Word) -> bool:
 
 
 Span = tuple[float, float]
-"""The left and right end of a column."""
+"""Left and right end of a column."""
 
 
 @dataclass
 class _Block:
-    """Rows that may form a table, from the first row of numbers."""
+    """Consecutive rows that may form a table, starting with the first row of numbers."""
 
     rows: list[_Row] = field(default_factory=list)
     columns: list[Span] = field(default_factory=list)
 
     @property
     def label_end(self) -> float:
-        """The right end of the longest label."""
+        """Right end of the longest label in the first column."""
         return max([row.cells[0].right for row in self.rows if row.texts], default=self.columns[0][0])
 
     def holds(self, row: _Row) -> bool:
-        """Return whether all numbers of the row are in known columns."""
+        """Return whether all numbers of the row are in existing columns."""
         return all(
             any(cell.left < right and cell.right > left for left, right in self.columns)
             for cell in row.figures
         )
 
     def fits(self, row: _Row) -> bool:
-        """Return whether the row can be added to the block.
+        """Return whether the row can be added without mixing up columns.
 
-        No column may get two numbers of one row, and a row without a label must not add a column.
+        A column must not get two numbers from one row, and a row without a label must not add a column.
         """
         if not row.texts and not self.holds(row):
             return False
@@ -288,7 +290,7 @@ def _is_apart(row: _Row, columns: Sequence[Span]) -> bool:
 
 
 def _column_of(cell: _Cell, columns: Sequence[Span]) -> int:
-    """Return the column that overlaps most with a cell, otherwise the nearest."""
+    """Return the index of the column that overlaps most with a cell, or else of the nearest one."""
 
     def share(place: int) -> tuple[float, float]:
         left, right = columns[place]
@@ -312,7 +314,7 @@ def _tables(rows: Sequence[_Row]) -> Iterator[Table]:
 
 
 def _block(rows: Sequence[_Row], start: int) -> tuple[_Block, int]:
-    """Return the rows from `start` that may form a table, and the position after the last of them."""
+    """Return the block of rows from `start` that may form a table, and the position after its last row."""
     block = _Block()
     block.add(rows[start])
     after = start + 1
@@ -334,7 +336,7 @@ def _block(rows: Sequence[_Row], start: int) -> tuple[_Block, int]:
 
 
 def _ends_table(row: _Row, block: _Block) -> bool:
-    """Return whether a row without numbers is the next table's header or prose below the table."""
+    """Return whether a row without numbers is the header of the next table, or prose below the table."""
     begin = block.columns[0][0]
     label = min(other.cells[0].left for other in block.rows)
     is_header = (
@@ -348,7 +350,7 @@ def _ends_table(row: _Row, block: _Block) -> bool:
 
 
 def _continues_label(row: _Row, below: _Row) -> bool:
-    """Return whether `below` has only the rest of the label in `row`."""
+    """Return whether `below` contains only the rest of the label in `row`."""
     is_near = row.bottom - below.top <= 0.6 * below.height
     is_label = len(below.cells) == 1 and not row.cells[0].is_figure and below.words[0].text[0].islower()
     return is_near and is_label and below.cells[0].right < max(row.cells[-1].left, row.cells[0].right + 1)
@@ -370,7 +372,9 @@ def _is_table(block: _Block) -> bool:
 
 
 def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row]]:
-    """Return the rows above a block with column names or units, and section names below them."""
+    """Return the header rows above a block, which name columns or units, and the rows with section names
+    below them.
+    """
     header: list[_Row] = []
     below = block.rows[0]
     width = max(_MIN_NAMED, *(len(row.cells) for row in block.rows))
@@ -384,7 +388,7 @@ def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row
         header.insert(0, row)
         below = row
         if _UNIT.match(row.text) and len(row.cells) == 1:
-            break  # the row above is the table's title
+            break  # the row above is the title of the table
     while header and not _names_columns(header[0], block):
         header.pop(0)
     names = [place for place, row in enumerate(header) if _names_columns(row, block)]
@@ -412,7 +416,7 @@ def _is_sentence(cell: _Cell) -> bool:
 
 
 def _is_title(row: _Row, block: _Block) -> bool:
-    """Return whether a single text is centred over the whole table rather than its number columns."""
+    """Return whether a single text is centred over the whole table rather than over its number columns."""
     if len(row.cells) > 1:
         return False
     cell, right = row.cells[0], block.columns[-1][1]
@@ -427,7 +431,7 @@ def _names_columns(row: _Row, block: _Block) -> bool:
 
 
 def _whole_or_halves(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Iterator[Table]:
-    """Yield the table, or two adjacent tables if the column names repeat on the right."""
+    """Yield the table, or two adjacent tables if the names of the left columns repeat on the right."""
     columns = _all_columns(body, block)
     names = _header_texts(header, columns, block)
     half = len(names) // 2
@@ -456,7 +460,7 @@ def _table(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Table
 
 
 def _all_columns(body: Sequence[_Row], block: _Block) -> list[Span]:
-    """Return the number columns and adjacent text columns. The first column has the labels."""
+    """Return the spans of all columns, numeric or text. The first column usually contains the labels."""
     begin = block.columns[0][0]
     spans = []
     for row in body:
@@ -477,12 +481,12 @@ def _placed(row: _Row, columns: Sequence[Span], block: _Block) -> list[str]:
 
 
 def _label_column(cell: _Cell, columns: Sequence[Span]) -> int:
-    """Return the last column that starts at or left of the cell."""
+    """Return the index of the last column that starts at or to the left of the cell."""
     return max((place for place, (left, _) in enumerate(columns) if left <= cell.left + 1), default=0)
 
 
 def _with_whole_labels(rows: Sequence[list[str]], body: Sequence[_Row]) -> Iterator[list[str]]:
-    """Merge rows whose label continues in lower case on the next row."""
+    """Yield the rows, with each label that continues in lower case on the next row merged into one row."""
     pending: list[str] | None = None
     for texts, row in zip(rows, body, strict=True):
         goes_on = texts[0][:1].islower()
@@ -506,16 +510,16 @@ def _header_texts(header: Sequence[_Row], columns: Sequence[Span], block: _Block
         for cell, places in zip(row.cells, _header_places(row, spans, first), strict=True):
             for place in places:
                 texts[place].insert(0, cell.text)
-            if len(places) == 1:  # a header above spans the columns of the names below it
+            if len(places) == 1:  # a header above covers all columns of the names below it
                 left, right = spans[places[0]]
                 spans[places[0]] = min(left, cell.left), max(right, cell.right)
     return [" ".join(parts) for parts in texts]
 
 
 def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[int]]:
-    """Return the columns that each cell of a header row names.
+    """Return the indexes of the columns that each cell of a header row names.
 
-    A cell names the columns that it overlaps, and adjacent ones if it is centred over all of them.
+    A cell names the columns that it overlaps, and adjacent columns if it is centred over all of them.
     """
     covered = [
         [place for place, (left, right) in enumerate(columns) if cell.left < right and cell.right > left]
@@ -528,7 +532,7 @@ def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[
             result.append([0])
             continue
         if cell.right < columns[first][0]:
-            # Names may be left of their numbers.
+            # The name of a column may be to the left of its numbers.
             is_label = not number or not first or _column_of(cell, columns[: first + 1]) < first
             result.append([min(_column_of(cell, columns), first - 1) if first and is_label else first])
             continue

@@ -1,6 +1,6 @@
-"""Form field values and typed notes of a PDF, read from PDFium's annotations.
+"""Reading of form field values and typed notes from PDFium annotations.
 
-Runs only in the worker process.
+It may only be used in the worker process.
 """
 
 import ctypes
@@ -15,9 +15,9 @@ from shared.ingestion.parsers.pdf_content import TICKED, UNTICKED, FieldKind, Fo
 from shared.ingestion.parsers.pdf_geometry import sorted_region
 from shared.ingestion.parsers.pdfium_text import clean_text
 
-_HIDDEN_FLAGS = 0x02 | 0x20  # PDF 32000-1, table 165: hidden, no view
+_HIDDEN_FLAGS = 0x02 | 0x20  # flags "hidden" and "no view", PDF 32000-1, table 165
 _PASSWORD_FLAG = 1 << 13  # table 228
-_MAX_ANNOTATIONS = 5000  # per page; a page of links has hundreds
+_MAX_ANNOTATIONS = 5000  # per page; a page full of links has hundreds
 _MAX_VALUE_CHARS = 20_000
 _LAST_PART = re.compile(r"(?:.*\.)?([^.]+)\Z", re.DOTALL)
 _FOR_PEOPLE = re.compile(
@@ -26,11 +26,11 @@ _FOR_PEOPLE = re.compile(
 
 
 def open_form(document: Any) -> None:
-    """Initialise the forms of a pypdfium2 document. Call this before opening any page."""
+    """Initialise the forms of a pypdfium2 document. Call this before any page is opened."""
     try:
         document.init_forms()
     except pypdfium2.PdfiumError:
-        return  # a broken form loses only its values
+        return  # a broken form loses only its field values
 
 
 def flatten(document: Any, index: int) -> Any:
@@ -44,7 +44,7 @@ def flatten(document: Any, index: int) -> Any:
 
 
 def form_fields(page: Any) -> Iterator[FormField]:
-    """Yield the non-empty fields and notes of a pypdfium2 page."""
+    """Yield the visible, non-empty fields and notes of a pypdfium2 page."""
     for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
         if not annotation:
@@ -87,7 +87,9 @@ def _field(annotation: Any, form: Any) -> Iterator[FormField]:
 
 
 def _name_for_people(name: str) -> str:
-    """Return the last part of a name such as "form.page 1.Family name"; "" for "f1_01[0]"."""
+    """Return the last part of a field name such as "form.page 1.Family name", or "" for a generated name such
+    as "f1_01[0]".
+    """
     match = _LAST_PART.match(name)
     return match[1] if match is not None and _FOR_PEOPLE.match(match[1]) else ""
 
@@ -99,7 +101,9 @@ def _boxed(annotation: Any, text: str, kind: FieldKind, name: str = "") -> Itera
 
 
 def _value(read: Callable[[Any, int], int]) -> str:
-    """Read UTF-16 text from a PDFium function that fills a buffer, which is first called for the size."""
+    """Read UTF-16 text from a PDFium function that fills a buffer. The function is first called to get the
+    size.
+    """
     size = min(read(None, 0), 2 * _MAX_VALUE_CHARS)
     if size <= 2:  # only the terminator
         return ""

@@ -173,7 +173,7 @@ async def test_an_administrator_sees_what_nobody_may_read(services: Services, us
         "doc_id": document_id("lost.md"),
         "filename": "lost.md",
         "status": "ready",
-        "warning": "Nobody can read the document: it has no access list and no owner.",
+        "warning": "Nobody can read the document, because it has no access list and no owner.",
     }
     changed = await user("olga", roles=["admin"]).put(
         f"/documents/{lost['doc_id']}/access", json={"acl": ["hr"]}

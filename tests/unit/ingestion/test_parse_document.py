@@ -144,7 +144,7 @@ async def test_a_file_that_ends_its_host_is_given_up(monkeypatch: pytest.MonkeyP
             await parsed(services, "long.md", LONG)
     reply = await parsed(services, "long.md", LONG)
     assert isinstance(reply, IngestFailure)
-    assert "The app stopped" in reply.reason
+    assert "The app crashed" in reply.reason
     assert len(pool.timeouts_s) == MAX_TRIES
     step = IngestStep(blob_name="long.md", fence="one")
     request = CloseRequest(step=step, status="failed", reason=reply.reason)
