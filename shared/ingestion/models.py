@@ -351,7 +351,7 @@ class AuditReport(Model):
     agrees: bool
     at: datetime = Field(description="Time of the report.")
     share: float
-    counts: AuditCounts = Field(description="Number of records by kind.")
+    counts: AuditCounts = Field(description="Number of documents, rows and blocks found.")
     difference_count: int
     differences: tuple[Difference, ...]
     unreadable: tuple[UnreadableDocument, ...]

@@ -1,6 +1,6 @@
-"""Text recognition with Tesseract, including the positions of words.
+"""Text recognition in pictures with Tesseract, including the positions of words.
 
-Tesseract returns a table of words. Source: TessBaseAPI::GetTSVText, twelve columns.
+Tesseract returns a tab-separated table of words with twelve columns. Source: TessBaseAPI::GetTSVText.
 """
 
 import time
@@ -24,30 +24,28 @@ from shared.ingestion.parsers.pdf_tables import Table, place_tables
 from shared.ingestion.parsers.pdf_unruled import unruled_tables
 from shared.ingestion.parsers.tesseract import Engines, Problem
 
-_MIN_CONFIDENCE = 40.0  # of 100, mean of a line's words; stains, photos and handwriting are below
-_LABEL_GAP = 0.9  # relative to a word's height; words further apart are separate labels
-_TALL, _SURE_CONFIDENCE = (
-    2.0,
-    85.0,
-)  # times the usual height; drawings misread as tall words have low confidence
-_MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # pages have 20-45 upside down and 85-96 upright
-_WORD_LEVEL = "5"  # page, block, paragraph, line, word
+_MIN_CONFIDENCE = 40.0  # mean of a line's words, 0-100; stains, photos and handwriting are below
+_LABEL_GAP = 0.9  # relative to the height of a word; words further apart are separate labels
+# Words over twice the usual height need this confidence, since they may be misread drawings.
+_TALL, _SURE_CONFIDENCE = 2.0, 85.0
+_MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # upside-down pages have 20-45, upright pages 85-96
+_WORD_LEVEL = "5"  # levels: 1 page, 2 block, 3 paragraph, 4 line, 5 word
 _COLUMNS = 12
 DPI = 200  # below 150 small print is lost; above 200 is slower without benefit (unmeasured)
 PICTURE_TIMEOUT_S = 60.0  # a scanned page takes 1 to 4 s
 _QUARTERS = (2, 1, 3)  # rotations tried on an illegible page; upside down is most common
 _AT_ONCE = 2
-_WAITING = 4  # pictures in the queue; a page takes 4 MB
+_WAITING = 4  # maximum pictures in the queue; a page takes 4 MB
 _MAX_SIDE_PX = 4000  # A4 at 300 dpi is 3,508 pixels high
 
 
 Rows = tuple[tuple[str, ...], ...]
-"""The texts of a table, header first."""
+"""The cell texts of a table, header row first."""
 
 
 @dataclass(frozen=True)
 class RecognisedLine:
-    """A line recognised with sufficient confidence, and its bounds."""
+    """A line of text recognised with sufficient confidence, and its bounds in pixels."""
 
     text: str
     box: Box
@@ -55,16 +53,16 @@ class RecognisedLine:
 
 @dataclass(frozen=True)
 class Recognised:
-    """The text recognised in a picture.
+    """Text recognised in one picture, in several forms.
 
     Attributes:
-        text: lines, with a blank line between paragraphs and without doubtful lines.
-        parts: paragraphs and tables from the top, where a table replaces rows of numbers.
-        labels: the text read as a drawing, where words that are far apart form separate paragraphs.
+        text: all lines except doubtful ones, with a blank line between paragraphs.
+        parts: paragraphs and tables from the top; rows of numbers are combined to tables.
+        labels: the text read as labels of a drawing: words that are far apart form separate paragraphs.
         lines: the lines of `text`.
         words: bounds of all words, including doubtful ones.
         size: width and height of the picture that was read, in pixels.
-        confidence: mean of the words, 0-100; 0 if there are none.
+        confidence: mean confidence of the words, 0-100; 0 if there are none.
     """
 
     text: str
@@ -77,11 +75,13 @@ class Recognised:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether words are illegible, as on a page scanned upside down."""
+        """Whether the words are illegible, as on a page that was scanned upside down."""
         return len(self.words) >= _MIN_WORDS and self.confidence < _CLEAR_CONFIDENCE
 
     def turned_back(self, quarters: int) -> Self:
-        """Convert the bounds to the picture before it was turned anticlockwise by this many quarters."""
+        """Convert all bounds to those in the original picture, which was rotated anticlockwise by this many
+        quarter turns before recognition.
+        """
         width, height = self.size if quarters == 2 else self.size[::-1]
         return replace(
             self,
@@ -95,7 +95,7 @@ class Recognised:
 
 @dataclass(frozen=True)
 class _Word:
-    """A row of the table: its position in reading order, confidence (0-100), text and bounds."""
+    """A word from Tesseract's table: paragraph, line, confidence (0-100), text and bounds in pixels."""
 
     block: tuple[str, str]
     line: str
@@ -109,7 +109,7 @@ class _Word:
 
 
 def read_table(table: str, size: tuple[int, int]) -> Recognised:
-    """Parse Tesseract's table of words.
+    """Parse the table of words that Tesseract returns for a picture.
 
     Args:
         size: width and height of the picture, in pixels.
@@ -145,7 +145,9 @@ def _parts(paragraphs: Sequence[Sequence[Line]]) -> Iterator[str | Rows]:
 
 
 def _placed(line: Sequence[_Word]) -> Line:
-    """Convert a line to points. Words get the height of the line, since their boxes end with their ink."""
+    """Convert a line from pixels to points. All words get the height of the line, since their boxes only
+    enclose the ink.
+    """
     scale = 72 / DPI
     _, top, _, bottom = _line(line).box
     words = [
@@ -156,9 +158,9 @@ def _placed(line: Sequence[_Word]) -> Line:
 
 
 def _labels(words: Sequence[_Word]) -> Iterator[str]:
-    """Yield the labels of a drawing. Texts in separate boxes are not joined.
+    """Yield the labels of a drawing. Words that are far apart become separate labels.
 
-    A number stays with its row at any distance.
+    Numbers stay in the same label as the rest of their row.
     """
     usual = median(word.height for word in words) if words else 0
     sure = [
@@ -230,18 +232,18 @@ def _is_sure(line: Sequence[_Word]) -> bool:
 
 _REASONS: dict[Problem, str] = {
     "off": "Text recognition is disabled (OCR_TIMEOUT_S=0).",
-    "missing": "Text recognition is not installed: install the app with a Python version for which tesserocr "
+    "missing": "Text recognition is not installed. Install the app with a Python version for which tesserocr "
     "has a wheel, or use TEXT_RECOGNITION=document_intelligence.",
-    "time": "Text recognition ran out of time: split the file, or raise OCR_TIMEOUT_S.",
-    "memory": "Text recognition needs more memory than a parser may use: scan at 300 dpi or less, or split "
+    "time": "Text recognition ran out of time. Split the file, or raise OCR_TIMEOUT_S.",
+    "memory": "Text recognition needs more memory than a parser may use. Scan at 300 dpi or less, or split "
     "the file.",
-    "failed": "Text recognition failed: scan the pages again, or save them as PNG.",
+    "failed": "Text recognition failed. Scan the pages again, or save them as PNG.",
 }
 
 
 @dataclass
 class TextRecognition:
-    """Text recognition for the pictures of one document.
+    """Text recognition for the pictures of one document, with a common time limit.
 
     Attributes:
         budget_s: time limit for all pictures, in seconds from the first one; 0 disables recognition.
@@ -258,23 +260,25 @@ class TextRecognition:
 
     @property
     def is_available(self) -> bool:
-        """Whether pictures can be read."""
+        """Whether text recognition is enabled and installed."""
         return self.budget_s > 0 and tesseract.is_installed(self.languages)
 
     @property
     def has_failed(self) -> bool:
-        """Whether a picture was not read, or recognition is unavailable."""
+        """Whether recognition is unavailable or failed for some picture."""
         return not self.is_available or self._problem is not None
 
     @property
     def unread_reason(self) -> str:
-        """The first reason why a picture was not read, and how to fix it."""
+        """The first reason why a picture was not read, and how to fix it, as a sentence for users."""
         if self.budget_s <= 0:
             return _REASONS["off"]
         return _REASONS["missing" if not self.is_available else self._problem or "failed"]
 
     def submit(self, picture: Image) -> "Future[Recognised | None]":
-        """Start to read a picture; blocks while the queue is full. The result is None if reading failed."""
+        """Start to read a picture. Blocks while the queue is full. The future's result is None if reading
+        failed.
+        """
         if self._ends_at is None:
             self._ends_at = time.monotonic() + self.budget_s
             self._engines = tesseract.open_engines(self.languages)
@@ -286,23 +290,23 @@ class TextRecognition:
         return future
 
     def read(self, picture: Image) -> tuple[str | Rows, ...]:
-        """Return the paragraphs and tables of a picture; empty if it was not read."""
+        """Return the paragraphs and tables in a picture, or an empty tuple if it could not be read."""
         recognised = self.submit(picture).result() if self.is_available else None
         return recognised.parts if recognised is not None else ()
 
     def read_labels(self, drawing: Image) -> str:
-        """Return the words of a drawing, as in `Recognised.labels`; "" if it was not read."""
+        """Return the words of a drawing, as in `Recognised.labels`, or "" if it could not be read."""
         recognised = self.submit(drawing).result() if self.is_available else None
         return recognised.labels if recognised is not None else ""
 
     def close(self) -> None:
-        """Cancel pictures in the queue and wait for those in progress."""
+        """Cancel queued pictures, and wait for those in progress."""
         self._pool.shutdown(cancel_futures=True)
         if self._engines is not None:
             self._engines.close()
 
     def _read(self, grey: Image) -> Recognised | None:
-        """Read a picture in any orientation."""
+        """Read a picture. If the words are illegible, try other orientations and keep the best result."""
         best = self._read_upright(grey)
         for quarters in _QUARTERS:
             if best is None or not best.is_doubtful:

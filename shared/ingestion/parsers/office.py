@@ -1,6 +1,7 @@
-"""Safe opening of Office packages, and the charts, diagrams and pictures in Word and PowerPoint files.
+"""Safe opening of Office packages, and extraction of charts, diagrams and pictures from Word and PowerPoint
+files.
 
-Pictures are read where they are placed. Linked pictures are never fetched.
+Pictures become elements at the position where they are placed. Linked pictures are never fetched.
 """
 
 import io
@@ -29,7 +30,7 @@ _RATIO_COUNTS_FROM_BYTES = 50 << 20  # smaller archives are harmless
 _ENCRYPTED = 1  # bit 0 of an entry's flags, APPNOTE.TXT 4.4.4
 _PROLOGUE_BYTES = 4096
 
-# ECMA-376 part 2, 8.1.4 forbids document type declarations, which define entities.
+# ECMA-376 part 2, 8.1.4 forbids document type declarations, which could define entities.
 _DOCTYPES = tuple("<!DOCTYPE".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
 
 Opened = TypeVar("Opened")
@@ -44,21 +45,22 @@ PART_ERRORS = (
     BadZipFile,
     zlib.error,
 )
-"""Raised by the libraries for a damaged part (XML errors are SyntaxErrors). Other parts are still read."""
+"""Errors of the libraries for a damaged part (XML errors are SyntaxErrors). Other parts are still read."""
 
 _CONTENT_TYPES = "[Content_Types].xml"
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _STRICT_NAMES = {b"extendedProperties": b"extended-properties", b"customProperties": b"custom-properties"}
 _RELATIONSHIP = re.compile(r"<(?:\w+:)?Relationship\b[^<>]*?/>")
 _TARGET = re.compile(r"""\bTarget\s*=\s*["']([^"']*)["']""")
-_MACRO_WARNING = "The file contains macros; they were neither run nor read."
+_MACRO_WARNING = "The file contains macros, which were neither run nor read."
 
 
 @dataclass(frozen=True)
 class OfficeKind:
-    """A kind of package.
+    """A kind of Office package: Word, PowerPoint or Excel.
 
     Attributes:
+        name: name for use in messages, with the article.
         main_type: content type of the main part that the library accepts.
         variant: pattern for all main types of the kind: macro-enabled, template, slide show.
     """
@@ -83,12 +85,12 @@ EXCEL = _kind("an Excel workbook", "spreadsheetml", "sheet", "excel")
 def open_office(
     path: Path, kind: OfficeKind, opener: Callable[[IO[bytes]], Opened]
 ) -> Iterator[tuple[Opened, tuple[str, ...]]]:
-    """Open a package with the library's `opener` and yield its result with warnings.
+    """Check a package, open it with the library function `opener`, and yield the result with warnings.
 
-    The file stays open within the context, since libraries read it lazily.
+    The file stays open until the context exits, since the libraries read it lazily.
 
     Raises:
-        BadDocumentError: not a package, of another kind, a decompression bomb, or damaged.
+        BadDocumentError: the file is not a package of this kind, encrypted, damaged, or a decompression bomb.
     """
     check_zip(path)
     try:
@@ -101,7 +103,7 @@ def open_office(
             is_plain = types == {kind.main_type} and not is_strict
             try:
                 opened = opener(files.enter_context(path.open("rb") if is_plain else _rewritten(path, kind)))
-            except KeyError:  # a relationship's target is missing
+            except KeyError:  # the target of a relationship is missing
                 opened = opener(files.enter_context(_rewritten(path, kind)))
             yield opened, (_MACRO_WARNING,) if has_macros else ()
     except (*PART_ERRORS, EOFError) as error:
@@ -112,10 +114,10 @@ def open_office(
 
 
 def check_zip(path: Path) -> None:
-    """Reject harmful archives.
+    """Reject archives that are damaged, encrypted or harmful.
 
     Raises:
-        BadDocumentError: damaged, encrypted, a decompression bomb, or with entities in its XML.
+        BadDocumentError: the archive is damaged, encrypted, a decompression bomb, or declares XML entities.
     """
     try:
         with ZipFile(path) as archive:
@@ -127,7 +129,7 @@ def check_zip(path: Path) -> None:
     except (BadZipFile, EOFError, NotImplementedError, OSError, zlib.error) as error:
         raise BadDocumentError(
             "The file is damaged or incomplete.",
-            "Check that it opens in its program; copy or export it again.",
+            "Check that the file opens in its program, and copy or export it again.",
         ) from error
 
 
@@ -141,7 +143,7 @@ def _check_sizes(entries: list[ZipInfo], packed_bytes: int) -> None:
     if len(entries) > MAX_ENTRIES or unpacked_bytes > MAX_UNPACKED_BYTES or is_bomb:
         raise BadDocumentError(
             f"The file unpacks to {unpacked_bytes >> 20} MiB in {len(entries)} parts, too much for a "
-            f"document of {packed_bytes >> 10} KiB (possible decompression bomb).",
+            f"document of {packed_bytes >> 10} KiB (possibly a decompression bomb).",
             "Split the file, or export its content in another format.",
             failure="too_large",
         )
@@ -156,7 +158,9 @@ def _check_prologue(prologue: bytes) -> None:
 
 
 def title_and_author(document: Any) -> tuple[str | None, str | None]:
-    """Return title and author from the core properties of python-docx or python-pptx; None if damaged."""
+    """Return title and author from the core properties of a python-docx or python-pptx document. Each is None
+    if it is missing or meaningless.
+    """
     try:
         properties = document.core_properties
         return meaningful_title(properties.title), meaningful_author(properties.author)
@@ -165,7 +169,9 @@ def title_and_author(document: Any) -> tuple[str | None, str | None]:
 
 
 def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
-    """Return the content types of the package's main part; never empty."""
+    """Return the content types of the package's main part, or raise `BadDocumentError` if it is of another
+    kind.
+    """
     types = archive.read(_CONTENT_TYPES) if _CONTENT_TYPES in archive.namelist() else b""
     if types_of_kind := set(kind.variant.findall(types)):
         return types_of_kind
@@ -178,9 +184,9 @@ def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
 
 
 def _rewritten(path: Path, kind: OfficeKind) -> IO[bytes]:
-    """Copy the package in memory in a form that the libraries accept.
+    """Copy the package in memory to a form that the libraries accept.
 
-    The copy has transitional names, the plain main type and no dangling relationships.
+    The copy has transitional XML names, the plain content type and no dangling relationships.
     """
     copy = io.BytesIO()
     with ZipFile(path) as source, ZipFile(copy, "w", ZIP_DEFLATED, compresslevel=1) as target:
@@ -218,18 +224,18 @@ DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_NAMED = ("docPr", "cNvPr")  # elements with a drawing's alternative text
+_NAMED = ("docPr", "cNvPr")  # elements with the alternative text of a drawing
 _MAX_POINTS = 10_000  # per series; larger charts are scatter plots, useless as tables
 
 
 def drawn_elements(
     drawing: Any, part: Any, context: ParseContext, page_number: int | None = None
 ) -> Iterator[Element]:
-    """Yield the title and table of each chart, the words of each diagram, and pictures with their text.
+    """Yield the title and table of each chart, the words of each diagram, and each picture with its text.
 
     Args:
-        drawing: an lxml element with references.
-        part: the python-docx or python-pptx part that resolves the references.
+        drawing: lxml element with references to charts, diagrams and pictures.
+        part: python-docx or python-pptx part that resolves the references.
     """
     for root in _roots(drawing, part, f"{CHART}chart", "id"):
         yield from _chart(root, page_number)
@@ -246,7 +252,7 @@ def drawn_elements(
 
 
 def _content(part: Any, relationship_id: str | None) -> bytes | None:
-    """Return the bytes of a relationship's target; None if it is missing or external."""
+    """Return the bytes of a relationship's target. Return None if it is missing or external."""
     relationship = part.rels.get(relationship_id) if relationship_id else None
     if relationship is None or relationship.is_external:
         return None
@@ -255,7 +261,7 @@ def _content(part: Any, relationship_id: str | None) -> bytes | None:
 
 
 def _roots(drawing: Any, part: Any, tag: str, attribute: str) -> Iterator[Any]:
-    """Yield the XML roots of references. Missing targets and other content are skipped."""
+    """Yield the XML roots of the parts to which a drawing refers. Missing or invalid parts are skipped."""
     for reference in drawing.iter(tag):
         content = _content(part, reference.get(f"{_RELATIONSHIPS}{attribute}"))
         with suppress(SyntaxError):
@@ -280,7 +286,9 @@ def _chart(root: Any, page_number: int | None) -> Iterator[Element]:
 
 
 def _points(series: Any, *names: str) -> dict[int, str]:
-    """Map index to value for a series' categories or values, as cached when the file was saved."""
+    """Map point index to text for the categories or values of a chart series, as cached when the file was
+    saved.
+    """
     for name in names:
         child = series.find(f"{CHART}{name}")
         if child is not None:
@@ -290,7 +298,7 @@ def _points(series: Any, *names: str) -> dict[int, str]:
 
 
 def _value(text: str) -> str:
-    """Format a number without binary rounding noise."""
+    """Format a number without binary rounding noise. Other text is returned unchanged."""
     try:
         return f"{float(text):.12g}"
     except ValueError:

@@ -1,7 +1,7 @@
-"""Plain data types for the content of a PDF page.
+"""Data types for the content of a PDF page.
 
-`pdfium_page` creates them; layout analysis uses only these. Coordinates are in points and belong to the page
-in reading orientation, in which most of its text is upright.
+`pdfium_page` creates them, and layout analysis uses nothing else. Coordinates are in points and refer to the
+page in its reading orientation, in which most of the text is upright.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,9 @@ TICKED, UNTICKED = "[x]", "[ ]"  # the same as for Word documents
 
 
 class Word(NamedTuple):
-    """Letters between two blanks, and their bounds. A tuple for speed: a page has about a thousand."""
+    """A sequence of letters without spaces, and its bounds. It is a tuple for speed: pages have about a
+    thousand.
+    """
 
     text: str
     left: float
@@ -33,12 +35,13 @@ class Word(NamedTuple):
 
 
 class TextLine(NamedTuple):
-    """Consecutive words on one line of the page's content.
+    """Consecutive words on one line of a page, in content order.
 
     Attributes:
-        size: rendered font size of the middle letter. The first letter may be a large number or bullet, the
-            last a small footnote mark.
-        is_bold: first and middle letter are bold, so a bold word at the start of a paragraph doesn't count.
+        size: rendered font size of the middle letter, because the first letter may be a large number or
+            bullet, and the last one a small footnote mark.
+        is_bold: whether the first and middle letters are bold, so that a bold word at the start of a
+            paragraph isn't enough.
         quarters: clockwise quarter turns that make the letters upright, 0 to 3.
     """
 
@@ -49,11 +52,11 @@ class TextLine(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A horizontal or vertical line.
+    """A straight horizontal or vertical line.
 
     Attributes:
-        at: y of a horizontal line, x of a vertical one.
-        start, end: its extent along the other axis.
+        at: y coordinate of a horizontal line, x coordinate of a vertical one.
+        start, end: extent along the other axis.
     """
 
     at: float
@@ -63,13 +66,13 @@ class Rule(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A path, picture or shading.
+    """A path, picture or shading drawn on the page.
 
     Attributes:
         region: visible bounds; None if nothing is visible on white paper.
         segment_count: number of lines and curves in a path; 1 for other objects.
         rules: straight segments that may border table cells, including white ones, which some tables use.
-        is_pale: filled with a light colour, like a text background.
+        is_pale: whether the object is filled with a light colour, like a text background.
     """
 
     kind: Literal["path", "picture", "shading"]
@@ -80,7 +83,7 @@ class Drawn(NamedTuple):
 
 
 class TaggedHeading(NamedTuple):
-    """The bounds of all or part of a heading's text, and its level (1-6)."""
+    """Bounds of all or part of a tagged heading, and its level (1-6)."""
 
     box: Region
     level: int
@@ -90,10 +93,10 @@ FieldKind = Literal["value", "tick", "note"]
 
 
 class FormField(NamedTuple):
-    """A filled field or a typed note.
+    """A filled form field, or a typed note.
 
     Attributes:
-        name: the field's label; empty if it is a generated identifier.
+        name: label of the field; empty if it is a generated identifier.
     """
 
     text: str
@@ -108,10 +111,10 @@ class FormField(NamedTuple):
 
 @dataclass(frozen=True)
 class PageContent:
-    """The content of a page.
+    """Content of a page, in its reading orientation.
 
     Attributes:
-        region: its visible part; the lower left corner is the origin.
+        region: visible part of the page; its lower left corner is the origin.
         lines: text in content order.
         drawn: drawn objects in content order, including those in form objects.
         has_objects: whether the page has any objects, including meaningless letters.

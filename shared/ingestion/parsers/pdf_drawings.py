@@ -10,20 +10,22 @@ from typing import Self
 from shared.ingestion.parsers.pdf_content import PageContent
 from shared.ingestion.parsers.pdf_geometry import Region
 
-_BACKGROUND_SHARE = 0.9  # share of the page
-_COVERING_SHARE = 0.5  # share of the page
-_FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10  # such a large frame or background contains several items
-_REACH = 6.0  # points; objects nearer to each other form one drawing
+_BACKGROUND_SHARE = 0.9  # of the page; larger objects are backgrounds
+_COVERING_SHARE = 0.5  # of the page; larger pictures are scans
+# Shapes over this share of the page with at most so many segments are frames or backgrounds of several items.
+_FRAME_SHARE, _FRAME_SEGMENTS = 0.3, 10
+_REACH = 6.0  # points; objects closer to each other form one drawing
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Drawn objects that form a unit.
+    """Drawn objects that form one visual unit.
 
     Attributes:
         segment_count: total number of lines and curves; a frame has five.
-        pictures: bounds of its pictures.
-        is_cut_from_scan: found in the picture of a scanned page, and known to be neither text nor table.
+        pictures: bounds of the pictures in the drawing.
+        is_cut_from_scan: whether it was found in the picture of a scanned page, where it is neither text nor
+            table.
     """
 
     region: Region
@@ -51,14 +53,16 @@ def page_drawings(page: PageContent) -> tuple[list[Drawing], Region | None]:
 
 
 def covering_picture(page: PageContent) -> Region | None:
-    """Return the bounds of a picture that covers more than half of the page, as in a scan."""
+    """Return the bounds of a picture that covers more than half of the page, as in a scan. Return None if
+    there is none.
+    """
     least = _COVERING_SHARE * page.region.area
     pictures = (drawn.region for drawn in page.drawn if drawn.kind == "picture")
     return next((region for region in pictures if region is not None and region.area > least), None)
 
 
 def _marks(page: PageContent) -> Iterator[Drawing]:
-    """Yield each visible object as a drawing, without backgrounds and frames."""
+    """Yield each visible object as a drawing. Large frames and simple backgrounds are skipped."""
     for drawn in page.drawn:
         if drawn.region is None:
             continue
@@ -70,7 +74,7 @@ def _marks(page: PageContent) -> Iterator[Drawing]:
 
 
 def joined_drawings(drawings: Iterable[Drawing], reach: float) -> list[Drawing]:
-    """Merge drawings that touch or are nearer than `reach`."""
+    """Merge drawings that overlap or are less than `reach` points apart."""
     apart: list[Drawing] = []
     for drawing in drawings:
         merged = drawing

@@ -1,7 +1,7 @@
-"""Figures of a PDF page: meaningful pictures and drawings, rendered with everything in their area.
+"""Detection of the figures on a PDF page: meaningful pictures and drawings with their captions and words.
 
-The thresholds were tuned on public reports, papers, manuals and slides (docs/status-and-evidence.md). Words
-within a figure remain in the page's text.
+A figure is rendered with everything in its area; words within it also remain in the page's text. The
+thresholds were tuned on public reports, papers, manuals and slides (docs/status-and-evidence.md).
 """
 
 import re
@@ -18,7 +18,7 @@ from shared.ingestion.parsers.pdf_tables import joined_rules, page_rules
 
 CAPTION_REACH = 45.0  # points between a figure and its caption
 _LABEL_REACH = 14.0  # points between a drawing and the words at its edges
-_LABEL_ROUNDS = 3  # expansions by adjacent words: legends, row names
+_LABEL_ROUNDS = 3  # number of expansions by adjacent words, such as legends and row names
 _MAX_LABEL_WORDS = 8
 _MAX_LABEL_PROPORTION = 1.2  # relative to the drawing's width
 _TITLE_REACH = 24.0  # points between a drawing and the title above it
@@ -26,7 +26,7 @@ _MAX_TITLE_LINES, _MAX_TITLE_WORDS = 3, 16
 _RUNNING_WORDS = 5
 _MAX_CAPTION_LINES = 4
 _MAX_LEGEND_LINES, _MIN_LEGEND_LETTERS = 2, 5
-_SAME_SIZE = 0.25  # relative difference of sizes within a caption; allows small capitals
+_SAME_SIZE = 0.25  # relative difference of font sizes within a caption; allows small capitals
 
 # Matches "Figure 3: Flow" and "Fig. 2a (detail)", but not the sentence "Figure 3 shows that …".
 _CAPTION = re.compile(
@@ -37,7 +37,7 @@ _TABLE_CAPTION = re.compile(r"tab(?:le|elle|\.)\s*[A-Z]?\.?\d+", re.IGNORECASE)
 
 
 class FigureText:
-    """The lines of a page, with geometric queries."""
+    """Lines of a page, with geometric queries."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -47,12 +47,12 @@ class FigureText:
         self.captions = [(line, box) for line, box in self._boxes if _CAPTION.match(line.text)]
 
     def share(self, region: Region) -> float:
-        """Return the share of the region that lines of text cover; over 1 if they overlap."""
+        """Return the share of the region that is covered by lines of text. It exceeds 1 if they overlap."""
         covered = sum(region.common(box).area for _, box in self._boxes if region.overlaps(box))
         return covered / region.area if region.area else 1.0
 
     def within(self, region: Region) -> list[Line]:
-        """Return the lines that are mostly in the region."""
+        """Return the lines with more than half of their area in the region."""
         return [line for line, box in self._boxes if region.common(box).area > 0.5 * box.area]
 
     def has_running(self, region: Region) -> bool:
@@ -60,7 +60,7 @@ class FigureText:
         return any(line in self._running for line in self.within(region))
 
     def is_named_table(self, region: Region) -> bool:
-        """Return whether the region has a "Table N" caption."""
+        """Return whether the region has a caption such as "Table 3"."""
         return any(
             _TABLE_CAPTION.match(line.text)
             and region.overlaps(box, CAPTION_REACH)
@@ -70,7 +70,7 @@ class FigureText:
         )
 
     def with_labels(self, region: Region) -> Region:
-        """Expand the region by words at its edges: axis titles, row names and legends."""
+        """Expand the region by short texts at its edges: axis titles, row names and legends."""
         width = _MAX_LABEL_PROPORTION * region.width
         labels = [box for line, box in self._boxes if self._is_label(line) and box.width <= width]
         for _ in range(_LABEL_ROUNDS):
@@ -84,7 +84,7 @@ class FigureText:
         return region
 
     def caption_lines(self, first: Line) -> list[Line]:
-        """Return the caption's first line and its continuation lines."""
+        """Return the first line of a caption and its continuation lines."""
         caption = [first]
         for line in self._lines[self._lines.index(first) + 1 :]:
             if (
@@ -97,14 +97,18 @@ class FigureText:
         return caption
 
     def legend(self, drawn: Region, grown: Region) -> list[Line]:
-        """Return the short text directly below a drawing that describes it; empty if it is mostly digits."""
+        """Return the lines directly below a drawing that describe it. Long text and mostly digits give an
+        empty list.
+        """
         below = [line for line in self.within(grown) if line_region(line).top <= drawn.bottom + 2]
         letters = sum(character.isalpha() for line in below for character in line.text)
         is_said = letters >= _MIN_LEGEND_LETTERS and letters * 2 >= sum(len(line.text) for line in below)
         return below if len(below) <= _MAX_LEGEND_LINES and is_said else []
 
     def titles(self, region: Region) -> list[Line]:
-        """Return the title directly above a drawing: one or two bold or larger lines, within its width."""
+        """Return the title directly above a drawing: up to three bold or larger lines within its width, from
+        the top.
+        """
         above = [
             (box.bottom, line)
             for line, box in self._boxes
@@ -124,7 +128,7 @@ class FigureText:
         return title[::-1]
 
     def line_below(self, region: Region) -> Line | None:
-        """Return the first line below the region, preferably in its column."""
+        """Return the first line below the region, preferably in the same column; None if there is none."""
         below = [(line, box) for line, box in self._boxes if box.top <= region.bottom + 1]
         same_column = [pair for pair in below if pair[1].left < region.right and pair[1].right > region.left]
         nearest = max(same_column or below, key=lambda pair: pair[1].top, default=None)
@@ -136,7 +140,9 @@ class FigureText:
 
 
 def _running_lines(lines: Sequence[Line]) -> set[Line]:
-    """Return the lines of running text: several words with a similar line above or below, and last lines."""
+    """Return the lines of running text: lines with at least five words and a similar line above or below, and
+    the last lines of such paragraphs.
+    """
     running: set[Line] = set()
     for before, line in pairwise(lines):
         is_near = 0 < before.bottom - line.bottom < 2.5 * line.size
@@ -149,37 +155,37 @@ def _running_lines(lines: Sequence[Line]) -> set[Line]:
 
 
 def _goes_on(before: Line, line: Line) -> bool:
-    """Return whether `line` continues the same caption: same style, directly below."""
+    """Return whether `line` continues the caption line `before`: same style, directly below."""
     is_alike = abs(line.size - before.size) <= _SAME_SIZE * before.size and line.bold == before.bold
     return is_alike and 0 <= before.bottom - line.bottom < 1.7 * max(before.size, line.size)
 
 
-MAX_PAGE_FIGURES = 12  # more indicate a catalogue of icons or a fragmented drawing
+MAX_PAGE_FIGURES = 12  # more figures indicate a catalogue of icons or a fragmented drawing
 _MIN_PICTURE = 60.0  # points in both directions; smaller pictures are icons and logos
-_MIN_SEGMENTS = 15  # three bars of a chart; frames and underlines have fewer
+_MIN_SEGMENTS = 15  # three bars of a chart have as many; frames and underlines have fewer
 _MIN_WIDTH, _MIN_HEIGHT = 100.0, 60.0  # points, for a drawing without picture and caption
 _MIN_CAPTIONED = 40.0  # points in both directions, for a drawing with a caption
 _MAX_BANNER_HEIGHT = 80.0  # points
 _BANNER_PROPORTION = 4.0
-_MAX_TEXT_SHARE = 0.25  # share of the area; more is a table or a text box
-_MAX_LAYOUT_PICTURES = 20  # more are a mosaic or a pattern
-_PANEL_SLACK = 0.1  # of the height; allowed difference between panels
+_MAX_TEXT_SHARE = 0.25  # share of the area; more text indicates a table or a text box
+_MAX_LAYOUT_PICTURES = 20  # more pictures indicate a mosaic or a pattern
+_PANEL_SLACK = 0.1  # allowed difference between panels, relative to the height
 _PART_REACH = 30.0  # points between the parts of one figure
 _SAME_SHARE = 0.6  # share of the smaller figure; overlapping figures are merged from here on
 _TABLE_TEXT_SHARE = 0.12  # share of the area; charts have 0.03-0.10 in our samples, tables 0.15
 _MIN_BORDERS, _FULL_SHARE = 3, 0.8  # vertical lines over at least 80 % of the height
-_PAGE_SHARE = 0.95  # share of the page; more is a background
+_PAGE_SHARE = 0.95  # share of the page; larger drawings are backgrounds
 _MARGIN = 4.0  # points around the figure
 
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure and its position.
+    """A figure on a page, with its label, words and position.
 
     Attributes:
-        label: its "Figure N" line with continuation lines, otherwise the text directly below; may be empty.
-        anchor: the line that it precedes; None = end of page.
-        lines: its title and the lines within it, from the top, without the label.
+        label: its caption ("Figure N"), otherwise the legend below or the title above; may be empty.
+        anchor: the line before which the figure is inserted; None = end of page.
+        lines: lines within the figure, from the top, without the label.
     """
 
     region: Region
@@ -195,10 +201,10 @@ class PageFigure:
 def page_figures(
     page: PageContent, lines: Sequence[Line], tables: Sequence[Region], scanned: Sequence[Drawing] = ()
 ) -> list[PageFigure]:
-    """Return the figures of a page, from the top.
+    """Return the figures of a page from top to bottom, at most 12.
 
     Args:
-        lines: the page's text.
+        lines: text lines of the page.
         tables: areas of tables, which are not figures.
         scanned: drawings in the picture of a scanned page.
     """
@@ -215,7 +221,7 @@ def page_figures(
 
 
 class _Finder:
-    """Finds the figures of one page. Captioned drawings come first, with lower thresholds."""
+    """Search for the figures of one page. Captioned drawings come first and need to meet lower thresholds."""
 
     def __init__(self, page: PageContent, text: FigureText) -> None:
         self._page = page
@@ -227,7 +233,7 @@ class _Finder:
         self._left = list(drawings)
         figures: list[PageFigure] = []
         for drawing, caption in [*self._captioned(), *((drawing, None) for drawing in self._others())]:
-            # Figures that overlap after adding labels are one figure.
+            # Figures that overlap once their labels are included are the same figure.
             if not any(_are_one(figure.region, drawing.region) for figure in figures):
                 figure = self._figure(drawing, caption)
                 figures = [other for other in figures if not _are_one(other.region, figure.region)]
@@ -235,9 +241,9 @@ class _Finder:
         return figures
 
     def _captioned(self) -> Iterator[tuple[Drawing, Line]]:
-        """Yield each caption with its drawing, which is above or otherwise below it."""
+        """Yield each captioned drawing, which is above its caption or else below, with the caption's line."""
         captions = list(self._text.captions)
-        # All captions search above first, because a drawing below may belong to the next caption.
+        # Search above all captions first, because a drawing below one may belong to the next caption.
         for is_above in (True, False):
             for line, box in list(captions):
                 parts = self._gathered(box, is_above)
@@ -253,20 +259,20 @@ class _Finder:
                 if not self._is_table(drawing):
                     yield drawing
                 continue
-            # In a layout of text, shapes and pictures, only the pictures are worth showing.
+            # If text, shapes and pictures form a layout, only its pictures are worth showing.
             pictures = [Drawing(region, pictures=(region,)) for region in drawing.pictures]
             for picture in joined_drawings(pictures, 0.0):
                 if len(drawing.pictures) <= _MAX_LAYOUT_PICTURES and self._stands_alone(picture):
                     yield picture
 
     def _is_figure(self, region: Region) -> bool:
-        """Return whether a captioned region is large enough, and not a frame or background of text."""
+        """Return whether a captioned region is large enough, and neither a frame nor a background of text."""
         is_large = region.width >= _MIN_CAPTIONED and region.height >= _MIN_CAPTIONED
         is_ground = region.area > 0.5 * self._whole.area and self._text.share(region) > _MAX_TEXT_SHARE
         return is_large and not is_ground and region.area <= _PAGE_SHARE * self._whole.area
 
     def _gathered(self, caption: Region, is_above: bool) -> list[Drawing]:
-        """Return the drawings next to a caption, each near the previous one.
+        """Collect the drawings next to a caption, each close to those found before.
 
         Running text ends the search.
         """
@@ -309,7 +315,9 @@ class _Finder:
         return (has_picture or is_drawn) and self._text.share(region) <= _MAX_TEXT_SHARE
 
     def _is_table(self, drawing: Drawing) -> bool:
-        """Return whether a drawing is the rules of a table, by its caption or by column borders with text."""
+        """Return whether a drawing consists of the rules of a table, judged by a caption or by column borders
+        with text.
+        """
         if drawing.pictures:
             return False
         region = drawing.region
@@ -318,7 +326,7 @@ class _Finder:
         return self._text.share(region) > _TABLE_TEXT_SHARE and self._border_count(region) >= _MIN_BORDERS
 
     def _border_count(self, region: Region) -> int:
-        """Return the number of vertical lines that run from top to bottom of the region."""
+        """Return the number of vertical lines that span at least 80 % of the region's height."""
         _, vertical = page_rules(self._page)
         return sum(
             region.left - _MARGIN <= rule.at <= region.right + _MARGIN
@@ -329,7 +337,7 @@ class _Finder:
     def _figure(self, drawing: Drawing, caption: Line | None) -> PageFigure:
         region = self._text.with_labels(drawing.region)
         label = self._text.caption_lines(caption) if caption else []
-        if caption is None and drawing.pictures:  # the line below a chart has its axis labels
+        if caption is None and drawing.pictures:  # without pictures, the line below is usually an axis label
             label = self._text.legend(drawing.region, region)
         for line in label:
             region = region.joined(line_region(line))

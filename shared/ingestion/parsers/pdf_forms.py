@@ -1,7 +1,7 @@
-"""Placement of form values and typed notes in a page's text.
+"""Insertion of form values and typed notes into the text of a PDF page.
 
-They are not part of the page's text, although readers notice them first. A value is appended to the line next
-to its field; without such a line, it becomes a separate line with the field's name.
+PDF stores them apart from the page's text. A value is appended to the line next to its field; without such a
+line, it becomes a separate line with the name of the field.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from dataclasses import replace
 from shared.ingestion.parsers.pdf_content import TICKED, FormField, Word
 from shared.ingestion.parsers.pdf_lines import Line
 
-_MAX_GAP_POINTS = 60.0  # between a tick box and its label
+_MAX_GAP_POINTS = 60.0  # maximum distance between a tick box and its label
 
 
 def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number: int) -> list[Line]:
-    """Insert filled fields and notes into a page's lines by position."""
+    """Insert filled fields and notes into the lines of a page, by position."""
     placed = list(lines)
     for one in sorted(filled, key=lambda entry: (-entry.middle, entry.box.left)):
         position = _label(placed, one)
@@ -26,7 +26,9 @@ def with_filled(lines: Sequence[Line], filled: Sequence[FormField], page_number:
 
 
 def _label(lines: Sequence[Line], one: FormField) -> int | None:
-    """Return the index of the field's label: to the right of a tick box, to the left of other fields."""
+    """Return the index of the field's label: to the right of a tick box, to the left of other fields. Return
+    None if there is no label.
+    """
     level = [place for place, line in enumerate(lines) if line.bottom <= one.middle <= line.top]
     behind = [place for place in level if 0 <= lines[place].left - one.box.right + 2 <= _MAX_GAP_POINTS]
     before = [place for place in level if lines[place].right <= one.box.left + 2]
@@ -45,7 +47,7 @@ def _joined(line: Line, one: FormField) -> Line:
 
 
 def _place(lines: Sequence[Line], one: FormField) -> int:
-    """Return the insertion index: after the lowest line above the field."""
+    """Return the index at which to insert a field: after the lowest line above it."""
     higher = [place for place, line in enumerate(lines) if line.bottom >= one.middle]
     return min(higher, key=lambda place: lines[place].bottom) + 1 if higher else 0
 

@@ -1,4 +1,4 @@
-"""Removal of running headers, footers and page numbers: repeated lines at the edges of PDF pages. Pure."""
+"""Removal of running headers, footers and page numbers: lines that repeat at the edges of PDF pages. Pure."""
 
 import re
 from collections import Counter, defaultdict
@@ -9,13 +9,12 @@ from shared.ingestion.parsers.pdf_lines import Line
 
 _MIN_PAGES = 4
 _MIN_SHARE = 0.4  # share of all pages; alternating headers occur on half of them
-_EDGE_LINES = 4  # maximum number of lines before a gap
-_EDGE_ROWS = 2  # at the top and at the bottom each
-_MAX_INNER_NUMBERS = (
-    1  # in an inner row and not increasing with the pages, such as a chapter's; tables have more
-)
-_MAX_INNER_WORDS = 10  # in an inner row with numbers
-_SAME_PLACE = 3.0  # points; vertical tolerance of a running line
+_EDGE_LINES = 4  # maximum number of lines between the edge and a gap
+_EDGE_ROWS = 2  # number of rows checked at the top, and at the bottom
+# Numbers in an inner row that don't increase with the pages, such as a chapter number. Tables have more.
+_MAX_INNER_NUMBERS = 1
+_MAX_INNER_WORDS = 10  # in inner rows with numbers
+_SAME_PLACE = 3.0  # points; vertical tolerance for a running line
 _NEAR_PAGES = 4  # distance between repeats of a chapter's header, including alternating ones
 _MIN_REPEATS = 3
 _NUMBER = re.compile(r"\d+")
@@ -27,7 +26,7 @@ Place = tuple[int, int]
 
 
 def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
-    """Remove page numbers and repeated lines at page edges. The first occurrence of a line is kept."""
+    """Remove page numbers and lines that repeat at page edges. The first occurrence of each line is kept."""
     if len(pages) < _MIN_PAGES:
         return list(pages)
     places = _lines_apart(pages) | _lines_in_place(pages) | _page_numbers(pages)
@@ -50,7 +49,7 @@ def _masked(line: Line) -> str:
 
 
 def _lines_apart(pages: Sequence[Sequence[Line]]) -> set[Place]:
-    """Find lines that a gap separates from the text and that repeat on many pages, at any position."""
+    """Find edge lines that are separated from the text by a gap and repeat on many pages, at any height."""
     edges = [list(_edge(lines)) for lines in pages]
     keys = [{_masked(pages[page][position]) for position in edge} for page, edge in enumerate(edges)]
     seen = Counter(key for page in keys for key in page)
@@ -70,7 +69,9 @@ def _edge(lines: Sequence[Line]) -> Iterator[int]:
 
 
 def _until_gap(lines: Sequence[Line]) -> int:
-    """Return the number of lines before the first gap of a line's height, from the edge; 0 without a gap."""
+    """Return the number of lines between the edge and the first gap of at least a line's height; 0 without a
+    gap.
+    """
     for count, (outer, inner) in enumerate(pairwise(lines[: _EDGE_LINES + 1]), start=1):
         upper, lower = (outer, inner) if outer.top >= inner.top else (inner, outer)
         if upper.bottom - lower.top >= outer.size:
@@ -92,7 +93,7 @@ def _page_numbers(pages: Sequence[Sequence[Line]]) -> set[Place]:
 def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
     """Find outermost lines that repeat on nearby pages at the same height with the same words.
 
-    Their numbers must also be the same or increase with the pages; other lines are rows of a table.
+    Their numbers must also be equal or increase with the pages. Otherwise the lines are rows of a table.
     """
     groups: defaultdict[tuple[str, int], list[tuple[Place, int]]] = defaultdict(list)
     for page, lines in enumerate(pages):
@@ -108,7 +109,7 @@ def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
 
 
 def _outermost(lines: Sequence[Line]) -> dict[int, int]:
-    """Map the positions of lines in a page's outer rows to the row's number from the edge."""
+    """Map the positions of lines in the outer rows of a page to their row number from the nearest edge."""
     by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
     rows: dict[int, int] = {}
     for order in (by_height, by_height[::-1]):

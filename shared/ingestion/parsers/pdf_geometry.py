@@ -1,7 +1,7 @@
 """Rectangles on a PDF page, and conversion between points and pixels. Pure.
 
-Points belong to the page in reading orientation: y grows upwards from the lower left corner of the visible
-part. Pixels belong to a picture of the page: y grows downwards from the upper left corner.
+Points refer to the page in reading orientation: y grows upwards from the lower left corner of the visible
+part. Pixels refer to a picture of the page: y grows downwards from the upper left corner.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels
 
 @dataclass(frozen=True)
 class Region:
-    """A rectangle in points."""
+    """A rectangle on a page, in points."""
 
     left: float
     bottom: float
@@ -37,7 +37,7 @@ class Region:
         return self.left <= x <= self.right and self.bottom <= y <= self.top
 
     def overlaps(self, other: Self, reach: float = 0.0) -> bool:
-        """Return whether the regions intersect or are nearer than `reach`."""
+        """Return whether the regions overlap or are less than `reach` points apart."""
         return (
             self.left - reach < other.right
             and other.left - reach < self.right
@@ -46,7 +46,7 @@ class Region:
         )
 
     def common(self, other: Self) -> "Region":
-        """Return the intersection. Its area is 0 if the regions don't meet."""
+        """Return the intersection of both regions. Its area is 0 if they don't overlap."""
         return Region(
             max(self.left, other.left),
             max(self.bottom, other.bottom),
@@ -55,7 +55,7 @@ class Region:
         )
 
     def joined(self, other: Self) -> "Region":
-        """Return the smallest region that covers both."""
+        """Return the smallest region that contains both."""
         return Region(
             min(self.left, other.left),
             min(self.bottom, other.bottom),
@@ -64,11 +64,11 @@ class Region:
         )
 
     def grown(self, margin: float) -> "Region":
-        """Return the region with a margin on all sides."""
+        """Return the region enlarged by a margin on all sides."""
         return Region(self.left - margin, self.bottom - margin, self.right + margin, self.top + margin)
 
     def moved(self, matrix: Matrix) -> "Region":
-        """Return the bounds of the transformed rectangle."""
+        """Return the bounds of the region after a transformation."""
         if matrix is IDENTITY:
             return self
         a, b, c, d, e, f = matrix
@@ -82,7 +82,7 @@ class Region:
 
 
 def sorted_region(rectangle: Any) -> Region:
-    """Convert an FS_RECTF, whose sides may be swapped."""
+    """Convert a PDFium rectangle (FS_RECTF), whose sides may be swapped."""
     left, right = sorted((rectangle.left, rectangle.right))
     bottom, top = sorted((rectangle.bottom, rectangle.top))
     return Region(left, bottom, right, top)
@@ -92,7 +92,7 @@ def upright_matrix(box: Region, quarters: int) -> Matrix:
     """Return the transformation from PDF user space to the rotated page.
 
     Args:
-        box: the visible part, in user space.
+        box: visible part of the page, in user space.
         quarters: clockwise quarter turns of the page, 0 to 3.
     """
     matrices: tuple[Matrix, ...] = (
@@ -119,7 +119,9 @@ def product(inner: Matrix, outer: Matrix) -> Matrix:
 
 
 def pixels_of(region: Region, page: Region, size: tuple[int, int]) -> Box:
-    """Convert a region to pixels in a picture of the whole page. `size` is its width and height."""
+    """Convert a region to a pixel box in a picture of the whole page. `size` is the picture's width and
+    height.
+    """
     x, y = size[0] / page.width, size[1] / page.height
     return (
         round(region.left * x),
@@ -130,7 +132,9 @@ def pixels_of(region: Region, page: Region, size: tuple[int, int]) -> Box:
 
 
 def region_of(box: Box, page: Region, size: tuple[int, int]) -> Region:
-    """Convert a box in a picture of the whole page to a region."""
+    """Convert a pixel box in a picture of the whole page to a region. `size` is the picture's width and
+    height.
+    """
     x, y = page.width / size[0], page.height / size[1]
     left, top, right, bottom = box
     return Region(left * x, page.top - bottom * y, right * x, page.top - top * y)

@@ -180,7 +180,7 @@ def test_the_strict_dialect_is_read(parse: Parse) -> None:
 def test_a_macro_file_is_read_without_its_macros(parse: Parse) -> None:
     parsed = parse(docx_with_macros("Body."), ".docm")
     assert texts(parsed.elements, "paragraph") == ["Body."]
-    assert parsed.warnings == ("The file contains macros; they were neither run nor read.",)
+    assert parsed.warnings == ("The file contains macros, which were neither run nor read.",)
 
 
 def test_a_relationship_that_leads_nowhere_costs_nothing_else(parse: Parse) -> None:
