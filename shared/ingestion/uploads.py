@@ -198,17 +198,14 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
     known = await services.blobs.properties(DOCUMENTS, path)
     rights = Rights() if known is None else (await read_rights(known, services))[0]
     if known is not None and rights.owner_id != user.user_id and not is_admin(user):
-<<<<<<< HEAD
-        raise ConflictError("Someone else's document has this name.", "Choose another name or folder.")
-    if known is not None and not request.replace:
-        raise DocumentExistsError(
-            "You already have a document of this name in this folder.",
-            "Send replace=true to store a new version of it, or choose another name or folder.",
-            headers={"Location": f"/api/documents/{document_id(path)}"},
-=======
         raise ConflictError(
             "A document of another user already has this name.", "Choose another name or folder."
->>>>>>> fa99ed41 (Reword docstrings, comments and messages of ingestion)
+        )
+    if known is not None and not request.replace:
+        raise DocumentExistsError(
+            "You already have a document with this name in this folder.",
+            "Send replace=true to store a new version of it, or choose another name or folder.",
+            headers={"Location": f"/api/documents/{document_id(path)}"},
         )
     wanted = Rights(
         acl=rights.acl if request.acl is None else request.acl,
