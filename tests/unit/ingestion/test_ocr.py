@@ -106,7 +106,7 @@ def test_a_page_that_shows_a_picture_and_no_words_is_a_figure(tmp_path: Path, te
 @pytest.mark.parametrize(
     ("lines", "budget_s", "reason"),
     [
-        ("sys.exit(1)", 60.0, "failed: scan"),
+        ("sys.exit(1)", 60.0, "recognition failed. Scan"),
         ("time.sleep(30)", 0.5, "raise OCR_TIMEOUT_S"),
         (f"sys.exit({NO_MEMORY})", 60.0, "300 dpi"),
         (WORDS, 0.0, "OCR_TIMEOUT_S=0"),
