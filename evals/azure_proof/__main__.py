@@ -1,4 +1,4 @@
-"""Proof of a deployment: `python -m evals.azure_proof`.
+"""`python -m evals.azure_proof`: prove that a deployment works, in Azure or on a local stack.
 
 Deploys the app under its own name, uploads the samples, asks questions with known answers, drops a file,
 narrows a permission, restarts the app during a question, checks platform behaviour, estimates the cost, and
@@ -40,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_locally(options: argparse.Namespace, chosen: list[Step]) -> int:
-    """Run on a stack started for this call; a single step reuses the data of earlier calls."""
+    """Run the steps on a local stack started for this call. A single step reuses the data of earlier
+    calls.
+    """
     target = LocalTarget((options.out / "stack").resolve(), ROOT)
     try:
         if DEPLOY not in [step.name for step in chosen]:
@@ -52,7 +54,7 @@ def _run_locally(options: argparse.Namespace, chosen: list[Step]) -> int:
 
 
 def _run(target: Target, options: argparse.Namespace, chosen: list[Step], *, is_whole: bool) -> Evidence:
-    """Perform the steps, and write the evidence after each.
+    """Perform the chosen steps, and save the evidence after each.
 
     A complete run stops early if the app can't be deployed, and always ends with the teardown, unless
     `--keep`.
@@ -93,7 +95,7 @@ def _perform(step: Step, world: World, evidence: Evidence, out: Path) -> Evidenc
 
 
 def _dry_run(place: Place) -> int:
-    """Print every command that each step would call, in order. Calls nothing and changes nothing."""
+    """Print the commands that each step would call, in order, without calling any."""
     target = AzureTarget(
         place, DryShell(ROOT, _show), ROOT, sleep=lambda _seconds: None, health=lambda _url: "ok"
     )
@@ -133,23 +135,41 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--local", action="store_true", help="use a separate local stack instead of Azure")
     parser.add_argument("--dry-run", action="store_true", help="print the Azure commands and call none")
     parser.add_argument(
-        "--step", action="append", choices=ORDER, help="run only this step; may be repeated (default: all)"
+        "--step",
+        action="append",
+        choices=ORDER,
+        help=("run only this step; may be repeated (default: all steps)"),
     )
-    parser.add_argument("--out", type=Path, default=Path("build/proof"), help="folder for the evidence")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("build/proof"),
+        help=("folder for the evidence (default: %(default)s)"),
+    )
     parser.add_argument("--keep", action="store_true", help="keep the resources after a complete run")
-    parser.add_argument("--pause", type=float, default=None, help="seconds of idleness before a cold start")
-    parser.add_argument("--environment", default="groundwork-proof", help="name of the azd environment")
-    parser.add_argument("--subscription", default="", help="id of the subscription")
+    parser.add_argument(
+        "--pause", type=float, default=None, help=("keep the Azure resources after a complete run")
+    )
+    parser.add_argument(
+        "--environment",
+        default="groundwork-proof",
+        help=("idle time before the cold start, in seconds (default: 900 in Azure)"),
+    )
+    parser.add_argument(
+        "--subscription", default="", help=("name of the azd environment (default: %(default)s)")
+    )
     parser.add_argument("--location", default="swedencentral", help="region of the app")
-    parser.add_argument("--openai-location", default="swedencentral", help="region of the models")
+    parser.add_argument(
+        "--openai-location", default="swedencentral", help=("region of the app (default: %(default)s)")
+    )
     parser.add_argument(
         "--as-application",
         action="store_true",
-        help="allow applications, because a pipeline signs in instead of a user",
+        help="allow sign-in as an application instead of a user, for pipelines",
     )
     options: argparse.Namespace = parser.parse_args(arguments)
     if options.pause is None:
-        # Documented: an instance without work is removed after some minutes (unmeasured).
+        # According to the documentation, idle instances are removed after some minutes (unmeasured).
         options.pause = 0.0 if options.local else 900.0
     if not (options.local or options.dry_run or options.subscription):
         parser.error("--subscription names the subscription that pays; --dry-run shows what would be called")

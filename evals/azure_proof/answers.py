@@ -1,4 +1,4 @@
-"""Steps about answers: questions with known answers, and a question across a restart of the app."""
+"""Proof steps about answers: questions with known answers, and a restart of the app during a question."""
 
 import tempfile
 import time
@@ -18,15 +18,17 @@ from evals.evaluation.source_text import SourceTexts
 from local.run_all.api_client import StreamEvent
 from samples.generate import generate
 
-LEAST_RIGHT = 18  # of 20; a model may misread a question, but nothing may be made up
+LEAST_RIGHT = 18  # of 20; a model may misread a question, but quotations must never be false
 LONG_QUESTION = "Compare the revenue and the energy consumption in the annual reports of 2023 and 2024."
-_FAR_ENOUGH = 3  # events, after which the app is restarted: the plan is made, the answer isn't
+_FAR_ENOUGH = 3  # number of events before the restart: the plan is ready, but the answer isn't
 _RESUME_S = 600.0
 _PAUSE_S = 1.0
 
 
 def ask_questions(world: World) -> Outcome:
-    """Ask all questions, compare the answers, and verify every quotation in the samples themselves."""
+    """Ask all questions, compare the answers with the known ones, and look up every quotation in the
+    samples.
+    """
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
         files = generate(Path(folder))
         texts = SourceTexts(QuestionSet("samples", tuple(SourceFile(path.name, path) for path in files), ()))
@@ -65,7 +67,7 @@ def ask_questions(world: World) -> Outcome:
 
 
 def restart_during_question(world: World) -> Outcome:
-    """Restart the app while it answers, resume the stream, and compare it with the part seen before."""
+    """Restart the app while it answers, resume the stream, and compare it with a complete replay."""
     with world.target.slow_model(), world.client() as client:
         restarted_at = 0.0
 
@@ -127,7 +129,8 @@ def _stands(citation: dict[str, Any], texts: SourceTexts) -> bool:
 
 
 def _followed(client: AppClient, happen: Callable[[list[StreamEvent]], None]) -> list[StreamEvent]:
-    """Ask one question and return all its events, resuming after each break. Calls `happen` after each event.
+    """Ask the long question and return all its events. A broken stream is resumed. `happen` is called after
+    each event.
 
     Raises:
         TimeoutError: the run did not end in time.
@@ -154,8 +157,8 @@ def _followed(client: AppClient, happen: Callable[[list[StreamEvent]], None]) ->
 
 
 def checks_of_texts(files: list[Path]) -> list[Check]:
-    """Return a check for each known answer: whether its document contains the answer,
-    read without the app.
+    """Return a check for each known answer that its document contains it. The documents are read without the
+    app.
     """
     texts = SourceTexts(QuestionSet("samples", tuple(SourceFile(path.name, path) for path in files), ()))
     checks = []

@@ -1,4 +1,6 @@
-"""The app in an Azure subscription, through azd and the Azure CLI. Touches only its own environment."""
+"""The Azure target of the proof kit, controlled through azd and the Azure CLI. It changes only its own
+environment.
+"""
 
 import json
 import sys
@@ -17,13 +19,13 @@ from evals.azure_proof.code import count_functions
 from evals.azure_proof.evidence import Check, Facts, Outcome, check
 from evals.azure_proof.shell import CommandFailedError, Shell
 
-_SEARCH_API = "2025-03-01-preview"  # `debug` is in no stable version yet
+_SEARCH_API = "2025-03-01-preview"  # no stable version supports `debug` yet
 _SEARCH_RESOURCE = "https://search.azure.com"
 _UP_TIMEOUT_S = 3600.0  # half an hour is usual, of which the remote build takes ten minutes
 _ROLE_TIMEOUT_S = 900.0  # a role assignment takes up to ten minutes to become effective, by the documentation
 _TOKEN_LIFE = timedelta(minutes=30)  # shorter than the lifetime of Entra ID's tokens, at least an hour
 _OLDEST_AZD = (1, 26)
-_CHAT_QUOTA, _EMBEDDING_QUOTA = 30, 120  # thousands of tokens a minute; the defaults of main.bicep
+_CHAT_QUOTA, _EMBEDDING_QUOTA = 30, 120  # thousands of tokens per minute, the defaults of main.bicep
 _EXAMPLE_ENV = {
     "AZURE_RESOURCE_GROUP": "rg-ENVIRONMENT",
     "AZURE_FUNCTION_APP_NAME": "func-NAME",
@@ -41,17 +43,17 @@ _EXAMPLE_ENV = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where to deploy, as chosen by the user of the kit."""
+    """Subscription, regions and environment of the deployment, as chosen on the command line."""
 
     environment: str
     subscription: str
     location: str
     openai_location: str
-    as_application: bool = False  # a pipeline signs in instead of a user
+    as_application: bool = False  # allows a pipeline to sign in instead of a user
 
 
 def first_health(url: str) -> str:
-    """Return the app's health report once it responds, which takes a while after the first start."""
+    """Wait until the app responds, and return its health report. The first start takes a while."""
     until = time.monotonic() + 300
     while True:
         try:
@@ -66,7 +68,7 @@ def first_health(url: str) -> str:
 
 @dataclass
 class AzureTarget:
-    """A target in Azure. See `Target`.
+    """The app in an Azure subscription. See `Target` for the operations.
 
     Attributes:
         root: of the repository.
@@ -88,7 +90,7 @@ class AzureTarget:
         return self._value("GROUNDWORK_URL")
 
     def prerequisites(self) -> Outcome:
-        """Check programs, sign-in, region and quota without changing anything."""
+        """Check programs, sign-in, region and quota, without changing anything."""
         checks = [
             self._succeeds("azd 1.26 or newer", self._azd_version),
             self._succeeds("the Azure CLI is signed in to the subscription", self._account),
@@ -104,7 +106,7 @@ class AzureTarget:
         return Outcome(checks=tuple(checks))
 
     def deploy(self) -> Outcome:
-        """Make the environment, register the app, show what would change, and run `azd up`."""
+        """Create the azd environment, register the app, show the planned changes and run `azd up`."""
         began = time.monotonic()
         name = self.place.environment
         environments = self._run("azd", "env", "list", "--output", "json", example="[]")
@@ -114,10 +116,10 @@ class AzureTarget:
                 *("--location", self.place.location, "--no-prompt"),
             )
         self._azd("env", "set", "AZURE_OPENAI_LOCATION", self.place.openai_location)
-        self._azd("env", "set", "GROUNDWORK_SMOKE_TEST", "skip")  # the steps below are the test
+        self._azd("env", "set", "GROUNDWORK_SMOKE_TEST", "skip")  # the steps of the kit are the test
         if self.place.as_application:
             self._azd("env", "set", "GROUNDWORK_SETTINGS", json.dumps({"ALLOW_APPLICATIONS": "true"}))
-        self._azd("env", "set", "ALWAYS_READY_HTTP", "0")  # otherwise there is no cold start to measure
+        self._azd("env", "set", "ALWAYS_READY_HTTP", "0")  # otherwise there would be no cold start to measure
         self._azd("env", "set", "ALWAYS_READY_DURABLE", "0")
         self._register()
         preview = self._azd("provision", "--preview", "--no-prompt", timeout_s=_UP_TIMEOUT_S)
@@ -133,7 +135,7 @@ class AzureTarget:
         )
 
     def facts(self) -> Facts:
-        """Return the deployed models and versions."""
+        """Return the deployed models and the versions of all tools."""
         deployments = self._run(
             *("az", "cognitiveservices", "account", "deployment", "list"),
             *("--resource-group", self._value("AZURE_RESOURCE_GROUP"), "--name", self._account_name),
@@ -151,7 +153,7 @@ class AzureTarget:
         )
 
     def token(self) -> str:
-        """Return a token of the Azure CLI for the app; a new one after half an hour."""
+        """Return an Azure CLI token for the app. It is renewed after half an hour."""
         now = datetime.now(UTC)
         if self._token is None or self._token[1] < now:
             token = self._run(
@@ -163,7 +165,9 @@ class AzureTarget:
         return self._token[0]
 
     def write_blob(self, name: str, path: Path) -> None:
-        """Write a file; the first time, after granting oneself the role for it."""
+        """Write a file to the documents container. The first call grants the required role to the kit's
+        user.
+        """
         until = time.monotonic() + _ROLE_TIMEOUT_S
         if not self._has_role:
             self._grant_storage()
@@ -178,12 +182,12 @@ class AzureTarget:
                 self.sleep(30)  # the role assignment may not be effective yet
 
     def delete_blob(self, name: str) -> None:
-        """Delete a file of the container of the documents."""
+        """Delete a file from the documents container."""
         self._blob("delete", name)
 
     @contextmanager
     def slow_model(self) -> Iterator[None]:
-        """Return at once: a hosted model takes seconds anyway."""
+        """Do nothing, because a hosted model takes seconds anyway."""
         yield
 
     def restart(self) -> None:
@@ -191,11 +195,11 @@ class AzureTarget:
         self._functionapp("restart")
 
     def cool_down(self) -> None:
-        """Wait until no instance is running; the environment has no always-ready instances."""
+        """Wait until no instance is running. This environment has no always-ready instances."""
         self.sleep(1)
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions found by the platform and in the code."""
+        """Return the number of functions that the platform found, and the number in the code."""
         count = self._run(
             *("az", "functionapp", "function", "list", *self._app_arguments),
             *("--query", "length(@)", "--output", "tsv"),
@@ -204,7 +208,9 @@ class AzureTarget:
         return int(count or 0), count_functions(self.root)
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """Query the search service directly with the kit's own identity and a constant vector."""
+        """Query the search service directly, with the kit's identity and a constant vector, and return the
+        debug scores.
+        """
         token = self._run(
             *("az", "account", "get-access-token", "--resource", _SEARCH_RESOURCE),
             *("--query", "accessToken", "--output", "tsv"),
@@ -227,7 +233,7 @@ class AzureTarget:
         return [row.get("@search.documentDebugInfo") or {} for row in rows]
 
     def bill_command(self) -> str:
-        """Return a query for the resource group's costs, which works even after the group's deletion."""
+        """Return the command that queries the costs of the resource group, even after its deletion."""
         today = datetime.now(UTC).date()
         query = {
             "type": "ActualCost",
@@ -253,9 +259,7 @@ class AzureTarget:
         return f"az rest --method post --url '{address}' --body '{json.dumps(query)}'"
 
     def teardown(self) -> Outcome:
-        """Permanently delete the resource group and the app registration, and verify that both no longer
-        exist.
-        """
+        """Permanently delete the resource group and the app registration, and check that both are gone."""
         group, app_id = self._value("AZURE_RESOURCE_GROUP"), self._value("AUTH_CLIENT_ID")
         self._azd("down", "--purge", "--force", "--no-prompt", timeout_s=_UP_TIMEOUT_S)
         if app_id:
@@ -290,8 +294,8 @@ class AzureTarget:
         return ("--resource-group", group, "--name", name)
 
     def _register(self) -> None:
-        """Run the registration script of docs/deploy.md for this environment, even if another is azd's
-        default.
+        """Run the registration script of docs/deploy.md for this environment, whatever azd's default
+        environment is.
         """
         self._run("env", f"AZURE_ENV_NAME={self.place.environment}", "sh", "infra/registration.sh")
 

@@ -1,4 +1,4 @@
-"""HTTP client of the app for one user: JSON calls, and streams that can be resumed."""
+"""HTTP client of the app for one user, with JSON calls and resumable streams."""
 
 import json
 import time
@@ -13,12 +13,12 @@ from local.run_all.api_client import LAST_EVENTS, StreamEvent, read_events
 CALL_TIMEOUT_S = 120.0
 SILENCE_S = 60.0  # the app sends a comment every 15 s
 JsonObject = dict[str, Any]
-_RETRIED = frozenset({429, 502, 503, 504})  # during a restart, or over a limit
+_RETRIED = frozenset({429, 502, 503, 504})  # occur during a restart or over a limit
 _PAUSE_S = 1.0
 
 
 class AppClient:
-    """A client of the app. Requests a token for each call, because Azure's tokens expire after an hour.
+    """A client of the app. It requests a token for each call, because Azure tokens expire after an hour.
 
     Args:
         url: URL of the app, without `/api`.
@@ -31,7 +31,7 @@ class AppClient:
         self._http = httpx.Client(base_url=self.url, timeout=CALL_TIMEOUT_S)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the HTTP connections."""
         self._http.close()
 
     def send(self, method: str, path: str, *, signed_in: bool = True, **arguments: Any) -> httpx.Response:
@@ -42,7 +42,8 @@ class AppClient:
         return self._http.request(method, path, headers=headers, **arguments)
 
     def call(self, method: str, path: str, *, patience_s: float = 60.0, **arguments: Any) -> JsonObject:
-        """Return the JSON of a response. Transient errors are retried for `patience_s`.
+        """Send a request and return the JSON of the response. Transient errors are retried for up to
+        `patience_s` seconds.
 
         Raises:
             httpx.HTTPError: the app refused the request or didn't respond.
@@ -60,13 +61,13 @@ class AppClient:
             time.sleep(_PAUSE_S)
 
     def upload(self, path: Path) -> str:
-        """Upload a private file and return the document's id."""
+        """Upload a file that only the caller can read, and return its document id."""
         with path.open("rb") as content:
             document = self.call("POST", "/api/documents", files={"file": (path.name, content)})
         return str(document["doc_id"])
 
     def document(self, doc_id: str) -> JsonObject | None:
-        """Return a document, or None if the caller can't read it or it doesn't exist."""
+        """Return a document, or None if it doesn't exist or the caller can't read it."""
         answer = self.send("GET", f"/api/documents/{doc_id}")
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
@@ -74,21 +75,23 @@ class AppClient:
         return content
 
     def documents_named(self, filename: str) -> list[JsonObject]:
-        """Return the readable documents with this file name, including documents in progress."""
+        """Return the caller's readable documents with this file name, including those still being
+        ingested.
+        """
         params = {"filename": filename, "limit": "100"}
         listed: list[JsonObject] = self.call("GET", "/api/documents", params=params)["documents"]
         return [one for one in listed if one["filename"] == filename]
 
     def ask(self, question: str) -> JsonObject:
-        """Ask a question, and return the run with its answer."""
+        """Ask a question, wait for the end of the run and return it with its answer."""
         return self.call("POST", "/api/chat", json={"question": question, "stream": False})
 
     def stream(self, question: str) -> Iterator[StreamEvent]:
-        """Ask a question, and yield the run's events until the stream ends or breaks."""
+        """Ask a question and yield the events of the run, until the stream ends or breaks."""
         return self._events("POST", "/api/chat", {"json": {"question": question}}, {})
 
     def resume(self, run_id: str, after: int) -> Iterator[StreamEvent]:
-        """Yield the events of a run that follow event number `after`."""
+        """Yield the events of a run that follow the event with number `after`."""
         return self._events("GET", f"/api/runs/{run_id}/events", {}, {"Last-Event-ID": str(after)})
 
     def _events(
@@ -104,10 +107,10 @@ class AppClient:
 
 
 def is_last(event: StreamEvent) -> bool:
-    """Return whether a run has no further event."""
+    """Return whether this event ends its run."""
     return event.name in LAST_EVENTS
 
 
 def as_json(value: object) -> str:
-    """Return a value as one line of JSON."""
+    """Return a value as a single line of JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

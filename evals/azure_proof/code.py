@@ -1,4 +1,4 @@
-"""The functions registered by the code in this checkout, counted in a separate process."""
+"""Count of the functions that the code in this checkout registers, made in a separate process."""
 
 import json
 import os
@@ -11,12 +11,12 @@ _COUNT = "from function_app import app; print(len(app.get_functions()))"
 
 
 def count_functions(root: Path) -> int:
-    """Return the number of functions that the app in `root` registers.
+    """Return the number of functions that the app in the folder `root` registers.
 
     Raises:
         subprocess.CalledProcessError: the app can't be imported.
     """
-    # The app refuses to start without settings; these point to nothing.
+    # The app doesn't start without settings; these refer to no real service.
     example = json.loads((root / "local.settings.example.json").read_text(encoding="utf-8"))["Values"]
     done = subprocess.run(
         [sys.executable, "-c", _COUNT],

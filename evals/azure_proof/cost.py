@@ -1,4 +1,4 @@
-"""Estimated cost of the run, from metered usage and list prices; the bill is available a day later."""
+"""Estimated cost of the run, from metered usage and list prices. The actual bill is available a day later."""
 
 from datetime import UTC, datetime
 
@@ -11,12 +11,12 @@ READ_SHARE = 0.84  # input share of a question's tokens: 6,100 read, 1,200 writt
 SEARCH_UNIT_HOUR = 75 / 730
 PAGES_THOUSAND = 0.691
 SAMPLE_PAGES = 33
-GB_SECOND = 0.000026  # per busy instance
+GB_SECOND = 0.000026  # price of a busy instance
 INSTANCE_GB = 2
 
 
 def estimate(world: World, evidence: Evidence) -> Outcome:
-    """Estimate the cost from the app's own meter and the kit's running time."""
+    """Return the estimated cost, from the usage that the app metered and the running time of the kit."""
     hours = (datetime.now(UTC) - evidence.begun_at).total_seconds() / 3600
     with world.client() as client:
         used = {one["resource"]: one["used"] for one in client.call("GET", "/api/me").get("today", [])}
@@ -24,7 +24,8 @@ def estimate(world: World, evidence: Evidence) -> Outcome:
     models = tokens * (READ_SHARE * CHAT_READ + (1 - READ_SHARE) * CHAT_WRITE) / 1e6
     documents = SAMPLE_PAGES * PAGES_THOUSAND / 1000
     search = max(hours, 1) * SEARCH_UNIT_HOUR
-    instances = hours * 3600 * 2 * INSTANCE_GB * GB_SECOND  # two groups of instances, always busy
+    # an upper limit: two groups of instances that are always busy
+    instances = hours * 3600 * 2 * INSTANCE_GB * GB_SECOND
     command = world.target.bill_command()
     bill = (f"The bill, from tomorrow on: {command}",) if command else ("Nothing is billed on this machine.",)
     return Outcome(

@@ -1,4 +1,6 @@
-"""Steps about documents: uploads, a file dropped into the container and deleted, a narrowed permission."""
+"""Proof steps about documents: uploads, a file written to and deleted from the container, a narrowed
+permission.
+"""
 
 import json
 import secrets
@@ -14,14 +16,14 @@ from evals.azure_proof.target import World
 from samples.generate import generate
 
 Seen = TypeVar("Seen")
-READY_S = 900.0  # includes a new deployment's first start, on a busy machine
+READY_S = 900.0  # includes the first start of a new deployment, and allows for a busy machine
 _POLL_S = 0.5
-_PROBES = 20  # after access was refused once: it must never be granted again
+_PROBES = 20  # requests after the first denial, none of which may be granted
 _ENDED = ("ready", "failed")
 
 
 def upload_samples(world: World) -> Outcome:
-    """Upload the ten samples, and wait until each is ready or has failed."""
+    """Upload the ten samples and wait until each is ready or has failed."""
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
         began = time.monotonic()
         doc_ids = {path.name: client.upload(path) for path in generate(Path(folder))}
@@ -35,9 +37,7 @@ def upload_samples(world: World) -> Outcome:
 
 
 def drop_and_delete(world: World) -> Outcome:
-    """Write a file into the container, ask about it, delete it, and wait until searches
-    no longer return it.
-    """
+    """Write a file to the container, ask about it, delete it, and wait until the app no longer returns it."""
     word = secrets.token_hex(4)
     name = f"proof/{word}.md"
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
@@ -68,7 +68,9 @@ def drop_and_delete(world: World) -> Outcome:
 
 
 def narrow_permission(world: World) -> Outcome:
-    """Remove the reader from a file's access list, and poll until the app hides the file permanently."""
+    """Remove the reader from a file's access list, wait until the app hides the file, and check that it stays
+    hidden.
+    """
     word = secrets.token_hex(4)
     name = f"proof/{word}.md"
     with tempfile.TemporaryDirectory() as folder, world.client() as client:
@@ -116,7 +118,7 @@ def _ready_id(client: AppClient, filename: str) -> str:
 
 
 def _sees(client: AppClient, doc_id: str, word: str) -> bool:
-    """Return whether the caller can get the document or find its text."""
+    """Return whether the caller can get the document or find it by search."""
     if client.document(doc_id) is not None:
         return True
     hits = client.call("POST", "/api/search", json={"query": f"vault {word}", "top_k": 5})["results"]
@@ -133,7 +135,7 @@ def _status_when_ended(client: AppClient, doc_id: str) -> str:
 
 
 def _until(look: Callable[[], Seen]) -> Seen:
-    """Poll `look` and return its first non-empty result.
+    """Call `look` repeatedly and return its first truthy result.
 
     Raises:
         TimeoutError: all results were empty.

@@ -1,4 +1,6 @@
-"""The evidence of a run: one JSON file, rewritten after every step, so that steps can be repeated."""
+"""The evidence of a run: a JSON file that is rewritten after every step, so that single steps can be
+repeated.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +17,7 @@ class _Frozen(BaseModel):
 
 
 class Check(_Frozen):
-    """An expectation and the observed value."""
+    """A checked expectation with the observed value."""
 
     expected: str
     passed: bool
@@ -23,7 +25,7 @@ class Check(_Frozen):
 
 
 class Outcome(_Frozen):
-    """The result of a step. A step without checks, such as the cost estimate, proves nothing by itself."""
+    """The result of a step. A step without checks, such as the cost estimate, only reports figures."""
 
     checks: tuple[Check, ...] = ()
     figures: dict[str, Figure] = Field(default_factory=dict)
@@ -32,7 +34,7 @@ class Outcome(_Frozen):
 
 
 class StepResult(_Frozen):
-    """A finished step.
+    """The recorded result of a step.
 
     Attributes:
         status: `skipped` if the step doesn't apply to this target.
@@ -49,7 +51,7 @@ class StepResult(_Frozen):
 
 
 class Facts(_Frozen):
-    """The tested version and environment."""
+    """The environment and versions that were tested."""
 
     target: Literal["azure", "local"]
     url: str = ""
@@ -59,7 +61,7 @@ class Facts(_Frozen):
 
 
 class Evidence(_Frozen):
-    """All recorded results in the order of the steps."""
+    """All recorded results for one commit, in the order of the steps."""
 
     commit: str
     begun_at: datetime
@@ -73,12 +75,12 @@ class Evidence(_Frozen):
 
 
 def check(expected: str, seen: object, *, passed: bool) -> Check:
-    """Return a check. The observed value is truncated to keep the report readable."""
+    """Return a check. The observed value is cut to 300 characters, to keep the report readable."""
     return Check(expected=expected, passed=passed, seen=" ".join(str(seen).split())[:300])
 
 
 def load(folder: Path, commit: str, facts: Facts) -> Evidence:
-    """Return the evidence of an earlier call for this commit, or new evidence if there is none."""
+    """Return the stored evidence for this commit and target, or new evidence if there is none."""
     path = folder / FILE_NAME
     if path.exists():
         evidence = Evidence.model_validate_json(path.read_bytes())
@@ -88,9 +90,7 @@ def load(folder: Path, commit: str, facts: Facts) -> Evidence:
 
 
 def save(evidence: Evidence, folder: Path) -> None:
-    """Write the evidence to a temporary file and rename it, so that a killed process leaves the previous
-    file.
-    """
+    """Write the evidence atomically, so that a killed process leaves the previous file intact."""
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f"{FILE_NAME}.new"
     draft.write_text(evidence.model_dump_json(indent=1) + "\n", encoding="utf-8")

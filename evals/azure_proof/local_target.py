@@ -1,4 +1,6 @@
-"""The app on a separate local stack with free ports, its own data folder and the local model."""
+"""The local target of the proof kit: a separate stack with free ports, its own data folder and the local
+model.
+"""
 
 import os
 import platform
@@ -30,7 +32,7 @@ _LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_TOTAL_LATENCY_MS": "90000", "MODE
 
 
 class LocalTarget:
-    """The target on this machine. See `Target`."""
+    """The app on this machine. See `Target` for the operations."""
 
     kind: Literal["local"] = "local"
 
@@ -46,7 +48,7 @@ class LocalTarget:
         return self._stack.base_url
 
     def prerequisites(self) -> Outcome:
-        """Check for Python and Node."""
+        """Check that Python and Node are available."""
         try:
             node = subprocess.run(
                 [*find_node().node, "--version"], capture_output=True, text=True, check=True
@@ -62,7 +64,7 @@ class LocalTarget:
         )
 
     def deploy(self) -> Outcome:
-        """Start the stack unless it is running."""
+        """Start the stack if it isn't running."""
         if not self._is_started:
             self._stack.start()
             self._is_started = True
@@ -88,19 +90,19 @@ class LocalTarget:
         return self._stack.token(ANNA)
 
     def write_blob(self, name: str, path: Path) -> None:
-        """Write a file into the storage emulator."""
+        """Write a file to the documents container of the storage emulator."""
         with self._storage() as service:
             client = service.get_blob_client(DOCUMENTS_CONTAINER, name)
             client.upload_blob(path.read_bytes(), overwrite=True)
 
     def delete_blob(self, name: str) -> None:
-        """Delete a file of the storage emulator."""
+        """Delete a file from the documents container of the storage emulator."""
         with self._storage() as service:
             service.get_blob_client(DOCUMENTS_CONTAINER, name).delete_blob()
 
     @contextmanager
     def slow_model(self) -> Iterator[None]:
-        """Slow the local model down to the pace of a slow hosted model."""
+        """Within the block, slow the local model down to the pace of a slow hosted one."""
         self._stack.stop_host()
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{_PACE}"})
         try:
@@ -115,26 +117,26 @@ class LocalTarget:
         self._stack.start_host()
 
     def cool_down(self) -> None:
-        """Restart the host, so that the app isn't loaded."""
+        """Restart the host, so that the app has to be loaded again."""
         self._stack.stop_host()
         self._stack.start_host()
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions in the host's log and in the code."""
+        """Return the number of functions in the log of the host, and the number in the code."""
         log = (self._data / "functions-host.log").read_text(encoding="utf-8", errors="replace")
         count = int(re.findall(r"\((\d+) functions\)", log)[-1])
         return count, count_functions(self._root)
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """Raise NotHereError, because the local search server doesn't support `debug`."""
+        """Raise `NotHereError`, because the local search server doesn't support `debug`."""
         raise NotHereError("The local search server does not return subscores; Azure AI Search does.")
 
     def bill_command(self) -> str:
-        """Return "", because nothing on this machine is billed."""
+        """Return "", because a local stack costs nothing."""
         return ""
 
     def teardown(self) -> Outcome:
-        """Stop the stack and delete its folder."""
+        """Stop the stack and delete its data folder."""
         port = self._stack.ports.http
         self._stack.stop()
         self._is_started = False
@@ -149,7 +151,7 @@ class LocalTarget:
         )
 
     def stop(self) -> None:
-        """Stop the stack but keep its data for repeated steps."""
+        """Stop the stack, but keep its data so that steps can be repeated."""
         self._stack.stop()
         self._is_started = False
 

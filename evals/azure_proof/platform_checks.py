@@ -1,4 +1,4 @@
-"""Steps about the platform: sign-in, headers, cold starts, time per hop, throttling."""
+"""Proof steps about the platform: sign-in, headers, cold start, time between steps, and throttling."""
 
 import statistics
 import time
@@ -16,16 +16,16 @@ from local.run_all.api_client import StreamEvent
 FACT = "What is the maximum operating pressure of the Heron 400?"
 _CONTENT_INDEX = "content-blocks"
 _ODD_HEADER_S = 15.0
-_FIRST_EVENT_S = 5.0  # of a warm app, which plans first
+_FIRST_EVENT_S = 5.0  # limit for a warm app, in which the planning precedes the event
 _COLD_S = 60.0
-_REQUESTS = 90  # in one burst; the default limit is 60 per minute
+_REQUESTS = 90  # number of requests in one burst; the default limit is 60 per minute
 _AT_ONCE = 10
 _PRINCIPAL = "X-MS-CLIENT-PRINCIPAL"
 _NO_CLAIMS = "e30="  # {} in base64
 
 
 def platform(world: World) -> Outcome:
-    """Check functions, sign-in and headers."""
+    """Check the registered functions, sign-in with and without a valid identity, and unusual headers."""
     target = world.target
     with world.client() as client:
         count, registered = target.functions()
@@ -60,7 +60,9 @@ def platform(world: World) -> Outcome:
 
 
 def search_scores(world: World) -> Outcome:
-    """Check that both parts of a hybrid query's score are available; the app's thresholds depend on them."""
+    """Check that the search service returns text and vector scores of hybrid hits, on which the app's
+    thresholds depend.
+    """
     try:
         rows = world.target.hybrid_scores(_CONTENT_INDEX, FACT)
     except NotHereError as reason:

@@ -1,4 +1,4 @@
-"""Twenty questions about the samples with known answers, which a test verifies in the samples."""
+"""Twenty questions about the samples with known answers. A test verifies the answers in the samples."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ ONBOARDING, MINUTES, MEMO = "onboarding-guide.md", "minutes-safety-committee.txt
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """A question and the content of a correct answer.
+    """A question with the text and the source that a correct answer must contain.
 
     Attributes:
         says: words of the answer, spelled as in the document.

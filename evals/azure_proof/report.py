@@ -1,4 +1,4 @@
-"""The evidence as a readable page. Pure."""
+"""The evidence as a Markdown page. Pure."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _ABOUT = {
 
 
 def markdown(evidence: Evidence) -> str:
-    """Return the page as Markdown."""
+    """Return the evidence as a Markdown page."""
     return "\n".join(_lines(evidence)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Screenshots of the web page, if a browser is available."""
+"""Proof step that takes screenshots of the web page, if a browser is available."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ _TIMEOUT_MS = 120_000
 
 
 def take_pictures(world: World) -> Outcome:
-    """Ask a question on the web page, open a source of its answer, and list the documents."""
+    """Take screenshots of an answer, a source of it and the list of documents."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     try:
         from playwright.sync_api import sync_playwright
@@ -35,7 +35,7 @@ def take_pictures(world: World) -> Outcome:
 
 
 def _pictures(browser: Any, world: World) -> list[str]:
-    # Every request carries the token in a header; users' browsers have the platform's cookie instead.
+    # Every request carries the token in a header, whereas the browsers of users have the platform's cookie.
     headers = {"Authorization": f"Bearer {world.target.token()}"}
     context = browser.new_context(
         locale="en-GB", viewport={"width": _WIDTH, "height": _HEIGHT}, extra_http_headers=headers
@@ -49,7 +49,7 @@ def _pictures(browser: Any, world: World) -> list[str]:
     names = [_save(page, world.out, "answer.png")]
     page.click(".turn:last-child .markdown .chip >> nth=0")
     page.wait_for_selector(".page-picture .mark")
-    page.wait_for_timeout(1000)  # wait until the page has scrolled to the mark
+    page.wait_for_timeout(1000)  # until the page has scrolled to the highlighted quotation
     names.append(_save(page, world.out, "source.png"))
     page.goto(f"{world.target.url}/web?view=documents")
     page.wait_for_selector("text=heron-400-manual.pdf")

@@ -1,4 +1,4 @@
-"""External programs called by the kit. Calls are printed, and a dry run only prints them."""
+"""Execution of external programs. Each call is printed; a dry run only prints it."""
 
 import re
 import shlex
@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-_HOOK = "infra/hooks/postdeploy.sh"  # azure.yaml has azd call it
+_HOOK = "infra/hooks/postdeploy.sh"  # azd calls it, as azure.yaml configures
 _SHOWN_OF_FAILURE = 1500  # characters from the end of a failed program's output
 # A line of a script that calls one of Azure's programs, with its continuation lines.
 _CALLS_AZURE = re.compile(r"^[^#\n]*\b(?:az|azd) [a-z].*$", re.MULTILINE)
 
 
 class CommandFailedError(RuntimeError):
-    """A program failed; the message contains the end of its output."""
+    """Error raised if a program failed. The message contains the end of its output."""
 
 
 class Shell(Protocol):
-    """Runs programs."""
+    """An executor of external programs."""
 
     def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
-        """Run a program and return its stripped standard output.
+        """Run a program and return its standard output without surrounding whitespace.
 
         Args:
             example: output of a dry run.
@@ -33,14 +33,14 @@ class Shell(Protocol):
 
 
 class RealShell:
-    """Runs programs in the repository's root, after printing each call."""
+    """Executor that prints each call and runs the program in the root of the repository."""
 
     def __init__(self, folder: Path, show: Callable[[str], None]) -> None:
         self._folder = folder
         self._show = show
 
     def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
-        """See `Shell`."""
+        """Run a program and return its output. See `Shell.run`."""
         del example
         self._show(f"  $ {shown(command)}")
         try:
@@ -58,7 +58,7 @@ class RealShell:
 
 
 class DryShell:
-    """Prints calls and returns the example output."""
+    """Executor for dry runs, which prints each call and returns its example output."""
 
     def __init__(self, folder: Path, show: Callable[[str], None]) -> None:
         self._folder = folder
@@ -66,7 +66,9 @@ class DryShell:
         self.commands: list[str] = []
 
     def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
-        """See `Shell`. Also prints the Azure commands inside the repository's own scripts."""
+        """Print a call and return `example`. For scripts of this repository, their Azure commands are printed
+        too.
+        """
         del timeout_s
         self.commands.append(shown(command))
         self._show(f"  $ {shown(command)}")
@@ -81,11 +83,11 @@ class DryShell:
 
 
 def shown(command: Sequence[str]) -> str:
-    """Return a command as it would be typed in a shell."""
+    """Return a command line with the arguments quoted for a shell."""
     return shlex.join(command)
 
 
 def azure_calls(script: Path) -> list[str]:
-    """Return the lines of a shell script that call az or azd, including their continuation lines."""
+    """Return the lines of a shell script that call az or azd, including continuation lines."""
     text = script.read_text(encoding="utf-8").replace("\\\n", " ")
     return [" ".join(line.split()) for line in _CALLS_AZURE.findall(text) if "echo " not in line]

@@ -1,4 +1,4 @@
-"""The steps in order: what each does, and which operations of the platform it needs."""
+"""The steps of the proof kit in order, and the platform operations that each needs."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ DEPLOY, TEARDOWN = "deploy", "teardown"
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
+    """A step of the proof kit.
 
     Attributes:
         advice: what to do if it fails.
@@ -164,8 +164,8 @@ ORDER = tuple(step.name for step in STEPS)
 
 
 def perform(step: Step, world: World, evidence: Evidence) -> StepResult:
-    """Perform a step. Any failure becomes a result, so that the remaining steps and the
-    teardown still run.
+    """Perform a step. An exception becomes a failed result, so that the remaining steps and the teardown
+    still run.
     """
     at, began = datetime.now(UTC), time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""The operations that the kit needs from the app's platform."""
+"""The interface of a target: the platform operations that the proof kit needs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,38 +11,40 @@ from evals.azure_proof.evidence import Facts, Outcome
 
 
 class NotHereError(RuntimeError):
-    """The target doesn't support an operation; the check is skipped with this message."""
+    """Error raised if the target doesn't support an operation. The check is skipped, with this message as the
+    reason.
+    """
 
 
 class Target(Protocol):
-    """A platform on which the app can be deployed, disturbed and deleted."""
+    """A platform to which the kit deploys the app, and on which it can restart and delete it."""
 
     @property
     def kind(self) -> Literal["azure", "local"]: ...
 
     @property
     def url(self) -> str:
-        """The app's URL once it is deployed."""
+        """The URL of the deployed app."""
         ...
 
     def prerequisites(self) -> Outcome:
-        """Check the requirements of a deployment."""
+        """Check the requirements of a deployment, without changing anything."""
         ...
 
     def deploy(self) -> Outcome:
-        """Deploy or update the app."""
+        """Deploy the app, or update an earlier deployment."""
         ...
 
     def facts(self) -> Facts:
-        """Return the deployed version and its environment."""
+        """Return the deployed versions and the environment."""
         ...
 
     def token(self) -> str:
-        """Return a token of the kit's user."""
+        """Return a token with which the kit's user calls the app."""
         ...
 
     def write_blob(self, name: str, path: Path) -> None:
-        """Write a file into the documents container, as an operator would."""
+        """Write a file to the documents container, as an operator would."""
         ...
 
     def delete_blob(self, name: str) -> None:
@@ -50,7 +52,7 @@ class Target(Protocol):
         ...
 
     def slow_model(self) -> Any:
-        """Return a context in which answers take long enough to be interrupted."""
+        """Return a context manager, in whose block answers take long enough to be interrupted."""
         ...
 
     def restart(self) -> None:
@@ -58,15 +60,15 @@ class Target(Protocol):
         ...
 
     def cool_down(self) -> None:
-        """Wait until the next request causes a cold start."""
+        """Wait until the next request would cause a cold start."""
         ...
 
     def functions(self) -> tuple[int, int]:
-        """Return the number of functions found by the platform and in the code."""
+        """Return the number of functions that the platform found, and the number in the code."""
         ...
 
     def hybrid_scores(self, index: str, question: str) -> list[dict[str, Any]]:
-        """Return the search service's debug information for the hits of a hybrid query.
+        """Return the search service's debug information about the hits of a hybrid query.
 
         Raises:
             NotHereError: this search service has no `debug`.
@@ -74,17 +76,17 @@ class Target(Protocol):
         ...
 
     def bill_command(self) -> str:
-        """Return the command that reads the bill a day later; "" if there is none."""
+        """Return the command that queries the bill a day later, or "" if there is no bill."""
         ...
 
     def teardown(self) -> Outcome:
-        """Delete everything that `deploy` created, and verify the deletion."""
+        """Delete everything that `deploy` created, and check that it is gone."""
         ...
 
 
 @dataclass
 class World:
-    """The context of a step.
+    """The context in which steps run: the target and the kit's options.
 
     Attributes:
         out: folder for evidence and screenshots.
@@ -97,7 +99,7 @@ class World:
 
     @contextmanager
     def client(self) -> Iterator[AppClient]:
-        """Connect to the app as the kit's user."""
+        """Yield a client of the app that acts as the kit's user."""
         client = AppClient(self.target.url, self.target.token)
         try:
             yield client

@@ -1,4 +1,4 @@
-"""`python -m evals.budgets --runs 200 --out report.json`: check that runs keep their budgets with faulty
+"""`python -m evals.budgets --runs 200 --out report.json`: check that runs keep their budgets even with faulty
 models.
 
 Called by `make budgets` (docs/internals/measuring.md). Exit code 1 if a promise was broken, 2 if nothing
@@ -55,7 +55,8 @@ def main() -> int:
 
 
 def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[Seen]:
-    """Run all batches on `lanes` parallel stacks, each with its own servers and counters.
+    """Run all batches on parallel stacks, each with its own servers and counters, and return the
+    observations.
 
     Raises:
         StackError: a stack didn't start, died, or doesn't know a knob.
@@ -75,7 +76,7 @@ def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[See
 
 
 class _Work:
-    """A queue of batches shared by the lanes, and their observations."""
+    """The queue of batches that all lanes share, and the observations so far."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._waiting = deque(batches)
@@ -84,7 +85,7 @@ class _Work:
         self.failures: list[Exception] = []
 
     def take(self, number: int, arguments: argparse.Namespace) -> None:
-        """Process batches on one lane until none is left."""
+        """Start a stack, the lane with this number, and process batches until the queue is empty."""
         try:
             for seen in self._lane(number, arguments):
                 self.runs.append(seen)
@@ -124,14 +125,24 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("report.json"))
     parser.add_argument(
-        "--seed", type=int, default=20251121, help="random seed of the questions and of the model's faults"
+        "--seed", type=int, default=20251121, help="random seed of the questions and the model faults"
     )
     parser.add_argument(
-        "--budget-ms", type=int, default=25_000, help="MAX_TOTAL_LATENCY_MS; other limits are scaled with it"
+        "--budget-ms",
+        type=int,
+        default=25_000,
+        help=("MAX_TOTAL_LATENCY_MS; the other time limits are scaled with it"),
     )
-    parser.add_argument("--lanes", type=int, default=3, help="number of stacks in parallel")
+    parser.add_argument(
+        "--lanes", type=int, default=3, help=("number of parallel stacks (default: %(default)s)")
+    )
     parser.add_argument("--at-once", type=int, default=1, help="concurrent questions per stack")
-    parser.add_argument("--batch", type=int, default=BATCH, help="questions between restarts of a host")
+    parser.add_argument(
+        "--batch",
+        type=int,
+        default=BATCH,
+        help=("number of concurrent questions per stack (default: %(default)s)"),
+    )
     parser.add_argument(
         "--faults",
         type=lambda listed: listed.split(","),

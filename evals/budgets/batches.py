@@ -1,4 +1,4 @@
-"""Planning of model faults in batches. Pure: equal seeds give equal plans.
+"""Plan of an evaluation: batches of questions with the model fault of each. Pure: a seed determines the plan.
 
 Knobs are part of the model's name, which is a setting of the host, so runs are grouped in batches with one
 host each.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from evals.budgets.questions import DELEGATED, QUESTIONS, Question
 
 MODEL = "groundwork-extractive"
-# Single faults of models. `only=` keeps the other calls intact, because a model that always
+# The model faults that are tested alone. `only=` limits a fault to some calls, because a model that always
 # fails never delegates to a sub-agent.
 FAULTS: Mapping[str, tuple[str, ...]] = {
     "none": ("",),
@@ -71,7 +71,7 @@ TIGHT = (
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions for one host.
+    """Questions asked on one host, with the model fault and settings of that host.
 
     Attributes:
         fault: name in the report: a key of FAULTS, "mixed" or "chaos".
@@ -90,7 +90,8 @@ class Batch:
 
 
 def plan(runs: int, seed: int, size: int, faults: Sequence[str] = ()) -> list[Batch]:
-    """Return batches of at most `size` questions, `runs` in total, optionally limited to some faults.
+    """Return batches of at most `size` questions, `runs` questions in total. `faults` limits the batches to
+    some faults.
 
     A third has single faults, in turn; the rest combines two or uses random ones (chaos).
     """
@@ -126,7 +127,7 @@ def _mixed(chance: random.Random) -> tuple[str, str]:
 
 
 def _questions(chance: random.Random, count: int) -> tuple[Question, ...]:
-    """Choose different questions, two thirds of kinds that sub-agents work on."""
+    """Return distinct questions in random order. Two thirds are of kinds that sub-agents work on."""
     deep = [question for question in QUESTIONS if question.kind in DELEGATED]
     other = [question for question in QUESTIONS if question.kind not in DELEGATED]
     chosen = chance.sample(deep, min(-(-count * 2 // 3), len(deep)))

@@ -1,4 +1,4 @@
-"""Child orchestrations of a run, as reported by the Durable Functions client API."""
+"""The child orchestrations of a run, read from the Durable Functions client API."""
 
 import json
 import time
@@ -10,7 +10,7 @@ import httpx
 
 from local.run_all.stack import LocalStack
 
-GRACE_S = 1.0  # allowed overrun of a child's deadline
+GRACE_S = 1.0  # permitted overrun of a child's deadline
 _POLL_S = 0.1
 _PREFIX = "/runtime/webhooks/durabletask/instances"
 _OPEN = frozenset({"Running", "Pending", "Suspended", "ContinuedAsNew"})
@@ -18,7 +18,7 @@ _OPEN = frozenset({"Running", "Pending", "Suspended", "ContinuedAsNew"})
 
 @dataclass(frozen=True)
 class Child:
-    """A child orchestration.
+    """The deadline and end of a child orchestration.
 
     Attributes:
         ended_after_s: seconds after its deadline; None if it was still running when last seen.
@@ -33,12 +33,12 @@ class Child:
 
     @property
     def outlived(self) -> bool:
-        """Whether it was running `grace_s` after its deadline."""
+        """Whether the child was still running `grace_s` seconds after its deadline."""
         return self.ended_after_s is None or self.ended_after_s > self.grace_s
 
 
 class Instances:
-    """The instances of one host. `grace_s` may exceed GRACE_S on a machine known to be slow."""
+    """Client for the orchestration instances of one host. `grace_s` may be increased for a slow machine."""
 
     def __init__(self, stack: LocalStack, grace_s: float = GRACE_S) -> None:
         self._stack = stack
@@ -49,7 +49,9 @@ class Instances:
         self._http.close()
 
     def settled(self, run_id: str) -> list[Child]:
-        """Return the run's children once all have ended or exceeded their deadlines by the grace period."""
+        """Wait until every child of the run has ended or overrun its deadline by the grace period, and return
+        the children.
+        """
         while True:
             children = [self._child(instance) for instance in self._below(run_id)]
             now = time.time()
@@ -59,7 +61,7 @@ class Instances:
             time.sleep(_POLL_S)
 
     def is_open(self, run_id: str) -> bool:
-        """Return whether the run's orchestration is still running."""
+        """Return whether the orchestration of the run is still active."""
         answered = self._http.get(f"{self._stack.base_url}{_PREFIX}/{run_id}")
         return answered.status_code in (200, 202) and answered.json()["runtimeStatus"] in _OPEN
 
@@ -78,7 +80,7 @@ class Instances:
         return Child(instance["instanceId"], deadline, instance["runtimeStatus"], ended, self._grace_s)
 
     def _ended_at(self, instance: dict[str, Any]) -> float:
-        """Return when the child ended, from its history: the status is rounded to seconds."""
+        """Return the end time of a child from its history, because the status has only whole seconds."""
         address = f"{self._stack.base_url}{_PREFIX}/{instance['instanceId']}"
         history = self._http.get(address, params={"showHistory": "true"}).json().get("historyEvents") or []
         moments = [_moment(event["Timestamp"]) for event in history if "Timestamp" in event]
@@ -86,13 +88,13 @@ class Instances:
 
 
 def _deadline(instance: dict[str, Any]) -> float:
-    """Return the deadline in the child's status; its start if it ended before it had read its task."""
+    """Return the deadline in the child's custom status, or its start time if it ended before it set one."""
     status = _plain(instance.get("customStatus") or {})
     return _moment(status.get("deadline") or instance["createdTime"])
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """Decode a value as the SDKs store it: nested JSON or a list of one."""
+    """Return the object in a value that an SDK encoded as nested JSON text or as a list with one item."""
     while isinstance(value, str):
         value = json.loads(value)
     result: dict[str, Any] = value[0] if isinstance(value, list) else value

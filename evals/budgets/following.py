@@ -1,4 +1,4 @@
-"""A client that asks a question and reads its events to the end, reconnecting as needed."""
+"""A client that asks a question and reads its events to the end. It reconnects when the stream breaks."""
 
 import contextlib
 import http.client
@@ -17,7 +17,7 @@ Watcher = Callable[[StreamEvent], None]
 
 @dataclass
 class Followed:
-    """The events that a reader received.
+    """The events that a reader of one run has received.
 
     Attributes:
         began, ended: time.monotonic() when the question (or a choice) was sent, and at the last event.
@@ -32,13 +32,13 @@ class Followed:
 
     @property
     def last(self) -> StreamEvent | None:
-        """The `complete` or `error` event, if received."""
+        """The event `complete` or `error` that ended the run, or None if it has not arrived."""
         event = self.events[-1] if self.events else None
         return event if event is not None and event.name in LAST_EVENTS else None
 
 
 class Caller:
-    """A client of one app for one user."""
+    """A client of the app that acts as one user."""
 
     def __init__(self, port: Callable[[], int], token: str) -> None:
         self._port = port
@@ -47,7 +47,8 @@ class Caller:
     def ask(
         self, question: str, give_up_s: float, watch: Watcher = lambda _: None, agent: str | None = None
     ) -> Followed:
-        """Ask and follow until the last event, or for `give_up_s`.
+        """Ask a question and read its events to the end, for at most `give_up_s` seconds. `watch` is called
+        with each event.
 
         Raises:
             OSError, http.client.HTTPException: the question wasn't accepted.
@@ -68,13 +69,13 @@ class Caller:
         return seen
 
     def replay(self, run_id: str) -> list[StreamEvent]:
-        """Request all events of an ended run again."""
+        """Request the events of an ended run once more, from the first one."""
         with contextlib.closing(self._connection()) as connection:
             connection.request("GET", f"/api/runs/{run_id}/events", headers=self._headers)
             return list(read_events(connection.getresponse()))
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Send a request and return the status and JSON of the response."""
+        """Send a request and return the status and the JSON of the response (None without a body)."""
         content = None if body is None else json.dumps(body)
         with contextlib.closing(self._connection()) as connection:
             connection.request(method, path, body=content, headers=self._headers)
@@ -100,7 +101,7 @@ class Caller:
     def _take(
         self, response: http.client.HTTPResponse, seen: Followed, give_up_s: float, watch: Watcher
     ) -> None:
-        """Read events until the last one, until time is up, or until the connection breaks."""
+        """Record events until the run ends, the time is up or the connection breaks."""
         with contextlib.suppress(OSError, http.client.HTTPException):
             for event in read_events(_lines(response, seen, give_up_s)):
                 seen.events.append(event)
@@ -112,13 +113,15 @@ class Caller:
                     self._choose(seen)
 
     def _choose(self, seen: Followed) -> None:
-        """Choose the first option. The time a person takes doesn't count for the run."""
+        """Choose the first option of a clarification, and restart the clock: a user's time doesn't count for
+        the run.
+        """
         self.call("POST", f"/api/runs/{seen.run_id}/answer", {"choice": 1})
         seen.began = time.monotonic()
 
 
 def _lines(response: http.client.HTTPResponse, seen: Followed, give_up_s: float) -> Iterator[bytes]:
-    # Comments arrive here as well, so time is checked while a run is silent.
+    # Comments are lines too, so the time is also checked while a run sends no events.
     for line in response:
         yield line
         if time.monotonic() - seen.began > give_up_s:

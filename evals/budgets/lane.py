@@ -1,4 +1,4 @@
-"""A stack that answers batches of questions, and external observations of each run."""
+"""A stack that answers batches of questions, and the observation of each run from outside the app."""
 
 import contextlib
 import http.client
@@ -30,26 +30,26 @@ CONTRACT = {
     "SUBAGENTS_RESERVE_LATENCY_MS": 5_000,
     "SUBAGENTS_CHILD_MIN_LATENCY_MS": 4_000,
 }
-# An open circuit breaker would keep sub-agents, which we measure, out of all later runs.
+# An open circuit breaker would prevent sub-agents, which are measured here, in all later runs.
 NO_BREAK = {
-    "BUDGET_PRESET": "tight",  # budgets that ordinary questions reach
+    "BUDGET_PRESET": "tight",  # budgets low enough for ordinary questions to reach
     "CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD": "1",
     "CIRCUIT_BREAKER_WINDOW_REQUESTS": "1000",
     "CIRCUIT_BREAKER_COOLDOWN_SECONDS": "1",
 }
-# The sample documents are short: their comparisons and summaries would need no sub-agent.
+# The samples are so short that, by default, comparing or summarising them needs no sub-agent.
 ALL_DELEGATE = {"WHOLE_DOCUMENTS_TOKENS": "0"}
 
 
 def latency_settings(budget_ms: int) -> dict[str, str]:
-    """Return all time limits for a budget, in the contract's proportions."""
+    """Return the settings of all time limits for a total budget, in the proportions of CONTRACT."""
     share = budget_ms / CONTRACT["MAX_TOTAL_LATENCY_MS"]
     return {name: str(round(milliseconds * share)) for name, milliseconds in CONTRACT.items()}
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A running stack that answers `at_once` questions in parallel.
+    """A running stack that answers up to `at_once` questions concurrently.
 
     Tokens are counted per run only if questions are asked one at a time.
 
@@ -65,7 +65,7 @@ class Lane:
     child_grace_s: float = GRACE_S
 
     def run(self, batch: Batch) -> Iterator[Seen]:
-        """Start the host with the batch's model and ask its questions.
+        """Start the host with the batch's model and settings, ask its questions and yield the observations.
 
         Raises:
             StackError: the model server doesn't know a knob.
@@ -87,14 +87,14 @@ class Lane:
             yield from pool.map(asking.ask, batch.questions)
 
     def statistics(self) -> dict[str, Any]:
-        """Return the model server's counters."""
+        """Return the counters of the model server."""
         address = f"http://127.0.0.1:{self.stack.ports.model}/v1/stats"
         headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
         statistics: dict[str, Any] = httpx.get(address, headers=headers, timeout=60).raise_for_status().json()
         return statistics
 
     def _check_knobs(self, model: str) -> None:
-        """Fail on a misspelt fault, with which the run would pass."""
+        """Raise an error if the model server rejects a knob. A misspelt fault would otherwise never occur."""
         headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
         address = f"http://127.0.0.1:{self.stack.ports.model}/v1/models/{model}"
         answered = httpx.get(address, headers=headers, timeout=60)
@@ -104,7 +104,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Asking:
-    """A batch in progress."""
+    """A batch in progress, with the clients that observe it."""
 
     lane: Lane
     batch: Batch
@@ -113,7 +113,7 @@ class Asking:
     instances: Instances
 
     def ask(self, question: Question) -> Seen:
-        """Ask, follow to the end, and inspect children, orchestration, replay and tokens."""
+        """Ask a question, follow the run to its end, and return what was observed."""
         before = self.lane.statistics() if self.lane.at_once == 1 else None
         try:
             followed = self.caller.ask(question.text, self.lane.budget_ms / 1000 + GIVE_UP_S)
@@ -128,7 +128,9 @@ class Asking:
 def look_after(
     asking: Asking, question: Question, followed: Followed, before: Mapping[str, Any] | None
 ) -> Seen:
-    """Collect the observations after a run's stream has ended. `before` are earlier counters, or None."""
+    """Return the observation of a run whose stream has ended. `before` are the model server's earlier
+    counters, or None.
+    """
     children = asking.instances.settled(followed.run_id)
     is_open = _stays_open(asking.instances, followed.run_id)
     again = asking.caller.replay(followed.run_id)
@@ -158,7 +160,7 @@ def look_after(
 
 
 def _refused(asking: Asking, question: Question, why: str) -> Seen:
-    """Return the observation of a question that wasn't accepted: a run without an end."""
+    """Return the observation of a question that was not accepted, recorded as a run that never ended."""
     return Seen(
         fault=asking.batch.fault,
         knobs=asking.batch.knobs,
@@ -186,7 +188,9 @@ def _views(view: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
-    """Return the difference of two counters. A reset would restart the faults with each run."""
+    """Return the tokens and calls between two readings of the counters. Resetting these would restart the
+    injected faults.
+    """
     calls = after["calls"]["count"] - before["calls"]["count"]
     latest = after["calls"]["latest"][-calls:] if calls else []
     by_children = [prompt + completion for task, prompt, completion in latest if task in CHILD_TASKS]
@@ -199,5 +203,5 @@ def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
 
 
 def _largest(calls: Sequence[tuple[str, int, int]]) -> int:
-    """Return the tokens of the largest call, prompt and reply."""
+    """Return the tokens of the largest call, prompt and reply together."""
     return max((prompt + completion for _, prompt, completion in calls), default=0)

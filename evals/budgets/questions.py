@@ -1,4 +1,4 @@
-"""Questions over the samples, grouped by the work they are likely to cause."""
+"""Questions about the samples, grouped by the kind of work that they are likely to cause."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ DELEGATED: tuple[Kind, ...] = ("comparison", "summary", "evidence", "open")
 
 @dataclass(frozen=True)
 class Question:
-    """A question asked by the sample user Anna."""
+    """A question that the sample user Anna asks."""
 
     kind: Kind
     text: str

@@ -1,4 +1,4 @@
-"""Report over all runs: broken promises, durations and defects. Pure."""
+"""Report on all runs: violated guarantees, durations and defects. Pure."""
 
 import statistics
 from collections import Counter
@@ -12,7 +12,7 @@ _BINS_MS = (0, 100, 250, 500, 750, 1000, 2000, 5000, 10_000)
 
 
 def report(runs: Sequence[Seen]) -> dict[str, Any]:
-    """Return the report without its environment."""
+    """Return the complete report as JSON fields, without a description of the machine."""
     return {
         **promises(runs),
         "budget_ms": sorted({run.limits.latency_ms for run in runs}),
@@ -34,7 +34,7 @@ def report(runs: Sequence[Seen]) -> dict[str, Any]:
 
 
 def promises(runs: Sequence[Seen]) -> dict[str, float]:
-    """Return the measures that every run must meet. All except the first and third must be 0."""
+    """Return the measures of the guarantees. All except `runs` and `worst_overrun_ms` must be 0."""
     return {
         "runs": len(runs),
         "over_budget": sum(run.is_over_budget for run in runs),
@@ -49,12 +49,12 @@ def promises(runs: Sequence[Seen]) -> dict[str, float]:
 
 
 def are_kept(measures: Mapping[str, float]) -> bool:
-    """Return whether all promises were kept."""
+    """Return whether every guarantee was kept."""
     return not any(measures[name] for name in measures if name not in ("runs", "worst_overrun_ms"))
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Return minimum, maximum and percentiles; empty for no values."""
+    """Return minimum, maximum and percentiles of the values, or an empty dictionary if there are none."""
     ordered = sorted(values)
     if not ordered:
         return {}
@@ -63,7 +63,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def histogram(values: Sequence[float]) -> dict[str, int]:
-    """Count the values up to each bound and above the previous one."""
+    """Return a histogram: the number of values between consecutive bounds."""
     counts = dict.fromkeys([*(f"<= {bound}" for bound in _BINS_MS), "more"], 0)
     for value in values:
         name = next((f"<= {bound}" for bound in _BINS_MS if value <= bound), "more")
@@ -72,7 +72,7 @@ def histogram(values: Sequence[float]) -> dict[str, int]:
 
 
 def as_text(measures: Mapping[str, Any]) -> str:
-    """Render the report: a line of promises, one per fault, and one per defective run."""
+    """Return the report as text: the guarantees, a line for each fault, and one for each defective run."""
     head = ", ".join(f"{name} {measures[name]}" for name in promises(()))
     lines = [head, "", "| fault | runs | delegated | children | wall ms p50 | max | outcomes | broken |"]
     lines.append("|---|---|---|---|---|---|---|---|")
@@ -108,7 +108,7 @@ def _child_ends(runs: Sequence[Seen]) -> dict[str, float]:
 
 
 def _row(run: Seen) -> dict[str, Any]:
-    """Return a run without its texts, which come from documents."""
+    """Return the row of a run for the report, without texts that come from documents."""
     last = run.last_event
     return {
         "defects": list(run.defects),

@@ -1,4 +1,4 @@
-"""External observation of a run, and whether it kept its budgets. Pure."""
+"""Observation of a run from outside the app, and the check whether it kept its budgets. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from evals.budgets.children import Child
 from evals.budgets.questions import Kind
 from local.run_all.api_client import LAST_EVENTS, StreamEvent
 
-EPSILON_MS = 750.0  # promised maximum overrun
+EPSILON_MS = 750.0  # the guaranteed maximum overrun
 Outcome = Literal["answer", "partial answer with warning", "abstention", "error", "none"]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a run and of one sub-agent in milliseconds, tokens and US dollars.
+    """Limits of a run and of one sub-agent, in milliseconds, tokens and US dollars.
 
     `epsilon_ms` is the allowed overrun of the time budget.
     """
@@ -29,7 +29,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Spent:
-    """Tokens of a run as counted by the model server; `largest_call` is one request with its reply."""
+    """Tokens and calls of a run, as counted by the model server. `largest_call` includes prompt and reply."""
 
     tokens: int
     largest_call: int
@@ -39,7 +39,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Seen:
-    """The observation of one run.
+    """The observations about one run, made from outside the app.
 
     Attributes:
         wall_ms: from sending the question to the last event; None if it didn't arrive in time.
@@ -84,7 +84,7 @@ class Seen:
 
     @property
     def outcome(self) -> Outcome:
-        """The result for the reader."""
+        """The kind of result that the reader received."""
         if self.last_event is None:
             return "none"
         if self.last_event.name != "complete":
@@ -95,12 +95,12 @@ class Seen:
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether there is neither an abstention nor an answer with words."""
+        """Whether the reader received neither an abstention nor an answer with text."""
         return self.outcome in ("error", "none") or not str(self.answer.get("text", "")).strip()
 
     @property
     def is_unwarned(self) -> bool:
-        """Whether the answer is marked as truncated but has no warning."""
+        """Whether the answer is truncated but carries no warning."""
         return bool(self.answer.get("truncated")) and not self.warnings
 
     @property
@@ -109,7 +109,7 @@ class Seen:
 
     @property
     def overrun_ms(self) -> float:
-        """Time beyond the budget, 0 within it; unknown for a run without an end."""
+        """Milliseconds beyond the time budget. 0 for a run within it, and for a run without an end."""
         return max(0.0, (self.wall_ms or 0.0) - self.limits.latency_ms)
 
     @property
@@ -122,19 +122,20 @@ class Seen:
 
     @property
     def is_over_tokens(self) -> bool:
-        """Whether tokens or cost exceeded a budget by more than one call."""
+        """Whether tokens or cost exceeded a budget by more than one model call."""
         return bool(self.excesses)
 
     @property
     def excesses(self) -> tuple[str, ...]:
-        """Descriptions of budgets exceeded by more than one call."""
+        """A description of each budget that was exceeded by more than one model call."""
         call = self.spent.largest_call if self.spent is not None else self.largest_seen
         excesses = []
         if self.spent is not None and self.spent.tokens > self.limits.tokens + call:
             excesses.append(f"{self.spent.tokens} tokens of {self.limits.tokens}, largest call {call}")
         usd = [float(view.get("cost_usd") or 0.0) for view in self.views]
         tokens = [int(view.get("tokens") or 0) for view in self.views]
-        # A child's own figures include the call that exceeded the budget; its size is unknown.
+        # A sub-agent's figures include the call that exceeded its budget, whose size is unknown; estimate it
+        # by the largest call.
         largest_usd = max(
             (cost / max(one, 1) * call for cost, one in zip(usd, tokens, strict=True)), default=0.0
         )
@@ -152,7 +153,7 @@ class Seen:
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """Descriptions of broken promises."""
+        """The names of the guarantees that the run violated."""
         defects = {
             "over budget": self.is_over_budget,
             "stuck": self.is_stuck,
@@ -166,7 +167,7 @@ class Seen:
 
 
 def decisions_of(events: Sequence[StreamEvent]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the delegation decisions in order."""
+    """Return the delegation decisions in the events, in order, each with its reason codes."""
     return tuple(
         (str(event.data["decision"]), tuple(event.data["reason_codes"]))
         for event in events
@@ -175,7 +176,9 @@ def decisions_of(events: Sequence[StreamEvent]) -> tuple[tuple[str, tuple[str, .
 
 
 def differs(live: Sequence[StreamEvent], again: Sequence[StreamEvent]) -> bool:
-    """Return whether a replay differs from the stream, byte for byte, up to the last event received."""
+    """Return whether a replay differs from the live stream in any byte, up to the last event that was
+    received live.
+    """
     return [event.frame for event in live] != [event.frame for event in again[: len(live)]]
 
 

@@ -1,4 +1,4 @@
-"""Chaos: `python -m evals.chaos --rounds 100 --out report.json`.
+"""`python -m evals.chaos --rounds 100 --out report.json`: run rounds of chaos and report inconsistencies.
 
 A round depends only on the seed and its number, and starts with its own documents, so `--only 17` repeats it.
 The report is written after each round. An interrupted measurement continues on a new stack after the last
@@ -38,7 +38,7 @@ KEYS = ("lost", "orphaned", "leaked", "stuck", "events_lost", "events_doubled")
 
 @dataclass(frozen=True)
 class Result:
-    """One round: its strikes and findings. `reembedded`: embedded texts beyond one batch per strike."""
+    """The result of one round. `reembedded` counts texts embedded again, beyond one batch per strike."""
 
     number: int
     strikes: tuple[str, ...]
@@ -55,7 +55,7 @@ class Result:
 
 
 class Chaos:
-    """Runs rounds on one stack."""
+    """Runner of chaos rounds on one stack."""
 
     def __init__(self, stack: LocalStack, seed: int) -> None:
         self._stack, self._seed = stack, seed
@@ -72,7 +72,8 @@ class Chaos:
         )
 
     def round(self, number: int) -> Result:
-        """Prepare, then break and work concurrently, wait until everything has settled, and check.
+        """Run one round: prepare documents, apply load and strikes concurrently, wait until the stores
+        settle, and check them.
 
         Every third round asks no questions, so that the embedder's requests come from documents only.
         """
@@ -87,7 +88,8 @@ class Chaos:
         model = chance.choice(MODELS).format(seed=chance.getrandbits(16))
         self._restart(model)
         kinds = QUIET_KINDS if is_quiet else tuple(KINDS)
-        # A separate random generator, because the load's threads draw from theirs in any order.
+        # The strikes have their own generator, because the threads of the load draw from theirs in an
+        # unpredictable order.
         strikes = Strikes(self._stack, random.Random(chance.getrandbits(64)), STRIKES, kinds)
         striking = threading.Thread(target=strikes.run)
         striking.start()
@@ -107,11 +109,14 @@ class Chaos:
         return Result(number, tuple(strikes.done), finding, again)
 
     def _restart(self, knobs: str) -> None:
-        self._stack.stop_host()  # a third dead worker would end it
+        # an orderly restart resets the count of worker deaths, of which the third would end the host
+        self._stack.stop_host()
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{knobs}" if knobs else LOCAL_CHAT_MODEL})
 
     def _settle(self, load: Load) -> Finding:
-        """Run the five-minute timer's work repeatedly until nothing differs or SETTLE_S have passed."""
+        """Repeat the work of the five-minute timer until no inconsistency is left or SETTLE_S seconds have
+        passed.
+        """
         ends = time.monotonic() + SETTLE_S
         while True:
             finding = self._checker.look(self._world).without(self._known)
@@ -129,7 +134,7 @@ class Chaos:
 
 
 def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the report: the number of findings of each kind over all rounds."""
+    """Return the totals over all rounds: findings by kind, texts embedded again, and strikes by kind."""
     counts = {key: sum(len(one[key]) for one in results) for key in KEYS}
     strikes = Counter(kind for one in results for kind in one["strikes"])
     return {
@@ -141,7 +146,7 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure(stack: LocalStack, numbers: list[int], seed: int, out: Path) -> dict[str, Any]:
-    """Run the rounds with these numbers and return them with the stored ones."""
+    """Run the rounds that are not stored yet, and write and return the report over all rounds."""
     rounds_path = out.with_name(f"{out.name}.rounds")
     results = (
         [json.loads(line) for line in rounds_path.read_text().splitlines()] if rounds_path.exists() else []
@@ -162,14 +167,14 @@ def measure(stack: LocalStack, numbers: list[int], seed: int, out: Path) -> dict
 
 
 def main() -> int:
-    """Run the command line. Return 0 only if nothing was found."""
+    """Run the command line. Return 0 only if there are no findings."""
     parser = argparse.ArgumentParser(prog="python -m evals.chaos", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--only", type=int, help="run only the round with this number")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stop the stack in order
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stops the stack in order
     numbers = list(range(arguments.rounds)) if arguments.only is None else [arguments.only]
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (

@@ -1,4 +1,5 @@
-"""Reads tables, blobs, queues and indexes with the plain SDKs and reports differences from the world.
+"""Consistency check: reads tables, blobs and indexes with the plain SDKs and compares them with the expected
+world.
 
 It imports nothing of the app: shared code could be wrong on both sides.
 """
@@ -26,12 +27,12 @@ Entity: TypeAlias = dict[str, Any]
 OPEN = frozenset({"Running", "Pending", "ContinuedAsNew"})
 ENDS = frozenset({"COMPLETE", "ERROR"})
 OF_RUNS = ("run-log", "work")
-READERS = ".acl.json"  # suffix of access lists next to documents
+READERS = ".acl.json"  # suffix of the access list files next to documents
 
 
 @dataclass(frozen=True)
 class Stores:
-    """The stores' addresses and keys."""
+    """Addresses and keys of the stores."""
 
     storage: str
     search_url: str
@@ -42,7 +43,7 @@ class Stores:
 
 @dataclass
 class Finding:
-    """Defects by kind, one line each."""
+    """Inconsistencies by kind, described in one line each."""
 
     lost: list[str] = field(default_factory=list)
     orphaned: list[str] = field(default_factory=list)
@@ -56,23 +57,24 @@ class Finding:
         return not any(vars(self).values())
 
     def without(self, reported: set[str]) -> "Finding":
-        """Return the findings that earlier rounds have not reported."""
+        """Return the findings without those that earlier rounds have reported."""
         return Finding(
             **{kind: [one for one in lines if one not in reported] for kind, lines in vars(self).items()}
         )
 
 
 class Checker:
-    """Checks all stores."""
+    """Checker that compares all stores with the expected world."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self._blobs = BlobServiceClient.from_connection_string(stores.storage)
         self._tables = TableServiceClient.from_connection_string(stores.storage)
-        self._unsigned: set[tuple[str, str]] = set()  # blobs that needn't be read again
+        # blobs known to contain no signature, which needn't be read again
+        self._unsigned: set[tuple[str, str]] = set()
 
     def look(self, world: World) -> Finding:
-        """Return all current differences."""
+        """Return all inconsistencies between the stores and the expected world."""
         finding = Finding(leaked=list(world.leaks), stuck=list(world.unfinished))
         self._check_papers(world, finding)
         self._check_runs(world, finding)
@@ -82,12 +84,12 @@ class Checker:
             f"{name} {instance}"
             for name, instance in self._open_instances()
             if name != "answer_question"
-            or instance in run_ids  # a run whose id was lost with its response waits
+            or instance in run_ids  # a run is left waiting if the response with its id was lost
         ]
         return finding
 
     def block_ids(self) -> set[str]:
-        """Return the block ids of all documents of the rounds."""
+        """Return the ids of all blocks of chaos documents in the index."""
         return {row["block_id"] for row in self._rows(CONTENT_INDEX)}
 
     def _check_papers(self, world: World, finding: Finding) -> None:
@@ -113,7 +115,7 @@ class Checker:
         states = {}
         for entity in self._tables.get_table_client("documents").list_entities():
             text = "".join(str(entity[name]) for name in sorted(entity) if name.startswith("state_"))
-            if not text:  # a key by which changed documents are found
+            if not text:  # an entity that only lists a document as changed
                 continue
             state = json.loads(text)
             if state["blob_name"].startswith("chaos-"):
@@ -151,10 +153,10 @@ class Checker:
         except ResourceNotFoundError:
             return []
         names = [str(json.loads(line)["name"]) for line in lines]
-        return [name for name in names if name.isupper()]  # the others are not sent to readers
+        return [name for name in names if name.isupper()]  # others are internal and not sent to readers
 
     def _check_persons(self, world: World, finding: Finding) -> None:
-        # A thread without its text may stay until the last pass, 15 minutes later.
+        # A thread may remain until the last pass, 15 minutes later, but without its text.
         texts = list(self._texts())
         for person in world.erased:
             finding.orphaned += [f"{person} in {place}" for place, text in texts if signature(person) in text]
@@ -168,7 +170,7 @@ class Checker:
             for blob in container.list_blobs():
                 if (blob.name, blob.etag) in self._unsigned:
                     continue
-                with contextlib.suppress(ResourceNotFoundError):  # deleted meanwhile
+                with contextlib.suppress(ResourceNotFoundError):  # deleted in the meantime
                     text = container.download_blob(blob.name).readall().decode(errors="replace")
                     if signature("") not in text:
                         self._unsigned.add((blob.name, blob.etag))
@@ -188,7 +190,7 @@ class Checker:
 
 
 def check_paper(paper: Paper, state: Entity, row: Entity, blocks: Sequence[Entity], finding: Finding) -> None:
-    """Check that a document present in all stores is ready, complete, of one version, and open only to its
+    """Add findings unless a document is ready, complete, in a single version, and visible only to its
     readers.
     """
     if state["status"] != "ready" or state["wish"] != state["settled"]:

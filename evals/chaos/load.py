@@ -1,4 +1,4 @@
-"""The activity during one chaos round: documents, questions, erasing a person, duplicate and late events."""
+"""The load of a chaos round: changes of documents, questions, the erasure of a user, and outdated events."""
 
 import base64
 import contextlib
@@ -27,7 +27,8 @@ from local.run_all.tokens import USERS, mint_token
 from samples.acl import ANNA, BEN, SampleUser
 
 GIVE_UP_S = 240.0
-LARGE = 300  # sections: embedding this document again exceeds the cost limit of all strikes of a round
+# number of sections; embedding this document again costs more than all strikes of a round may cost
+LARGE = 300
 QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
     "What was the revenue in the annual report 2024?",
@@ -37,7 +38,7 @@ AMBIGUOUS = "What was the total revenue according to the annual report?"
 
 
 class Load:
-    """The actions of all people in a round. Confirmed actions are recorded in the world."""
+    """The actions of all users in one round. Confirmed actions are recorded in the expected world."""
 
     def __init__(self, stack: LocalStack, world: World, chance: random.Random, number: int) -> None:
         self._stack, self._world, self._chance, self._number = stack, world, chance, number
@@ -48,12 +49,12 @@ class Load:
         ).get_container_client(DOCUMENTS_CONTAINER)
 
     def prepare(self, papers: list[Paper]) -> None:
-        """Upload the round's initial documents."""
+        """Upload the documents that exist at the start of the round."""
         for paper in papers:
             self._upload(paper)
 
     def run(self, papers: list[Paper], *, with_questions: bool) -> None:
-        """Run all actions in threads. An action not done within GIVE_UP_S is a finding."""
+        """Perform all actions concurrently. An action that isn't confirmed within GIVE_UP_S is a finding."""
         self._may_search = with_questions
         acts = (self._replace, self._narrow, self._delete, self._touch)
         tasks = [partial(act, paper) for paper, act in zip(papers, acts, strict=True)]
@@ -73,7 +74,7 @@ class Load:
                     self._world.unfinished.append(f"round {self._number}: {error}")
 
     def reconcile(self) -> None:
-        """Trigger the work of the five-minute timer."""
+        """Trigger the work of the five-minute timer now."""
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             self._admin.call("POST", "/api/maintenance/reconcile")
 
@@ -93,11 +94,11 @@ class Load:
     def _replace(self, paper: Paper) -> None:
         paper.version += 1
         self._insist(lambda: self._write(paper), "replacement")
-        self._send_deletion(paper)  # a late, outdated event: the file exists
+        self._send_deletion(paper)  # an outdated event, because the file exists
 
     def _touch(self, paper: Paper) -> None:
         def touch() -> bool:
-            # Identical bytes also raise an event, because the store creates a new version.
+            # A change of metadata raises an event too, although the content stays the same.
             self._container.get_blob_client(paper.name).set_blob_metadata({"acl": ",".join(paper.readers)})
             return True
 
@@ -144,9 +145,7 @@ class Load:
         return str(answer.raise_for_status().json()["run_id"])
 
     def _must_not_find(self, paper: Paper, user: SampleUser) -> None:
-        """Check that a reader no longer finds a narrowed or deleted document. A failing
-        search finds nothing.
-        """
+        """Record a leak if a user still finds a narrowed or deleted document. A failed search is no leak."""
         if not self._may_search:
             return
         body = {"query": paper.sentences(1)[0], "top_k": 50}
@@ -171,7 +170,7 @@ class Load:
 
             def send() -> bool:
                 with contextlib.suppress(ResourceExistsError):
-                    queue.create_queue()  # the host creates it with the first deletion
+                    queue.create_queue()  # the host creates the queue only with its first deletion
                 return bool(queue.send_message(text))
 
             self._insist(send, "event")
@@ -202,7 +201,7 @@ class Load:
         self._world.erased.append(person.user_id)
 
     def _insist(self, act: Callable[[], bool], what: str) -> None:
-        """Repeat an action until it is confirmed."""
+        """Repeat an action until it is confirmed, or raise `TimeoutError` after GIVE_UP_S seconds."""
         ends = time.monotonic() + GIVE_UP_S
         last: Any = None
         while time.monotonic() < ends:

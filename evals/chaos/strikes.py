@@ -1,4 +1,4 @@
-"""Breaks one process of the stack: kills it or suspends it for seconds."""
+"""Strikes of a chaos round, each of which kills or suspends one process of the stack."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from local.run_all.stack import AZURITE, MODEL, SEARCH, LocalStack
 
 HANG_S = (1.0, 4.0)
-PAUSE_S = (0.1, 2.0)  # ingestion takes seconds after an upload
+PAUSE_S = (0.1, 2.0)  # between strikes; ingestion takes seconds after an upload
 MODELS = (
     "ttft=200",
     "chaos={seed}",
@@ -23,7 +23,7 @@ MODELS = (
 
 @dataclass
 class Strikes:
-    """The strikes of one round, one after the other, in their own thread."""
+    """The strikes of one round, performed one after the other in a thread."""
 
     stack: LocalStack
     chance: random.Random
@@ -33,7 +33,7 @@ class Strikes:
     failed: list[BaseException] = field(default_factory=list)
 
     def run(self) -> None:
-        """Strike until all are done."""
+        """Perform all strikes, with random pauses. An exception is stored in `failed`."""
         kinds = list(self.kinds)
         try:
             for _ in range(self.count):
@@ -48,7 +48,7 @@ class Strikes:
 
 
 def _kill_worker(strikes: Strikes) -> None:
-    # Otherwise there is nothing to kill.
+    # If the worker is already dead, there is nothing to kill.
     with contextlib.suppress(OSError):
         strikes.stack.kill_worker()
 
@@ -82,5 +82,6 @@ KINDS: Mapping[str, Callable[[Strikes], None]] = {
     "model hangs": _hang(lambda stack: stack.pid_of(MODEL)),
     "storage hangs": _hang(lambda stack: stack.pid_of(AZURITE)),
 }
-# Not the model server: killing it resets its count of texts, and suspending it causes repeated batches.
+# The model server is excluded: killing it resets its count of texts, and suspending it makes the app repeat
+# batches.
 QUIET_KINDS = tuple(kind for kind in KINDS if not kind.startswith("model"))

@@ -1,11 +1,11 @@
-"""The actions of people on documents, runs and persons, and the resulting expected state. Pure."""
+"""The expected state of the stores after the users' actions on documents, runs and accounts. Pure."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Paper:
-    """A document in the state its owner expects.
+    """A document in the state that its owner expects.
 
     Attributes:
         name: of its blob.
@@ -20,7 +20,7 @@ class Paper:
     sections: int = 6
 
     def sentences(self, version: int) -> list[str]:
-        """Return one sentence per section; every second one is the same in all versions."""
+        """Return one sentence per section. Every second sentence is the same in all versions."""
         mark = self.name.removesuffix(".md")
         return [
             f"Sentence {section} of {mark} in edition {version if section % 2 else 1} is about its pump."
@@ -33,15 +33,15 @@ class Paper:
 
 
 def signature(person: str) -> str:
-    """Return the text that a person who will be erased adds to questions; no store may
-    contain it afterwards.
+    """Return the text that marks the questions of a user who is then erased. No store may contain it
+    afterwards.
     """
     return f"Signed: {person}"
 
 
 @dataclass
 class Asked:
-    """A question, and the numbers of the events that its reader received."""
+    """A question, with the numbers of the events that its reader received."""
 
     run_id: str = ""
     numbers: list[int] = field(default_factory=list)
@@ -49,7 +49,9 @@ class Asked:
 
 @dataclass
 class World:
-    """The state after all rounds; `leaks`: content wrongly shown, `unfinished`: actions that failed."""
+    """The expected state after all rounds so far. `leaks` lists content shown to the wrong user, `unfinished`
+    failed actions.
+    """
 
     papers: dict[str, Paper] = field(default_factory=dict)
     runs: list[Asked] = field(default_factory=list)
