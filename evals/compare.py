@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_SAME = 0.00005  # reports have four decimal places
+_SAME = 0.00005  # smaller differences are rounding errors, because reports have four decimal places
 
 Sets = Mapping[str, Mapping[str, float]]
 
@@ -19,7 +19,7 @@ def main() -> int:
     """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.compare", description=__doc__)
     parser.add_argument("old", type=Path, help="report of the earlier revision")
-    parser.add_argument("new", type=Path, help="report of the later run")
+    parser.add_argument("new", type=Path, help="report of the later revision")
     arguments = parser.parse_args()
     try:
         print(compare(read_report(arguments.old), read_report(arguments.new)), end="")
@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """Return the JSON of a report.
+    """Read a report and return its JSON object.
 
     Raises:
         ValueError: the file isn't a report.
@@ -45,8 +45,8 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return Markdown: for each common set a table of old, new and difference, then the sets in only one
-    report.
+    """Return a Markdown table of old value, new value and difference for each set in both reports, then list
+    the other sets.
     """
     old_sets, new_sets = old["sets"], new["sets"]
     parts = [

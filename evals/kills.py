@@ -1,4 +1,4 @@
-"""Cost of killed processes: `python -m evals.kills --rounds 20 --out report.json`.
+"""`python -m evals.kills --rounds 20 --out report.json`: measure what readers lose when processes are killed.
 
 Asks questions of a slow model, on a stack whose host fails like the real one, and kills the worker, or worker
 and host, while work is in progress. Reports whether each question was answered completely and only once, and
@@ -40,9 +40,9 @@ from samples.acl import ANNA
 
 READERS = 5
 PACE = "ttft=1200,tps=15,only=answer+sub_agent+WindowSummary+MergedSummary"
-GIVE_UP_S = 420.0  # a host with default timeouts releases its work after five minutes
+GIVE_UP_S = 420.0  # with its default timeouts, a host resumes interrupted work after five minutes
 RUNTIME = "/runtime/webhooks/durabletask/instances"
-# As in Azure: the visibility timeouts of host.json.
+# The lease is that of Azure; the visibility timeouts are those of host.json.
 SETTINGS = {
     "LOCAL_HOST_LEASE_S": "30",  # as in Azure
     "LOCAL_WORKER_RESTART_S": "2",
@@ -72,7 +72,7 @@ SUMMARISED = ("heron-400-manual.pdf", "annual-report-2024.pdf", "annual-report-2
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a question or document that was in progress when a process was killed.
+    """What became of a question or document that was in progress when a process was killed.
 
     Attributes:
         is_whole: whether the answer has no note about missing content.
@@ -90,7 +90,7 @@ Round = Callable[["Scene"], list[Outcome]]
 
 
 class Scene:
-    """A stack, its reader, and operations that kill its processes."""
+    """A stack with one reader, and operations that kill its processes."""
 
     def __init__(self, stack: LocalStack, seed: int | str) -> None:
         self.stack = stack
@@ -98,12 +98,12 @@ class Scene:
         self.caller = Caller(lambda: stack.ports.http, stack.token(ANNA))
 
     def kill_worker(self) -> float:
-        """Kill the worker and return the time."""
+        """Kill the worker and return the time of the kill."""
         self.stack.kill_worker()
         return time.monotonic()
 
     def kill_host(self) -> float:
-        """Kill host and worker, restart them like a platform, and return when they died."""
+        """Kill host and worker, and restart them as a platform would. Return the time of the kill."""
         self.stack.kill_host()
         killed = time.monotonic()
         self.stack.start_host()
@@ -113,7 +113,7 @@ class Scene:
         time.sleep(self.chance.uniform(least_s, most_s))
 
     def outcome(self, followed: Followed, killed: float) -> Outcome:
-        """Return the outcome of a run that was interrupted at `killed`."""
+        """Return the outcome of a run that was in progress at the time `killed`."""
         again = self.caller.replay(followed.run_id)
         last = followed.last
         answer: dict[str, Any] = last.data["answer"] if last is not None and last.name == "complete" else {}
@@ -129,7 +129,7 @@ class Scene:
 
 
 def shown_text(events: Sequence[StreamEvent]) -> str:
-    """Return the answer as assembled by a reader, without text of restarted or discarded steps."""
+    """Return the answer text that a reader ends up with, without the text of restarted or discarded steps."""
     texts: list[tuple[int, str]] = []
     for event in events:
         step = int(event.data.get("step") or 0)
@@ -147,8 +147,8 @@ def asked_while(
     state: str = "accepted",
     agents: Sequence[str | None] = (),
 ) -> list[Outcome]:
-    """Ask all questions, call `strike` when each has reached `state`, and return the runs in progress at that
-    time.
+    """Ask all questions concurrently and call `strike` once each has reached `state`. Return the outcomes of
+    the runs that had not ended by then.
 
     Args:
         agents: the agent for each question; empty = none.
@@ -190,7 +190,7 @@ def kill_host(scene: Scene) -> list[Outcome]:
 
 
 def kill_twice(scene: Scene) -> list[Outcome]:
-    """Kill the worker and its successor while five readers follow their runs."""
+    """Kill the worker, and then its replacement, while five readers follow their runs."""
 
     def strike() -> float:
         scene.wait(1, 4)
@@ -202,7 +202,7 @@ def kill_twice(scene: Scene) -> list[Outcome]:
 
 
 def kill_children(scene: Scene) -> list[Outcome]:
-    """Kill the worker while sub-agents work for two readers of comparisons."""
+    """Kill the worker while sub-agents work on the comparisons of two readers."""
 
     def strike() -> float:
         scene.wait(0.5, 4)
@@ -212,7 +212,7 @@ def kill_children(scene: Scene) -> list[Outcome]:
 
 
 def kill_agents(scene: Scene) -> list[Outcome]:
-    """Kill the worker, or also the host, during a question to each sample agent."""
+    """Kill the worker, or host and worker, while each sample agent answers a question."""
 
     def strike() -> float:
         scene.wait(0.5, 4)
@@ -222,12 +222,14 @@ def kill_agents(scene: Scene) -> list[Outcome]:
 
 
 def kill_nothing(scene: Scene) -> list[Outcome]:
-    """Kill nothing, to measure completeness and speed at this pace."""
+    """Kill nothing, to measure completeness and speed without interruptions."""
     return asked_while(scene, (*QUESTIONS[:3], *COMPARISONS), time.monotonic)
 
 
 def kill_unread(scene: Scene) -> list[Outcome]:
-    """Kill the worker during five questions whose readers disconnect, and send no request until they end."""
+    """Kill the worker during five questions without connected readers. No request is sent until their runs
+    have ended.
+    """
     run_ids = [begin(scene, one) for one in QUESTIONS]
     scene.wait(1, 6)
     struck = [one for one in run_ids if state_of(scene, one) != "Completed"]
@@ -242,7 +244,7 @@ def kill_unread(scene: Scene) -> list[Outcome]:
 
 
 def kill_asked(scene: Scene) -> list[Outcome]:
-    """Kill the worker while a run waits for its clarification, then answer the clarification."""
+    """Kill the worker while a run waits for the answer to a clarification, then send the answer."""
     run_id = begin(scene, AMBIGUOUS)
     until(lambda: status_of(scene, run_id) == "waiting", 60)
     killed = scene.kill_worker()
@@ -254,7 +256,7 @@ def kill_asked(scene: Scene) -> list[Outcome]:
 
 
 def kill_ingestion(scene: Scene) -> list[Outcome]:
-    """Kill the worker during an ingestion. The report counts each document as a question."""
+    """Kill the worker while it ingests documents. The report counts each document as a question."""
     mark = f"kill-{scene.chance.getrandbits(32):08x}"
     names = {f"{mark}-{number}.md" for number in range(DOCUMENT_COUNT)}
     with BlobServiceClient.from_connection_string(scene.stack.storage_connection_string) as service:
@@ -273,7 +275,9 @@ def kill_ingestion(scene: Scene) -> list[Outcome]:
 
 
 def kill_summary(scene: Scene) -> list[Outcome]:
-    """Kill the worker, or also the host, while a summary's children read their documents."""
+    """Kill the worker, or host and worker, while the child orchestrations of a summary read their
+    documents.
+    """
     _, page = scene.caller.call("GET", "/api/documents?limit=100")
     ids = {one["filename"]: one["doc_id"] for one in page["documents"]}
     order = {"doc_ids": [ids[name] for name in SUMMARISED]}
@@ -282,7 +286,7 @@ def kill_summary(scene: Scene) -> list[Outcome]:
     until(lambda: windows_read(called(scene, "GET", path)[1]) > 0, 60)
     scene.wait(0, 4)
     if summary_status(scene, path) != "running":
-        return []  # it ended too early to be struck
+        return []  # it ended before the kill
     killed = scene.chance.choice((scene.kill_worker, scene.kill_host))()
     until(lambda: summary_status(scene, path) not in ("running", ""), GIVE_UP_S)
     recovered_s = time.monotonic() - killed
@@ -322,7 +326,7 @@ def begin(scene: Scene, question: str) -> str:
 
 
 def called(scene: Scene, method: str, path: str, body: object = None) -> tuple[int, Any]:
-    """Return status and JSON of a response; the status is 0 without a response or body."""
+    """Send a request and return the status and JSON of the response. If it fails, return (0, None)."""
     try:
         return scene.caller.call(method, path, body)
     except (OSError, http.client.HTTPException, ValueError):
@@ -335,7 +339,9 @@ def status_of(scene: Scene, run_id: str) -> str:
 
 
 def state_of(scene: Scene, run_id: str) -> str:
-    """Return the status of a run's orchestration from the host, without involving the app."""
+    """Return the status of a run's orchestration. The host is asked directly, so that no request reaches the
+    app.
+    """
     address = f"{scene.stack.base_url}{RUNTIME}/{run_id}"
     try:
         answer = httpx.get(address, headers=scene.stack.host_headers, timeout=60)
@@ -345,12 +351,12 @@ def state_of(scene: Scene, run_id: str) -> str:
 
 
 def ended_by_itself(scene: Scene, run_id: str) -> float | None:
-    """Return the time at which an orchestration was seen completed, or None after the time limit."""
+    """Wait until an orchestration completes and return the time, or None if it takes too long."""
     return time.monotonic() if until(lambda: state_of(scene, run_id) == "Completed", GIVE_UP_S / 2) else None
 
 
 def windows_read(view: Any) -> int:
-    """Return the number of windows that a summary has read."""
+    """Return the number of document windows that a summary has read so far."""
     return sum(one["windows_done"] for one in view["children"]) if view else 0
 
 
@@ -371,7 +377,7 @@ def long_document(name: str) -> str:
 
 
 def until(condition: Callable[[], bool], patience_s: float) -> bool:
-    """Wait for a condition and return whether it became true."""
+    """Wait up to `patience_s` seconds for a condition, and return whether it became true."""
     deadline = time.monotonic() + patience_s
     while not (is_met := condition()) and time.monotonic() < deadline:
         time.sleep(0.25)
@@ -379,7 +385,7 @@ def until(condition: Callable[[], bool], patience_s: float) -> bool:
 
 
 def summary(outcomes: Sequence[Outcome], rounds: int) -> dict[str, Any]:
-    """Return the figures of one kind of kill; times are in seconds."""
+    """Return the totals and recovery times (in seconds) for one kind of kill."""
     times = sorted(one.recovered_s for one in outcomes if one.recovered_s is not None and one.is_complete)
     cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else times * 19
     complete = sum(one.is_complete for one in outcomes)
@@ -398,7 +404,7 @@ def summary(outcomes: Sequence[Outcome], rounds: int) -> dict[str, Any]:
 def measure(
     stack: LocalStack, kinds: Sequence[str], rounds: int, seed: int, out: Path, *, pace: str = PACE
 ) -> dict[str, Any]:
-    """Run the given number of rounds of each kind, skipping those already measured."""
+    """Run `rounds` rounds of each kind, without those already stored, and return the report."""
     previous = rounds_beside(out)
     done: dict[str, list[list[Outcome]]] = {kind: [] for kind in kinds}
     if previous.exists():
@@ -423,14 +429,14 @@ def measure(
 
 
 def rounds_beside(out: Path) -> Path:
-    """Return the path of the file that stores finished rounds until the report is complete."""
+    """Return the path next to the report where finished rounds are stored until the report is complete."""
     return out.with_name(f"{out.name}.rounds")
 
 
 def main() -> int:
-    """Measure and write the report. Return 1 if anything was lost or doubled."""
+    """Run the command. Return 1 if any work was lost or any event was sent twice."""
     arguments = _arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the stack is stopped properly
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stops the stack in order
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-kills-", ignore_cleanup_errors=True) as folder,
@@ -447,7 +453,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.kills", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--kinds", nargs="+", choices=ROUNDS, default=list(ROUNDS))
-    parser.add_argument("--pace", default=PACE, help="knobs of the local model, as in its name")
+    parser.add_argument("--pace", default=PACE, help="knobs of the local model, in the notation of its name")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()

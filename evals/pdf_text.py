@@ -1,4 +1,4 @@
-"""`python -m evals.pdf_text --data FOLDER --sets a,b --out report.json`: quality of PDF parsing.
+"""`python -m evals.pdf_text --data FOLDER --sets a,b --out report.json`: measure the quality of PDF parsing.
 
 Compares the parser's elements with PDFium's own text of the file, without using the app's parser. Called by
 `make eval-pdf`; see docs/internals/measuring.md. Exit code 1 if a target is missed, 2 if a set can't be read.
@@ -22,17 +22,17 @@ from evals.evaluation.question_set import read_set
 from shared.documents.models import ParsedDocument
 from shared.ingestion.parsers.pdf import parse_pdf
 
-# Set before tables without ruling lines were parsed. "tabled" applies only to filings: other documents have
-# charts, whose number rows aren't tables.
+# These targets predate the parsing of tables without ruling lines. "tabled" applies only to filings: in other
+# documents, most number rows belong to charts.
 TARGETS = {"tabled": 0.85, "lost": 0.005, "numbers_added": 0.0, "similarity": 0.941}
 
 _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
-_MIN_NUMBERS, _MIN_NUMERIC_SHARE = 2, 0.3  # share of the words in a row of numbers
+_MIN_NUMBERS, _MIN_NUMERIC_SHARE = 2, 0.3  # minimum share of numeric words in a row of numbers
 _SAME_ROW = 0.4  # maximum vertical distance, relative to a word's height
 _TOKEN = re.compile(r"\d(?:[\d.,]*\d)?|[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _MARKED = re.compile(r"(?:[\ufffe\x02]|(?<=[^\W\d_])-)\s*(?=[^\W\d_])")
-_EDGE_ROWS = 3  # at the top and bottom of a page, where running lines are
+_EDGE_ROWS = 3  # rows at the top and bottom of a page that may be running headers or footers
 _FOOTER_SHARE = 0.25  # share of pages with a footer that looks like a number row
 _MIN_REPEATS = 3  # pages with the same line at the edge: a running header or footer
 _BARE = re.compile(r"<!--.*?-->|[\s|#*\-_`\\]", re.DOTALL)
@@ -41,7 +41,7 @@ _BARE_NUMBER = re.compile(r"(?:(?:page|p\.)\s*)?[-–— ]*(?:\d{1,4}|[ivxl]{1,6
 
 @dataclass
 class Reading:
-    """Counts of one document.
+    """The counts for one document.
 
     Attributes:
         rows, tabled: number rows, and how many of them have all their words in one table row.
@@ -72,7 +72,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", default="financebench,mmlongbench")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", default="", help="part of a file's name")
+    parser.add_argument("--only", default="", help="measure only files whose name contains this text")
     options = parser.parse_args()
     report: dict[str, Any] = {}
     try:
@@ -97,7 +97,7 @@ def main() -> int:
 
 
 def missed(report: dict[str, Any]) -> list[str]:
-    """Return the targets that the report misses, and print them."""
+    """Print and return the names of the targets that the report misses."""
     filings = report.get("financebench", {})
     values = {
         "tabled": filings.get("tabled"),
@@ -140,7 +140,7 @@ def summary(readings: Iterable[Reading]) -> dict[str, float]:
 
 
 def measured(path: Path) -> Reading:
-    """Parse one file, read it with PDFium, and compare."""
+    """Parse a PDF with the app's parser and with PDFium, and return the compared counts."""
     started_s = time.process_time()
     parsed = parse_pdf(path)
     parsing_s = time.process_time() - started_s
@@ -154,7 +154,7 @@ def measured(path: Path) -> Reading:
 
 
 def plain_pages(path: Path) -> list[str]:
-    """Return PDFium's own text of each page."""
+    """Return the plain text of each page, as extracted by PDFium."""
     document = pypdfium2.PdfDocument(path)
     try:
         return [page.get_textpage().get_text_range() for page in document]
@@ -172,7 +172,7 @@ def _placed_pages(path: Path) -> Iterator[list[PlacedWord]]:
 
 
 def visual_rows(words: Sequence[PlacedWord]) -> list[list[str]]:
-    """Group words into rows from top to bottom, each from left to right across all columns."""
+    """Return the words in rows from top to bottom, each from left to right across all columns."""
     rows: list[list[PlacedWord]] = []
     for word in sorted(words, key=lambda word: -word.middle):
         if rows and abs(rows[-1][0].middle - word.middle) <= _SAME_ROW * max(rows[-1][0].height, word.height):
@@ -183,14 +183,14 @@ def visual_rows(words: Sequence[PlacedWord]) -> list[list[str]]:
 
 
 def is_number_row(words: Sequence[str]) -> bool:
-    """Return whether a row looks like a row of a table of numbers."""
+    """Return whether a row looks like part of a table of numbers."""
     count = sum(_NUMERIC.match(word) is not None for word in words)
     return count >= max(_MIN_NUMBERS, _MIN_NUMERIC_SHARE * len(words))
 
 
 def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
-    """Return each page's running headers, footers and page numbers: rows near its edges that repeat on other
-    pages.
+    """Return the running headers, footers and page numbers of each page: rows near an edge that recur on
+    other pages.
     """
     edges = [
         [" ".join(row) for row in [*rows[:_EDGE_ROWS], *rows[_EDGE_ROWS:][-_EDGE_ROWS:]]] for rows in pages
@@ -204,7 +204,8 @@ def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
             and (
                 not is_number_row(row.split())
                 or _BARE_NUMBER.match(row)
-                or seen[_NUMBER.sub("#", row)] >= _FOOTER_SHARE * len(pages)  # "Form 10-K 2021 17"
+                # for example "Form 10-K 2021 17"
+                or seen[_NUMBER.sub("#", row)] >= _FOOTER_SHARE * len(pages)
             )
         ]
         for page in edges
@@ -212,7 +213,7 @@ def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
 
 
 def tokens(text: str) -> Counter[str]:
-    """Return the words and numbers of a text; hyphenated words stay whole."""
+    """Return the words and numbers in a text with their counts. Hyphenated words are joined."""
     return Counter(_TOKEN.findall(_MARKED.sub("", text)))
 
 
@@ -243,8 +244,8 @@ def _compare(
         lost = words - edge - whole
         reading.words += (words - edge).total()
         reading.lost += lost.total()
-        # A header cell that spans columns is repeated in each of them; a table continued on the
-        # next page has the previous page's header.
+        # A header cell that spans several columns is repeated in each, and a table continued from the
+        # previous page repeats its header.
         first = tokens(headings[number][0]) if headings[number] else Counter()
         before = tokens(headings[number - 1][-1]) if headings[number - 1] else Counter()
         continued = first if first == before else Counter[str]()
@@ -267,7 +268,9 @@ def _compare(
 
 
 def _without_repeats(table: str) -> str:
-    """Remove the repeated text of merged cells, which appears in each row or column that they span."""
+    """Return a table's text without the repeated text of merged cells, which occurs in each row or column
+    they span.
+    """
     rows = [row.split(" | ") for row in table.splitlines()]
     above: Sequence[Sequence[str]] = [[], *rows[:-1]]
     return "\n".join(
@@ -277,7 +280,7 @@ def _without_repeats(table: str) -> str:
 
 
 def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]) -> Iterator[str]:
-    """Count the number rows, and yield each row that no table row contains completely."""
+    """Count number rows in `reading`, and yield those whose words are not all in one table row."""
     counters = [tokens(row) for row in tables]
     for row in rows:
         if is_number_row(row):
@@ -290,14 +293,17 @@ def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[
 
 
 def reference_similarity(reference: Path) -> float:
-    """Return the similarity of a document to its reference, ignoring Markdown syntax and whitespace."""
+    """Return the similarity of a parsed document to its reference text, without Markdown syntax and
+    whitespace.
+    """
     source = reference.parent.parent / "docs" / reference.name.removesuffix(".md")
     text = "\n".join(element.text for element in parse_pdf(source).elements)
     return similarity(_BARE.sub("", text), _BARE.sub("", reference.read_text(encoding="utf-8")))
 
 
 def similarity(one: str, other: str) -> float:
-    """Return the normalised Indel similarity: twice the longest common subsequence over both lengths.
+    """Return the normalised Indel similarity: twice the length of the longest common subsequence, divided by
+    both lengths.
 
     Bit-parallel, after Hyyrö (2004), "Bit-parallel LCS-length computation revisited".
     """

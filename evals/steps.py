@@ -1,4 +1,5 @@
-"""`python -m evals.steps --data SET --out report.json`: evidence shown to the model for multi-step questions.
+"""`python -m evals.steps --data SET --out report.json`: measure the evidence shown to the model for
+multi-step questions.
 
 A question is perfect if all passages it needs were shown to the model in any of its calls. Called by `make
 eval-steps`; see docs/internals/measuring.md. Exit code 2 if the set can't be read or the stack doesn't start.
@@ -25,7 +26,7 @@ from local.run_all.stack_settings import StackError
 AT_ONCE = 4
 INGEST_AT_ONCE = 16
 INGEST_TIMEOUT_S = 3600.0
-_PIECE_CHARS = 100  # a passage of two blocks may be shown partially
+_PIECE_CHARS = 100  # a passage that spans two blocks may be shown in part
 
 
 def main() -> int:
@@ -49,7 +50,7 @@ def main() -> int:
 
 
 def chosen(questions: Sequence[Question], count: int, seed: int) -> list[Question]:
-    """Return `count` of the questions; the seed determines which."""
+    """Return a random sample of `count` questions, determined by the seed."""
     some = random.Random(seed).sample(questions, min(count, len(questions)))
     return sorted(some, key=lambda question: question.query_id)
 
@@ -69,7 +70,7 @@ def _ask(
 def conclude(
     whole: QuestionSet, questions: Sequence[Question], runs: Sequence[RecordedRun]
 ) -> dict[str, object]:
-    """Return the report. Failed questions are included in all measures."""
+    """Return the report. Failed questions count in all measures."""
     pieces = {source.key: _pieces(source.text or "") for source in whole.sources}
     needed = {one.query_id: {name for name, _ in one.grades} for one in questions}
     seen = [_Seen(run, pieces) for run in runs]
@@ -91,19 +92,20 @@ def conclude(
 
 
 class _Seen:
-    """A run and the passages shown to its model."""
+    """A run with the labelled passages that were shown to its model."""
 
     def __init__(self, run: RecordedRun, pieces: Mapping[str, Sequence[str]]) -> None:
         self.run = run
         text = "\n".join(call.text for call in run.calls)
         folded = _folded(text)
-        # The name alone may occur in a list of documents, and a short text in another passage.
+        # The text must be found too: a name may occur in a list of documents, and a short text in another
+        # passage.
         names = [name for name in pieces if name in text]
         self.shown = {name for name in names if any(part in folded for part in pieces[name])}
 
 
 def _pieces(text: str) -> list[str]:
-    """Split the passage, without its title, into pieces small enough to lie within one of two adjacent
+    """Split a passage, without its title, into pieces so small that each lies within one of two adjacent
     blocks.
     """
     folded = _folded(text.partition("\n")[2])
@@ -112,23 +114,34 @@ def _pieces(text: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    """Reduce text to letters and digits, because prompts escape some characters and wrap lines."""
+    """Return only the letters and digits of a text, because prompts escape some characters and wrap lines."""
     return re.sub(r"[\W_]+", "", unescape(text)).casefold()
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.steps", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a set of passages and questions")
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--out", type=Path, required=True, help="folder of a question set with passages")
     parser.add_argument(
-        "--runs", type=Path, default=None, help="folder of the runs (default: OUT with the suffix .runs)"
+        "--runs",
+        type=Path,
+        default=None,
+        help=("folder for the recorded runs (default: OUT with the suffix .runs)"),
     )
-    parser.add_argument("--questions", type=int, default=25, help="number of questions")
-    parser.add_argument("--seed", type=int, default=1, help="random seed of the selection")
     parser.add_argument(
-        "--patient", action="store_true", help="raise the time limits, for replies written by hand"
+        "--questions", type=int, default=25, help=("number of questions to sample (default: %(default)s)")
     )
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent questions")
+    parser.add_argument(
+        "--seed", type=int, default=1, help=("random seed of the sample (default: %(default)s)")
+    )
+    parser.add_argument(
+        "--patient",
+        action="store_true",
+        help=("raise all time limits, for an endpoint with replies written by a person"),
+    )
+    parser.add_argument(
+        "--at-once", type=int, default=AT_ONCE, help=("number of concurrent questions (default: %(default)s)")
+    )
     return parser.parse_args()
 
 

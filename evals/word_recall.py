@@ -1,4 +1,6 @@
-"""Word recall: the share of a reference text found by an extraction. Pure; independent of the project."""
+"""Word recall: the share of a reference text's words that an extraction contains. Pure, without code of the
+app.
+"""
 
 import html
 import re
@@ -13,7 +15,7 @@ _WORD = re.compile(r"\w+")
 
 
 def word_recall(reference_markdown: str, text: str) -> float:
-    """Return the share (0-1) of the reference's words in `text`, counting repetitions.
+    """Return the share (0 to 1) of the reference's words that `text` contains, counting repetitions.
 
     Words are runs of letters and digits in lower case, separated by anything else, including underscores.
     Markdown syntax, link targets, comments and HTML entities don't count. Order is ignored. The recall of an

@@ -21,8 +21,8 @@ from evals.azure_proof.shell import CommandFailedError, Shell
 
 _SEARCH_API = "2025-03-01-preview"  # no stable version supports `debug` yet
 _SEARCH_RESOURCE = "https://search.azure.com"
-_UP_TIMEOUT_S = 3600.0  # half an hour is usual, of which the remote build takes ten minutes
-_ROLE_TIMEOUT_S = 900.0  # a role assignment takes up to ten minutes to become effective, by the documentation
+_UP_TIMEOUT_S = 3600.0  # usually half an hour, of which the remote build takes ten minutes
+_ROLE_TIMEOUT_S = 900.0  # according to the documentation, a role assignment takes effect within ten minutes
 _TOKEN_LIFE = timedelta(minutes=30)  # shorter than the lifetime of Entra ID's tokens, at least an hour
 _OLDEST_AZD = (1, 26)
 _CHAT_QUOTA, _EMBEDDING_QUOTA = 30, 120  # thousands of tokens per minute, the defaults of main.bicep
@@ -135,7 +135,7 @@ class AzureTarget:
         )
 
     def facts(self) -> Facts:
-        """Return the deployed models and the versions of all tools."""
+        """Return the region, the deployed models, and the versions of azd and Python."""
         deployments = self._run(
             *("az", "cognitiveservices", "account", "deployment", "list"),
             *("--resource-group", self._value("AZURE_RESOURCE_GROUP"), "--name", self._account_name),

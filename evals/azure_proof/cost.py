@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from evals.azure_proof.evidence import Evidence, Outcome
 from evals.azure_proof.target import World
 
-# Prices assumed in docs/cost-and-size.md, in US dollars; a contract has others.
+# The list prices of docs/cost-and-size.md, in US dollars; contracts may differ.
 CHAT_READ, CHAT_WRITE, EMBEDDING = 0.75, 4.50, 0.13  # per million tokens
 READ_SHARE = 0.84  # input share of a question's tokens: 6,100 read, 1,200 written
 SEARCH_UNIT_HOUR = 75 / 730

@@ -9,7 +9,7 @@ from typing import Protocol
 
 _HOOK = "infra/hooks/postdeploy.sh"  # azd calls it, as azure.yaml configures
 _SHOWN_OF_FAILURE = 1500  # characters from the end of a failed program's output
-# A line of a script that calls one of Azure's programs, with its continuation lines.
+# A line of a script that calls az or azd.
 _CALLS_AZURE = re.compile(r"^[^#\n]*\b(?:az|azd) [a-z].*$", re.MULTILINE)
 
 

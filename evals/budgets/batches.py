@@ -61,12 +61,14 @@ USUAL = {
     "CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS": "0.40",
     "CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS": "1.60",
 }
-"""Of all that batches change, what the others have: a stack keeps its settings from one to the next."""
+"""The default of every setting that a batch may change. It is set explicitly, because a stack keeps the
+settings of the previous batch.
+"""
 TIGHT = (
     {"MAX_TOTAL_TOKENS_PER_REQUEST": "12000", "MAX_CHILD_TOKENS": "2500"},
     {"CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS": "8", "CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS": "32"},
 )
-"""Budgets of tokens, and prices, with which usual questions reach their limits."""
+"""Token budgets and prices with which ordinary questions reach their limits."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """`make chaos`: kill and suspend servers while users work, then check that all stores are consistent.
 
-`world` defines what must be true afterwards; `load` works and `strikes` breaks by a round's seed; `checker`
-reads tables, blobs and indexes with the plain SDKs, and imports nothing of the app.
+`load` performs the users' actions and `strikes` the interruptions, both determined by the seed of a round.
+`world` is the expected state. `checker` compares it with tables, blobs and indexes through the plain SDKs,
+without code of the app.
 """

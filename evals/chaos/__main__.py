@@ -1,7 +1,7 @@
 """`python -m evals.chaos --rounds 100 --out report.json`: run rounds of chaos and report inconsistencies.
 
-A round depends only on the seed and its number, and starts with its own documents, so `--only 17` repeats it.
-The report is written after each round. An interrupted measurement continues on a new stack after the last
+A round depends only on the seed and its number, and starts with new documents, so `--only 17` repeats round
+17. The report is written after each round. An interrupted measurement continues on a new stack after the last
 round in `report.json.rounds`.
 """
 

@@ -1,7 +1,7 @@
 """Consistency check: reads tables, blobs and indexes with the plain SDKs and compares them with the expected
 world.
 
-It imports nothing of the app: shared code could be wrong on both sides.
+It imports nothing of the app, because shared code could be wrong on both sides.
 """
 
 import contextlib

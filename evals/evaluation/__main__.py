@@ -23,9 +23,9 @@ from evals.evaluation.revision import revision
 from evals.evaluation.source_text import SourceTexts
 from local.run_all.stack_settings import StackError
 
-INGEST_AT_ONCE = 16  # small documents wait for round trips, not for the CPU
+INGEST_AT_ONCE = 16  # more than the cores, because small documents mostly wait for responses
 ASK_AT_ONCE = 2
-INGEST_TIMEOUT_S = 3600.0  # per file, which queues behind all others
+INGEST_TIMEOUT_S = 3600.0  # per file, including the time in the queue behind all others
 PROGRESS_S = 10.0
 
 
@@ -98,16 +98,24 @@ def _write(out: Path, results: list[SetResult], origin: Origin) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.evaluation", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of one question set or several")
-    parser.add_argument("--sets", default="", help="names of sets, separated by commas (default: all)")
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
-    parser.add_argument("--limit", type=int, default=None, help="only the first N questions of a set")
-    parser.add_argument("--queries", default=None, help="question file of a set, such as queries.jsonl")
-    parser.add_argument("--no-answers", action="store_true", help="search only")
-    parser.add_argument("--prompts", action="store_true", help="record the prompts")
+    parser.add_argument("--sets", default="", help="folder of one question set, or of several")
     parser.add_argument(
-        "--keep", action="store_true", help="skip ingestion; the documents are already in the app"
+        "--out", type=Path, required=True, help=("names of question sets, separated by commas (default: all)")
     )
-    parser.add_argument("--baseline", type=Path, default=None, help="earlier report to compare with")
+    parser.add_argument("--limit", type=int, default=None, help="only the first N questions of a set")
+    parser.add_argument("--queries", default=None, help="use only the first N questions of each set")
+    parser.add_argument(
+        "--no-answers",
+        action="store_true",
+        help=("name of the question file in a set, such as queries.jsonl"),
+    )
+    parser.add_argument("--prompts", action="store_true", help="measure only the search")
+    parser.add_argument(
+        "--keep", action="store_true", help="skip the ingestion, because the app already has the documents"
+    )
+    parser.add_argument(
+        "--baseline", type=Path, default=None, help=("earlier report to compare the results with")
+    )
     parser.add_argument("--at-once", type=int, default=ASK_AT_ONCE, help="number of concurrent questions")
     parser.add_argument(
         "--ingest-at-once", type=int, default=INGEST_AT_ONCE, help="number of documents ingested at once"

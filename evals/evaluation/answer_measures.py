@@ -1,4 +1,4 @@
-"""Measures of an answer's text. Pure."""
+"""Measures of the text of an answer. Pure."""
 
 import re
 import unicodedata
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _CITATION_MARK = re.compile(r"\[\d+\]")
-# A picture with its source isn't part of the answer's words.
+# Pictures with their source line aren't counted as words of the answer.
 _PICTURE = re.compile(r"!\[[^\]\n]*\]\([^()\s]*\)(?: \(Source: (?:[^()\n]|\([^()\n]*\))*\))?")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|\w+")
 
 
 def answer_token_f1(text: str, references: Iterable[str]) -> float:
-    """Return the best token F1 of an answer against its references.
+    """Return the token F1 of an answer against the reference that it matches best.
 
     Words are lower-cased, without articles, punctuation, citation marks, pictures and link targets; 1,577.00
     and 1577 are equal. Source: the evaluation script of SQuAD, except for numbers.
@@ -23,7 +23,9 @@ def answer_token_f1(text: str, references: Iterable[str]) -> float:
 
 
 def percentile(values: Iterable[float], share: float) -> float | None:
-    """Return the nearest-rank percentile of the values at `share` (0 to 1); None if there are no values."""
+    """Return the nearest-rank percentile of the values, or None if there are none. `share` is between 0 and
+    1.
+    """
     ordered = sorted(values)
     if not ordered:
         return None
@@ -47,7 +49,9 @@ def _words(text: str) -> Counter[str]:
 
 
 def _number(word: str) -> str:
-    """Normalise a number (1,577.00 -> 1577); return other words unchanged."""
+    """Return a number without separators and trailing zeros (1,577.00 becomes 1577), and other words
+    unchanged.
+    """
     plain = word.replace(",", "")
     if not re.fullmatch(r"\d+(\.\d+)?", plain):
         return word

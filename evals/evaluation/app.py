@@ -1,4 +1,4 @@
-"""HTTP client of the app under test, which is already running or a local stack."""
+"""HTTP client of the app under test, which is a running deployment or a local stack."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from samples.acl import ANNA
 URL_SETTING = "GROUNDWORK_URL"
 TOKEN_SETTING = "GROUNDWORK_TOKEN"
 DEFAULT_DATA = Path(".local/eval")
-CALL_TIMEOUT_S = 300.0  # above the app's limit for a run
+CALL_TIMEOUT_S = 300.0  # longer than the app's time limit for a run
 TRIES = 4
 PAUSE_S = 1.0  # before the first retry; doubled each time
 _RETRIED = frozenset({429, 502, 503, 504})
@@ -30,19 +30,19 @@ JsonObject = dict[str, Any]
 
 @dataclass
 class Watch:
-    """Request headers for one question, and the recorded model calls."""
+    """The request headers that mark one question, and the model calls recorded for it."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[ChatCall, ...] = ()
 
 
 class App:
-    """A client for one user. Thread-safe.
+    """A thread-safe client of the app for one user.
 
     Args:
         model: names of the models, for the report.
-        check: raises if the app is known to have died.
-        recorder: records what the app's models are shown.
+        check: raises an error if the app is known to have died.
+        recorder: records the app's model calls, if given.
     """
 
     def __init__(
@@ -58,33 +58,33 @@ class App:
         self._recorder = recorder
 
     def upload(self, filename: str, content: bytes, project_id: str) -> JsonObject:
-        """Upload a file to a project, readable by all users. Return the document."""
+        """Upload a file to a project, readable by all users, and return the document."""
         fields = {"folder": project_id, "project_id": project_id, "acl": "*"}
         return self._call("POST", "/api/documents", data=fields, files={"file": (filename, content)})
 
     def find(self, filename: str, project_id: str) -> JsonObject | None:
-        """Return a project's complete document with this name, or None."""
+        """Return the fully ingested document with this name in a project, or None."""
         params = {"filename": filename, "project_id": project_id, "limit": "1"}
         documents: list[JsonObject] = self._call("GET", "/api/documents", params=params)["documents"]
         return documents[0] if documents else None
 
     def content(self, doc_id: str) -> bytes:
-        """Return the original file."""
+        """Return the bytes of a document's original file."""
         return self._send_with_retries("GET", f"/api/documents/{doc_id}/content").content
 
     def document(self, doc_id: str) -> JsonObject:
         return self._call("GET", f"/api/documents/{doc_id}")
 
     def search(self, query: str, top_k: int, filters: Mapping[str, str]) -> list[JsonObject]:
-        """Return hits, best first."""
+        """Return at most `top_k` hits of a search, best first."""
         body = {"query": query, "top_k": top_k, "filters": dict(filters)}
         hits: list[JsonObject] = self._call("POST", "/api/search", json=body)["results"]
         return hits
 
     @contextmanager
     def watching(self) -> Iterator["Watch"]:
-        """Record the model calls of requests with the watch's headers. They are available at the end of the
-        block.
+        """Record the model calls of all requests that carry the headers of the yielded watch. Its `calls` are
+        set when the block ends.
         """
         if self._recorder is None:
             yield Watch()
@@ -98,21 +98,23 @@ class App:
             watch.calls = tuple(call_from(call) for call in self._recorder.take(trace_id))
 
     def ask(self, question: str, project_id: str, headers: Mapping[str, str] | None = None) -> JsonObject:
-        """Ask and return the run with its answer. Not retried, because a retry would hide a failure."""
+        """Ask a question and return the run with its answer. Failures are not retried, because a retry would
+        hide them.
+        """
         body = {"question": question, "project_id": project_id, "stream": False}
         answer = self._http.post("/api/chat", json=body, headers=dict(headers or {})).raise_for_status()
         run: JsonObject = answer.json()
         return run
 
     def begin(self, question: str, project_id: str, thread_id: str | None = None) -> JsonObject:
-        """Start a run without waiting for it. Not retried, like `ask`."""
+        """Start a run and return it without waiting for its end. Failures are not retried, as in `ask`."""
         body = {"question": question, "project_id": project_id, "thread_id": thread_id}
         response = self._http.post("/api/chat", json=body, headers={"Prefer": "respond-async"})
         run: JsonObject = response.raise_for_status().json()
         return run
 
     def events(self, run_id: str) -> Iterator[tuple[str, JsonObject]]:
-        """Yield a run's events (name, data) from the first until the stream ends."""
+        """Yield (name, data) of each event of a run, from the first until the stream ends."""
         with self._http.stream("GET", f"/api/runs/{run_id}/events") as stream:
             stream.raise_for_status()
             name = ""
@@ -124,18 +126,18 @@ class App:
                     yield name, json.loads(value)
 
     def cancel(self, run_id: str) -> None:
-        """Cancel a run. No effect if it has ended."""
+        """Cancel a run. If it has already ended, nothing happens."""
         answer = self._http.post(f"/api/runs/{run_id}/cancel")
         if answer.status_code != _HAS_ENDED:
             answer.raise_for_status()
 
     def _call(self, method: str, path: str, **arguments: Any) -> JsonObject:
-        """Return a response's JSON."""
+        """Send a request and return the JSON of the response."""
         result: JsonObject = self._send_with_retries(method, path, **arguments).json()
         return result
 
     def _send_with_retries(self, method: str, path: str, **arguments: Any) -> httpx.Response:
-        """Send a request, retrying temporary failures.
+        """Send a request and return the response. Temporary failures are retried.
 
         Raises:
             httpx.HTTPError: it was refused, or failed TRIES times.
@@ -155,10 +157,10 @@ class App:
 
 @contextmanager
 def connected_app(environment: Mapping[str, str] = os.environ, *, prompts: bool = False) -> Iterator[App]:
-    """Yield the app at GROUNDWORK_URL, or a local stack with its data in GROUNDWORK_DATA (`.local/eval`).
+    """Yield a client of the app at GROUNDWORK_URL, or else of a local stack with its data in GROUNDWORK_DATA.
 
     Args:
-        prompts: record what the models of a local stack are shown.
+        prompts: whether to record the model calls of a local stack.
 
     Raises:
         ValueError: GROUNDWORK_URL is set without GROUNDWORK_TOKEN, or prompts can't be recorded there.
@@ -170,7 +172,7 @@ def connected_app(environment: Mapping[str, str] = os.environ, *, prompts: bool 
     if url:
         token = environment.get(TOKEN_SETTING)
         if not token:
-            raise ValueError(f"{URL_SETTING} is set, but not {TOKEN_SETTING}: who asks?")
+            raise ValueError(f"{URL_SETTING} is set, but not {TOKEN_SETTING}: set it to the token of a user.")
         with _client(url, token) as http:
             yield App(http, environment.get("CHAT_MODEL") or f"unknown, at {url}")
         return
@@ -182,13 +184,13 @@ def connected_app(environment: Mapping[str, str] = os.environ, *, prompts: bool 
 
 @contextmanager
 def _recorder_before(stack: LocalStack) -> Iterator[Recorder]:
-    """Route the stack's model calls through a recorder."""
+    """Send the stack's model calls through a recorder, and yield the recorder."""
     base_url = stack.app_settings.get("OPENAI_BASE_URL")
     if base_url is None:
         raise ValueError("Prompts can only be recorded for a model behind OPENAI_BASE_URL.")
     with recording(Endpoint(base_url.rstrip("/")), None) as recorder:
         stack.kill_host()
-        # Without a trace receiver, the app sends no trace ids to its models.
+        # The app sends trace ids to its models only if a trace receiver is configured.
         traced = {"OPENAI_BASE_URL": f"{recorder.url}/v1", "OTEL_EXPORTER_OTLP_ENDPOINT": recorder.url}
         stack.start_host(traced)
         yield recorder
@@ -196,7 +198,7 @@ def _recorder_before(stack: LocalStack) -> Iterator[Recorder]:
 
 @contextmanager
 def own_stack(environment: Mapping[str, str]) -> Iterator[LocalStack]:
-    """Start a local stack without samples, on free ports unless the environment sets them."""
+    """Yield a running local stack without samples, on free ports unless the environment sets them."""
     free = {setting: str(getattr(FREE_PORTS, name)) for name, setting in PORT_SETTINGS.items()}
     settings = read_stack_settings({DATA_SETTING: str(DEFAULT_DATA), **free, **environment})
     with LocalStack(settings) as stack:
@@ -205,7 +207,7 @@ def own_stack(environment: Mapping[str, str]) -> Iterator[LocalStack]:
 
 @contextmanager
 def app_of(stack: LocalStack, recorder: Recorder | None = None) -> Iterator[App]:
-    """Yield a client of a running stack for a sample user."""
+    """Yield a client of a running stack that acts as a sample user."""
     environment = {**os.environ, **stack.app_settings}
     model = f"{environment.get('CHAT_MODEL')}, {environment.get('EMBEDDING_MODEL')}"
     with _client(stack.base_url, stack.token(ANNA)) as http:
@@ -214,5 +216,5 @@ def app_of(stack: LocalStack, recorder: Recorder | None = None) -> Iterator[App]
 
 def _client(url: str, token: str) -> httpx.Client:
     headers = {"Authorization": f"Bearer {token}"}
-    # A connection per thread; the default's 100 are enough for any sensible number.
+    # Each thread needs one connection; the default limit of 100 suffices.
     return httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=CALL_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Collects the app's hits and answers for a question set, without measuring anything."""
+"""Collection of the app's hits and answers for all questions of a set. Nothing is measured here."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,13 +12,13 @@ from evals.evaluation.app import App
 from evals.evaluation.ingesting import said_of
 from evals.evaluation.question_set import Question, QuestionSet, Target, name_key
 
-TOP_K = 50  # the app's maximum; ten distinct pages need far more than ten blocks
+TOP_K = 50  # the maximum of the app; finding ten distinct pages takes far more than ten blocks
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Cited:
-    """A citation of an answer; `shown_verified` is what readers see."""
+    """A citation in an answer. `shown_verified` is the state that readers see."""
 
     target: Target
     filename: str
@@ -29,7 +29,7 @@ class Cited:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of the app."""
+    """The answer of the app to a question."""
 
     text: str
     abstained: bool
@@ -38,7 +38,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A call of the chat model with everything it was shown."""
+    """A recorded call of the chat model, with all text shown to it."""
 
     shown: str
     seconds: float
@@ -48,7 +48,8 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results for one question. None means not requested, or failed as in `errors`.
+    """The hits and the answer for one question. None means not requested, or failed with a message in
+    `errors`.
 
     Attributes:
         pages, scoped_pages: targets of the hits in order, for the whole set and within the scope.
@@ -68,7 +69,9 @@ class Outcome:
 
 
 def ask_all(app: App, questions: QuestionSet, at_once: int, *, answers: bool) -> Iterator[Outcome]:
-    """Yield outcomes in the order of the questions, asking `at_once` in parallel."""
+    """Ask all questions, `at_once` of them concurrently, and yield the outcomes in the order of the
+    questions.
+    """
 
     def ask(question: Question) -> Outcome:
         return _ask(app, question, questions.name, answers=answers)
@@ -102,7 +105,9 @@ def _ask(app: App, question: Question, project_id: str, *, answers: bool) -> Out
 def _attempt(
     call: str, errors: dict[str, str], work: Callable[[], Value]
 ) -> tuple[Value | None, float | None]:
-    """Return a call's result and duration. If it fails, return (None, None) and add to `errors`."""
+    """Return the result and duration of a call. If it fails, return (None, None) and add a message to
+    `errors`.
+    """
     began = time.monotonic()
     try:
         value = work()
@@ -121,7 +126,7 @@ def _search(app: App, text: str, filters: Mapping[str, str]) -> tuple[Target, ..
 
 
 def read_answer(run: Mapping[str, Any]) -> Answer:
-    """Return the answer of an ended run.
+    """Return the answer in the JSON of a finished run.
 
     Raises:
         ValueError: the run has no answer.

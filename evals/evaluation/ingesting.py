@@ -1,4 +1,4 @@
-"""Parallel upload of a set's documents to their own project, waiting until each has ended.
+"""Concurrent upload of a set's documents to a project of their own, and waiting for their ingestion.
 
 Documents that the app already has, complete and with equal bytes, are skipped.
 """
@@ -21,7 +21,8 @@ _LONGEST_POLL_S = 5.0
 
 @dataclass(frozen=True)
 class Ingested:
-    """The end of a file's ingestion: `ready`, `failed`, `refused`, or `unfinished` after its timeout.
+    """The result of one file's ingestion. `status` is "ready", "failed", "refused" or, after the timeout,
+    "unfinished".
 
     Attributes:
         was_there: whether it was already complete with the same content.
@@ -39,7 +40,7 @@ class Ingested:
 
 @dataclass(frozen=True)
 class Ingestion:
-    """The ingestion of all files of a set.
+    """The results for all files of a set.
 
     Attributes:
         seconds: from the first upload to the last end; 0 if nothing was uploaded.
@@ -54,7 +55,9 @@ class Ingestion:
 
 
 def ingest(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> Ingestion:
-    """Upload all files, `at_once` in flight, with `timeout_s` for each. Prints progress."""
+    """Upload all files, `at_once` concurrently, and wait up to `timeout_s` seconds for each. Progress is
+    printed.
+    """
     began = time.monotonic()
     ended = []
     total = len(questions.sources)
@@ -77,7 +80,7 @@ def _ended(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> 
 
 
 def _largest_first(sources: Sequence[SourceFile]) -> list[SourceFile]:
-    """Sort by size, so that the longest work doesn't start last."""
+    """Return the files by size, largest first, so that the longest ingestion doesn't start last."""
     return sorted(sources, key=lambda source: -source.path.stat().st_size if source.path else 0)
 
 
@@ -107,7 +110,7 @@ def _is_there(app: App, source: SourceFile, project_id: str) -> bool:
 
 
 def said_of(failed: httpx.HTTPError) -> str:
-    """Return the app's error message, or the exception's."""
+    """Return the error message that the app sent, or that of the exception."""
     if not isinstance(failed, httpx.HTTPStatusError):
         return f"{type(failed).__name__}: {failed}"
     try:

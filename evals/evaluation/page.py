@@ -1,7 +1,7 @@
-"""The report as a self-contained HTML page: plots, tables, and a section per question. Pure.
+"""The report as a self-contained HTML page with plots, tables, and a section for each question. Pure.
 
-It loads nothing and runs no scripts, which its own policy enforces. Text from documents, models and question
-sets is escaped.
+It loads nothing and runs no scripts, which its content security policy enforces. Text from documents, models
+and question sets is escaped.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ _PAGES_SHOWN = 10
 
 
 def as_html(results: Sequence[SetResult], origin: Origin) -> str:
-    """Return the page."""
+    """Return the report of all sets as an HTML page."""
     overview = _table("measure", {result.name: result.measures | result.counts for result in results})
     sets = "".join(_set(number_, result) for number_, result in enumerate(results, start=1))
     return (
@@ -46,7 +46,7 @@ def as_html(results: Sequence[SetResult], origin: Origin) -> str:
 
 
 def bars(title: str, counts: Mapping[str, int]) -> str:
-    """Return a bar chart as inline SVG with text labels."""
+    """Return a bar chart as inline SVG, with a text label for each bar."""
     most, height = max([*counts.values(), 1]), _ROW_PX * len(counts)
     width = _LABEL_PX + _BAR_PX + 50
     rows = "".join(
@@ -168,5 +168,5 @@ def _place(target: Target) -> str:
 
 
 def _safe(text: str) -> str:
-    """Escape text and drop characters that HTML doesn't allow."""
+    """Escape text for HTML, and replace characters that HTML doesn't allow."""
     return escape("".join(sign if sign in "\n\t" or sign.isprintable() else "\ufffd" for sign in text))

@@ -1,7 +1,7 @@
-"""Visual reading order of a PDF page: from each word to its neighbours. Uses no code of the app.
+"""Visual reading order of a PDF page: which words can follow each word. Uses no code of the app.
 
-A neighbour is the next word of the line, the beginning of the line below, or the top of a column to the
-right. The order in which a program wrote the page is ignored.
+A word may be followed by the next word on its line, the start of the line below, or the top of a column to
+the right. The order of the words in the file is ignored.
 """
 
 import csv
@@ -41,7 +41,7 @@ _COLUMNS = (
 
 @dataclass(eq=False)
 class PlacedWord:
-    """A word, its position (y grows upwards), and the words that may follow."""
+    """A word with its bounding box (y grows upwards) and the words that may follow it."""
 
     text: str
     left: float
@@ -60,21 +60,21 @@ class PlacedWord:
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
-        """Spellings for comparison, with and without a trailing hyphen."""
+        """The spellings to compare, with and without a hyphen at the end of the word."""
         form = bare(self.text)
         is_broken = form.endswith("-") and form[:-1][-1:].isalpha()
         return (form[:-1], form) if is_broken else (form,)
 
 
 class PageLayout:
-    """The words of one page."""
+    """The words of a page, connected in visual reading order."""
 
     def __init__(self, words: Iterable[PlacedWord]) -> None:
         self._words = [word for word in words if word.forms[-1]]
         self._connect()
 
     def holds(self, quote: str) -> bool:
-        """Return whether these letters (`bare` text) can be read somewhere on the page."""
+        """Return whether a text, in the form returned by `bare`, can be read anywhere on the page."""
         steps = 0
         open_ends = [
             (word, len(form) - start)
@@ -106,7 +106,7 @@ class PageLayout:
         for word, other in after.items():
             if (
                 _is_near(word, other) or _is_number(word) or _is_number(other)
-            ):  # allow gaps in a row of numbers
+            ):  # the gaps in a row of numbers may be wide
                 word.following.append(other)
         near = {word: other for word, other in after.items() if _is_near(word, other)}
         runs = [_Run(words) for words in _chains(self._words, near)]
@@ -121,7 +121,7 @@ class PageLayout:
 
 
 class _Run:
-    """A run of words close together on a line."""
+    """A sequence of closely spaced words on one line."""
 
     def __init__(self, words: Sequence[PlacedWord]) -> None:
         self.words = words
@@ -146,7 +146,7 @@ class _Run:
 
 
 def _right_neighbours(words: Sequence[PlacedWord]) -> Iterator[tuple[PlacedWord, PlacedWord]]:
-    """Yield each word with the nearest word to its right at the same height, whatever the gap."""
+    """Yield (word, next word) for the nearest word to the right on the same line, however wide the gap."""
     by_height = sorted(words, key=lambda word: word.middle)
     heights = [word.middle for word in by_height]
     for word in words:
@@ -160,7 +160,7 @@ def _right_neighbours(words: Sequence[PlacedWord]) -> Iterator[tuple[PlacedWord,
 
 
 def _chains(words: Sequence[PlacedWord], near: Mapping[PlacedWord, PlacedWord]) -> Iterator[list[PlacedWord]]:
-    """Yield runs of closely spaced words."""
+    """Yield each sequence of closely spaced words. `near` maps a word to the next one."""
     inner = set(near.values())
     for word in words:
         if word not in inner:
@@ -179,12 +179,15 @@ def _is_number(word: PlacedWord) -> bool:
 
 
 def words_in_picture(page: Any) -> list[PlacedWord]:
-    """Recognise the words of a rendered page, including its pictures. Return none without Tesseract."""
+    """Recognise the words on a rendered page, including its pictures. Without Tesseract, return an empty
+    list.
+    """
     try:
         import tesserocr
     except ImportError:
         return []
-    data, sparse = Path(sys.prefix, "share", "tessdata"), tesserocr.PSM.SPARSE_TEXT  # wherever words stand
+    # finds words anywhere on the page
+    data, sparse = Path(sys.prefix, "share", "tessdata"), tesserocr.PSM.SPARSE_TEXT
     with tesserocr.PyTessBaseAPI(path=str(data), lang="eng", psm=sparse) as engine:
         engine.SetImage(page.render(scale=_DPI / 72, grayscale=True).to_pil())
         table = engine.GetTSVText(0)
@@ -200,7 +203,7 @@ def _word_of_row(row: Mapping[str, str]) -> PlacedWord:
 
 
 def words_of_page(page: Any) -> Iterator[PlacedWord]:
-    """Yield the words of a pypdfium2 page, separated by spaces."""
+    """Yield the words of a pypdfium2 page with their positions."""
     text_page = page.get_textpage()
     try:
         word: PlacedWord | None = None

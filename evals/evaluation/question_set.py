@@ -1,4 +1,4 @@
-"""Reader of question sets: a folder of documents or passages with labelled questions.
+"""Reader of question sets, which are folders of documents or passages with labelled questions.
 
 Format: docs/internals/measuring.md. Pages count from 1. Unknown fields are ignored.
 """
@@ -24,7 +24,7 @@ PASSAGES = "passages.jsonl"
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A document to ingest: a file, or a passage written as one.
+    """A document to ingest: a file, or a passage that is uploaded as a text file.
 
     Attributes:
         path: path of the file; None for a passage.
@@ -46,7 +46,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Question:
-    """A labelled question.
+    """A question, labelled with the targets that contain its answer.
 
     Attributes:
         kind: the set's own category; "" without one.
@@ -73,7 +73,9 @@ class Question:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A question set. `left_out` counts questions with unreliable labels or that need SQL."""
+    """A set of documents and questions. `left_out` is the number of questions with unreliable labels or SQL
+    answers.
+    """
 
     name: str
     sources: tuple[SourceFile, ...]
@@ -82,15 +84,16 @@ class QuestionSet:
 
 
 def name_key(filename: str) -> str:
-    """Normalise a file name for comparison, since stores may compose letters and merge spaces."""
+    """Normalise a file name for comparison. Stores may compose Unicode letters and merge spaces."""
     return " ".join(unicodedata.normalize("NFC", filename).split())
 
 
 def find_sets(data: Path, names: str) -> list[Path]:
-    """Return the named sets (comma-separated), all sets below `data`, or `data` itself.
+    """Return the folders of the named sets (separated by commas). Without names, return all sets below
+    `data`, or `data` itself.
 
     Raises:
-        ValueError: a named folder isn't a set, or there is none.
+        ValueError: if a named folder isn't a question set, or there is none.
     """
     selected = [name.strip() for name in names.split(",") if name.strip()]
     if selected:
@@ -107,11 +110,11 @@ def find_sets(data: Path, names: str) -> list[Path]:
 
 
 def read_set(folder: Path, queries: str | None = None, limit: int | None = None) -> QuestionSet:
-    """Read a set with its first `limit` questions from the file `queries`, by default the sample if there is
+    """Read a set with its first `limit` questions. By default, they come from the sample file if there is
     one.
 
     Raises:
-        ValueError: a file is missing or malformed.
+        ValueError: if a file is missing or malformed.
     """
     default = SAMPLE_QUERIES if (folder / SAMPLE_QUERIES).is_file() else QUERIES
     entries = list(_lines(folder / (queries or default)))
@@ -122,7 +125,7 @@ def read_set(folder: Path, queries: str | None = None, limit: int | None = None)
 
 
 def passage_filename(passage_id: str) -> str:
-    """Return a file name for a passage that every store keeps unchanged."""
+    """Return the file name of a passage, with only characters that every store keeps."""
     return re.sub(r"[^\w.-]+", "_", passage_id) + ".txt"
 
 

@@ -1,8 +1,8 @@
-"""Check that a quotation occurs on a page. Pure, and deliberately without code of the app.
+"""Check whether a quotation occurs on a page. Pure, and intentionally without code of the app.
 
-Both texts are stripped of differences between two honest readings of a page: white space, hyphens within
-words, shapes of quotation marks and dashes, ligatures, leaders, Markdown. Letters, digits, signs of numbers,
-case and order remain.
+Differences that any two correct readings of a page may have are removed from both texts: whitespace, hyphens
+within words, shapes of quotation marks and dashes, ligatures, leaders and Markdown. Letters, digits, signs of
+numbers, case and order are compared.
 """
 
 import re
@@ -16,31 +16,31 @@ _RULE_OF_TABLE = re.compile(r"^[\s|:-]+$")
 _QUOTES = dict.fromkeys('‘’‚‛“”„‟«»‹›"`´′″', "'")
 _DASHES = dict.fromkeys(
     "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufffe\u0002", "-"
-)  # U+FFFE, U+0002: PDFium
+)  # U+FFFE and U+0002 are written by PDFium for hyphens
 _SIGNS = str.maketrans({**_QUOTES, **_DASHES, "\u00ad": "-"})
 _BULLET = re.compile(r"^\s*(?:[-*+•▪●◦·]\s+)+", re.MULTILINE)
-# A hyphen between letters may be the author's or hyphenation; they are indistinguishable.
+# A hyphen between letters can belong to the word or come from hyphenation, so it is ignored.
 _WORD_HYPHEN = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])")
 _LEFT_OUT = re.compile(r"[\s\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffd*_#\\|•▪●◦·]|\.{2,}")
 
 
 def bare(text: str) -> str:
-    """Return the text without white space, Markdown and hyphens within words, for comparison."""
+    """Return the text for comparison, without whitespace, Markdown and hyphens within words."""
     signs = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
     return _LEFT_OUT.sub("", _WORD_HYPHEN.sub("", _BULLET.sub("", signs)))
 
 
 class Page(Protocol):
-    """A page as read."""
+    """A page on which quotations can be looked up."""
 
     def holds(self, letters: str) -> bool:
-        """Return whether these letters (`bare` text) occur on it contiguously."""
+        """Return whether the page contains a text, in the form returned by `bare`, without interruption."""
         ...
 
 
 @dataclass(frozen=True)
 class PlainPage:
-    """A page with known text order, as `bare` text."""
+    """A page whose reading order is known, as a text returned by `bare`."""
 
     letters: str
 
@@ -49,10 +49,11 @@ class PlainPage:
 
 
 def stands_in(quote: str, page: Page) -> bool:
-    """Return whether the quotation is verbatim on the page.
+    """Return whether the page contains the quotation verbatim.
 
-    Each part of a quotation with omissions or several lines must occur, and each cell of a Markdown table,
-    because a page may be read by columns. A quotation without letters occurs nowhere.
+    If the quotation has omissions or several lines, each part must occur. If it is a Markdown table, each
+    cell must occur, because a page may be read by columns. A quotation without letters or digits never
+    occurs.
     """
     parts = quote.split(_OMISSION)
     if len(parts) > 1:

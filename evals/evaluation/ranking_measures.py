@@ -1,4 +1,4 @@
-"""Ranking measures as defined in docs/internals/measuring.md. Pure."""
+"""Ranking measures, as defined in docs/internals/measuring.md. Pure."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,12 +7,12 @@ from evals.evaluation.question_set import Target
 
 
 def first_of_each(targets: Iterable[Target]) -> list[Target]:
-    """Remove repeats from a ranking: blocks of a page count at the first one's rank."""
+    """Return the ranking without repeated targets. A page ranks where its first block does."""
     return list(dict.fromkeys(targets))
 
 
 def documents_of(targets: Iterable[Target]) -> list[Target]:
-    """Convert a ranking of pages to a ranking of documents."""
+    """Return the documents in a ranking of pages, each at the rank of its first page."""
     return first_of_each((name, None) for name, _ in targets)
 
 
@@ -27,7 +27,7 @@ def recall_at(
     k: int,
     also_acceptable: Collection[Target] = (),
 ) -> float:
-    """Return the share of relevant targets among the first `k`; 0 if nothing is relevant.
+    """Return the share of relevant targets found among the first `k`, or 0 if no target is relevant.
 
     An acceptable target replaces one missing relevant target and never adds to the score.
     """
@@ -39,7 +39,8 @@ def recall_at(
 
 
 def ndcg_at(ranking: Sequence[Target], grades: Mapping[Target, float], k: int) -> float:
-    """Return normalised discounted cumulative gain. The gain is the grade, the discount log2(rank + 1).
+    """Return the normalised discounted cumulative gain at rank `k`. The gain is the grade, the discount
+    log2(rank + 1).
 
     Source: Järvelin and Kekäläinen, TOIS 2002, as in trec_eval. 0 if nothing is relevant.
     """
@@ -48,7 +49,7 @@ def ndcg_at(ranking: Sequence[Target], grades: Mapping[Target, float], k: int) -
 
 
 def rank_of_first(ranking: Sequence[Target], relevant: Collection[Target]) -> int | None:
-    """Return the rank of the first relevant target, from 1, or None."""
+    """Return the rank of the first relevant target, counted from 1, or None."""
     return next((rank for rank, target in enumerate(ranking, start=1) if target in relevant), None)
 
 

@@ -1,4 +1,4 @@
-"""The report: JSON for programs, tables and histograms for people. Pure."""
+"""The report as JSON, and as Markdown with tables and histograms. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,20 +17,20 @@ _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 
 @dataclass(frozen=True)
 class Origin:
-    """The evaluated commit and models."""
+    """The commit and the models that were evaluated."""
 
     model: str
     commit: str
 
 
 def as_json(results: Sequence[SetResult], origin: Origin) -> str:
-    """Return `{"sets": {name: {measure: number}}, "model", "commit"}`."""
+    """Return the report as JSON: `{"sets": {name: {measure: number}}, "model", "commit"}`."""
     sets = {result.name: result.numbers for result in results}
     return json.dumps({"sets": sets, **asdict(origin)}, indent=1) + "\n"
 
 
 def as_json_lines(results: Sequence[SetResult]) -> str:
-    """Return one line per question with its hits, answer and measures."""
+    """Return JSON lines, one per question, with its hits, answer and measures."""
     lines = [
         json.dumps(_line(result.name, outcome, row), ensure_ascii=False)
         for result in results
@@ -40,7 +40,7 @@ def as_json_lines(results: Sequence[SetResult]) -> str:
 
 
 def as_markdown(results: Sequence[SetResult], origin: Origin) -> str:
-    """Return the readable report; docs/internals/measuring.md explains the measures."""
+    """Return the report as Markdown. docs/internals/measuring.md explains the measures."""
     head = f"# Evaluation\n\nModel: {origin.model}\n\nCommit: {origin.commit}\n"
     overview = table("measure", {result.name: result.measures for result in results})
     counts = table("count", {result.name: result.counts for result in results})
@@ -48,7 +48,7 @@ def as_markdown(results: Sequence[SetResult], origin: Origin) -> str:
 
 
 def table(corner: str, columns: Mapping[str, Mapping[str, float]]) -> str:
-    """Return a Markdown table with one column per mapping and one row per name."""
+    """Return a Markdown table with one column per mapping and one row per name. `corner` heads the names."""
     names = dict.fromkeys(name for column in columns.values() for name in column)
     lines = [f"| {corner} | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
     for name in names:
@@ -58,7 +58,7 @@ def table(corner: str, columns: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def number(value: float | None) -> str:
-    """Format a number with as many decimal places as are meaningful."""
+    """Return a number as text with a meaningful number of decimal places, or "" for None."""
     if value is None:
         return ""
     return (
@@ -67,7 +67,7 @@ def number(value: float | None) -> str:
 
 
 def histogram(title: str, counts: Mapping[str, int]) -> str:
-    """Return text bars in a code block."""
+    """Return a histogram as text bars in a Markdown code block."""
     most = max([*counts.values(), 1])
     width = max(len(label) for label in counts)
     bars = [
@@ -91,7 +91,7 @@ def _section(result: SetResult) -> str:
 
 
 def columns_by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Convert `measure.kind` -> number to kind -> measure -> number."""
+    """Return the measures by kind of question, from a flat mapping with keys `measure.kind`."""
     columns: dict[str, dict[str, float]] = {}
     for full_name, value in kinds.items():
         name, _, kind = full_name.partition(".")
@@ -100,7 +100,9 @@ def columns_by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 
 def rank_counts(ranks: Sequence[int | None]) -> dict[str, int]:
-    """Count first targets by rank; "none" counts those not found."""
+    """Return the number of questions by rank of their first correct target. "none" counts those without
+    one.
+    """
     present = [rank for rank in ranks if rank is not None]
     counts = {label: sum(first <= rank <= last for rank in present) for label, first, last in _RANKS}
     return {**counts, "none": len(ranks) - len(present)}
@@ -117,7 +119,7 @@ def _latency(outcomes: Sequence[Outcome]) -> Iterable[str]:
 
 
 def second_counts(seconds: Sequence[float]) -> dict[str, int]:
-    """Count calls by duration."""
+    """Return the number of calls by duration, in ranges of seconds."""
     counts, below = {}, 0.0
     for limit in (*_SECONDS, float("inf")):
         label = f"<= {limit:g}" if limit != float("inf") else f"> {below:g}"

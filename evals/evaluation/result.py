@@ -1,4 +1,4 @@
-"""The result of a set: named numbers, and examples worth reading. Pure."""
+"""The result of a question set: aggregated measures, counts and examples to read. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from evals.evaluation.scoring import PageReader, Row, by_kind, combine, is_verba
 
 @dataclass(frozen=True)
 class SetResult:
-    """The result of one set.
+    """The measures, counts and outcomes of one question set.
 
     Attributes:
         measures: numbers by name, as in the JSON report.
@@ -35,12 +35,12 @@ class SetResult:
 
     @property
     def nothing_worked(self) -> bool:
-        """Whether every search failed, so that the app is broken and the measures mean nothing."""
+        """Whether every search failed, in which case the measures are meaningless."""
         return bool(self.outcomes) and all("search" in outcome.errors for outcome in self.outcomes)
 
     @property
     def numbers(self) -> dict[str, float]:
-        """All numbers, flat."""
+        """All measures and counts in one flat mapping."""
         return {**self.measures, **self.counts, **self.kinds}
 
 
@@ -52,7 +52,9 @@ def conclude(
     *,
     answers: bool,
 ) -> SetResult:
-    """Measure every outcome and aggregate."""
+    """Compute the measures of every outcome, aggregate them over the set and return the result. `read_page`
+    reads source pages, to check quotations.
+    """
     rows = [_applicable(measure(outcome, read_page, answers=answers), questions) for outcome in outcomes]
     measures = combine(rows) | _latencies(outcomes)
     verdicts = [
@@ -79,14 +81,16 @@ def conclude(
 
 
 def first_rank(outcome: Outcome) -> int | None:
-    """Return the rank of the first correct target among distinct ones, or None."""
+    """Return the rank of the first correct target, counted from 1 without repeated targets, or None."""
     question, pages = outcome.question, outcome.pages or ()
     ranking = list(dict.fromkeys(pages)) if question.unit == "page" else documents_of(pages)
     return rank_of_first(ranking, question.grades)
 
 
 def _applicable(row: Row, questions: QuestionSet) -> Row:
-    """Drop the tolerant measures if a set has no acceptable alternatives."""
+    """Return the measures of a question, without the tolerant ones if the set labels no acceptable
+    alternatives.
+    """
     if any(question.also_acceptable for question in questions.questions):
         return row
     return {name: share for name, share in row.items() if "_tolerant" not in name}
@@ -119,7 +123,7 @@ def _counts(questions: QuestionSet, ingestion: Ingestion, outcomes: Sequence[Out
 
 
 def _ingestion_counts(ingestion: Ingestion) -> dict[str, float]:
-    """Return counts of ingested documents; empty with --keep."""
+    """Return counts and duration of the ingestion, or nothing if it was skipped with --keep."""
     if not ingestion.documents:
         return {}
     return {

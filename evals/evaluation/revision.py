@@ -1,4 +1,4 @@
-"""The project's revision for reports."""
+"""The revision of this project, for reports."""
 
 import subprocess
 from pathlib import Path
@@ -7,7 +7,7 @@ _PROJECT = Path(__file__).parents[2]
 
 
 def revision() -> str:
-    """Return the commit, with `+changes` if files differ, or "unknown" without a repository."""
+    """Return the commit, followed by `+changes` if files were modified, or "unknown" outside a repository."""
     head, changed = (
         subprocess.run(["git", *arguments], cwd=_PROJECT, capture_output=True, text=True, check=False)
         for arguments in (("rev-parse", "HEAD"), ("status", "--porcelain"))

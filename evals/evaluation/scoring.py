@@ -1,4 +1,5 @@
-"""Conversion of outcomes to the measures of docs/internals/measuring.md. Pure, apart from the page reader.
+"""Computation of the measures in docs/internals/measuring.md. Pure, except for the function that reads source
+pages.
 
 Every measure is a share, so means and pooled counts are added up alike. A failed call counts as the worst
 result.
@@ -14,22 +15,24 @@ from evals.evaluation.quotations import Page, stands_in
 from evals.evaluation.ranking_measures import documents_of, first_of_each, hit_at, ndcg_at, recall_at
 
 PageReader = Callable[[str, int | None], Page | None]
-"""File name and page number -> the page; None when nobody can tell what stands there."""
+"""Returns the page of a file by page number, or None if its text is unknown."""
 
 
 class Share(NamedTuple):
-    """A part of a whole. A single question's measure has the whole 1."""
+    """A fraction as numerator and denominator. For a measure of a single question, `whole` is 1."""
 
     part: float
     whole: float = 1.0
 
 
 Row = dict[str, Share]
-"""Measure -> share, of one question."""
+"""The measures of one question, by name."""
 
 
 def measure(outcome: Outcome, read_page: PageReader, *, answers: bool) -> Row:
-    """Return all measures that apply to a question."""
+    """Return all measures that apply to a question, by name. Measures of the answer are included if `answers`
+    is true.
+    """
     row = _retrieval(outcome)
     if answers:
         row |= _answer(outcome) | _citations(outcome)
@@ -38,7 +41,9 @@ def measure(outcome: Outcome, read_page: PageReader, *, answers: bool) -> Row:
 
 
 def combine(rows: Iterable[Row]) -> dict[str, float]:
-    """Aggregate measures over all rows in order of first appearance."""
+    """Aggregate the measures of all questions: the sum of parts divided by the sum of wholes, for each
+    name.
+    """
     sums: Row = {}
     for row in rows:
         for name, (part, whole) in row.items():
@@ -48,7 +53,7 @@ def combine(rows: Iterable[Row]) -> dict[str, float]:
 
 
 def by_kind(questions: Sequence[Question], rows: Sequence[Row]) -> dict[str, float]:
-    """Aggregate by `measure.kind` for every category of question."""
+    """Aggregate the measures for each kind of question, with keys `measure.kind`."""
     scores: dict[str, float] = {}
     for kind in sorted({question.kind for question in questions if question.kind}):
         own = [row for question, row in zip(questions, rows, strict=True) if question.kind == kind]
@@ -81,7 +86,9 @@ def _retrieval(outcome: Outcome) -> Row:
 
 
 def _ranking(pages: Sequence[Target], question: Question) -> list[Target]:
-    """Return distinct targets of the labelled kind, in the order of their first hits."""
+    """Return the ranking without repeats: of pages if the question's labels name pages, otherwise of
+    documents.
+    """
     return first_of_each(pages) if question.unit == "page" else documents_of(pages)
 
 
@@ -109,7 +116,7 @@ def _answer(outcome: Outcome) -> Row:
 
 
 def _citations(outcome: Outcome) -> Row:
-    """Count citations of a correct page or passage, to be pooled over the set."""
+    """Return the share of citations that name a correct page or passage."""
     question, answer = outcome.question, outcome.answer
     if answer is None or question.unit not in ("page", "passage"):
         return {}

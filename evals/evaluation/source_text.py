@@ -1,4 +1,4 @@
-"""Text of source pages, read without the app's code. Not thread-safe, like PDFium."""
+"""Text of source pages, read without the app's code. Like PDFium, not thread-safe."""
 
 import re
 import zipfile
@@ -15,7 +15,7 @@ from evals.evaluation.page_layout import PageLayout, PlacedWord, words_in_pictur
 from evals.evaluation.question_set import QuestionSet, SourceFile, name_key
 from evals.evaluation.quotations import Page, PlainPage, bare
 
-MIN_PAGE_CHARS = 20  # a page with less text is a picture, and unknown without recognition
+MIN_PAGE_CHARS = 20  # a page with less text is a scan, whose text is unknown
 _PLAIN = frozenset({".txt", ".md", ".markdown", ".csv", ".tsv", ".vtt", ".srt", ".eml"})
 _HTML = frozenset({".html", ".htm"})
 _OFFICE_PARTS = {
@@ -26,14 +26,16 @@ _OFFICE_PARTS = {
 
 
 class SourceTexts:
-    """Reader of the pages of a set's documents."""
+    """Reader of the pages in a set's documents. Recently read pages are cached."""
 
     def __init__(self, questions: QuestionSet) -> None:
         self._sources = {source.key: source for source in questions.sources}
         self.page = lru_cache(maxsize=2000)(self._page)
 
     def _page(self, filename: str, page_number: int | None) -> Page | None:
-        """Return a page, or None if its text is unknown: another format, a scan, no such page."""
+        """Return a page, or None if its text is unknown: an unsupported format, a scan or a page that doesn't
+        exist.
+        """
         source = self._sources.get(name_key(filename))
         if source is None:
             return None
@@ -50,7 +52,9 @@ class SourceTexts:
 
 @dataclass(frozen=True)
 class PdfPage:
-    """A PDF page read in content order, by word positions, and as a picture."""
+    """A PDF page that is searched in three ways: in content order, by word positions, and by text
+    recognition.
+    """
 
     path: Path
     page_number: int
@@ -76,7 +80,9 @@ class PdfPage:
 
 
 def read_page(source: SourceFile, page_number: int | None) -> str | None:
-    """Return a page's text, the whole file's for formats without pages, or None for unsupported formats."""
+    """Return the text of a page, or of the whole file if the format has no pages. Return None for unsupported
+    formats.
+    """
     if source.text is not None:
         return source.text
     path = source.path or Path(source.filename)
@@ -107,7 +113,7 @@ def _pdf_page(path: Path, page_number: int) -> str | None:
 
 
 def _office_text(path: Path, parts: re.Pattern[str]) -> str:
-    """Return all text of the matching parts, without tags."""
+    """Return the text of the matching parts of an Office file, without tags."""
     with zipfile.ZipFile(path) as archive:
         names = sorted(name for name in archive.namelist() if parts.fullmatch(name))
         pages = [archive.read(name).decode("utf-8", errors="replace") for name in names]

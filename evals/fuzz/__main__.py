@@ -1,4 +1,4 @@
-"""`python -m evals.fuzz --out report.json`: thousands of requests generated from the API description.
+"""`python -m evals.fuzz --out report.json`: send thousands of requests generated from the API description.
 
 Called by `make fuzz`. Starts a local stack on free ports, sends as two users, one of them an administrator,
 and validates every response against the served description. Exit code 1 if the app failed or contradicted its
@@ -28,9 +28,9 @@ from local.run_all.stack_settings import FREE_PORTS, StackError, StackSettings
 from local.run_all.tokens import mint_token
 from samples.acl import ANNA, BEN
 
-STREAM_SECONDS = "1"  # a waiting stream would block all others for three minutes
+STREAM_SECONDS = "1"  # streams end after this time; a waiting one would block all others for three minutes
 CALL_TIMEOUT_S = 120.0
-_CASES_PER_SCENARIO = 50  # a scenario has about six calls, some of which start runs
+_CASES_PER_SCENARIO = 50  # a scenario makes about six calls, some of which start runs
 
 
 def main() -> int:
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None = None) -> dict[str, Any]:
-    """Send `cases` requests to a running stack, then play scenarios. Return the report."""
+    """Send `cases` generated requests to a running stack, then play scenarios, and return the report."""
     url, secret = f"{stack.base_url}/api", stack.secrets.token_secret
     tokens = {
         ANNA.user_id: mint_token(ANNA, secret, roles=("admin",)),
@@ -67,14 +67,14 @@ def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None 
     sender = Sender(url, tokens, things, seed_number)
     seen = sender.send_all(cases_by_name)
     count = cases // _CASES_PER_SCENARIO if scenarios is None else scenarios
-    # Without the administrator role: neither user sees the other's things.
+    # Without the administrator role, neither user can see the other's resources.
     plain = {user.user_id: mint_token(user, secret) for user in (ANNA, BEN)}
     scenario_report = Player(document, url, things, seed_number).play(plain, count)
     return report(seen, sender.without_identity(cases_by_name, open_calls(document)), scenario_report)
 
 
 def open_calls(document: dict[str, Any]) -> frozenset[str]:
-    """Return the names of operations that need no identity."""
+    """Return the ids of the operations that need no identity."""
     calls = [call for methods in document["paths"].values() for call in methods.values()]
     return frozenset(call["operationId"] for call in calls if call.get("security") == [])
 
@@ -89,8 +89,13 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.fuzz", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
     parser.add_argument("--cases", type=int, default=5000, help="requests to send")
-    parser.add_argument("--scenarios", type=int, help="sequences of dependent calls; default: cases / 50")
-    parser.add_argument("--seed", type=int, default=1, help="random seed")
+    parser.add_argument("--scenarios", type=int, help="number of requests to send (default: %(default)s)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        help=("number of scenarios, sequences of dependent calls (default: cases / 50)"),
+    )
     return parser.parse_args()
 
 

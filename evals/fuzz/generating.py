@@ -1,4 +1,4 @@
-"""Generation of requests from the API description: which, how many, in what order. Determined by the seed."""
+"""Generation of requests from the API description. The seed determines the requests and their order."""
 
 import random
 import zlib
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Ok
 
-# Expensive operations (orchestrations, streams, full scans) get a fifth of a share.
+# Expensive operations (orchestrations, streams, full scans) get a fifth of the usual number of requests.
 SLOW = frozenset(
     {
         "chat",
@@ -30,7 +30,7 @@ _MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 
 @dataclass(frozen=True)
 class Request:
-    """A request.
+    """A generated request for one operation of the API.
 
     Attributes:
         number: its position, which determines the sender and whether it names something that exists.
@@ -45,7 +45,9 @@ class Request:
 
 
 def shares(names: Sequence[str], cases: int) -> dict[str, int]:
-    """Distribute `cases` over the operations, at least two each if there are enough."""
+    """Return the number of requests for each operation, `cases` in total. Each gets at least two if there are
+    enough.
+    """
     weights = {name: _PART if name in SLOW else _WHOLE for name in names}
     least = 2 if cases >= 2 * len(names) else 0
     rest, whole = cases - least * len(names), sum(weights.values())
@@ -56,12 +58,13 @@ def shares(names: Sequence[str], cases: int) -> dict[str, int]:
 
 
 def requests(document: Mapping[str, Any], cases: int, seed_number: int) -> list[Request]:
-    """Return `cases` shuffled requests over all operations, half of them valid."""
+    """Return `cases` requests over all operations in random order, half of them valid."""
     schema = schemathesis.openapi.from_dict(dict(document))
     operations = {
         operation_result.ok().definition.raw["operationId"]: operation_result.ok()
         for operation_result in schema.get_all_operations()
-        if isinstance(operation_result, Ok)  # anything else fails the test of the description
+        # invalid operations are reported by the test of the API description
+        if isinstance(operation_result, Ok)
     }
     generated_requests: list[tuple[str, bool, AnyCase]] = []
     for name, count in shares(sorted(operations), cases).items():
@@ -77,7 +80,7 @@ def _is_valid(case: AnyCase) -> bool:
 
 
 def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -> list[AnyCase]:
-    """Return `count` cases. An operation without parameters gets only valid ones."""
+    """Return `count` cases of an operation. If it has no parameters, all of them are valid."""
     cases: list[AnyCase] = []
 
     def collect(case: AnyCase) -> None:
@@ -92,7 +95,7 @@ def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -
     )
     try:
         strategy = operation.as_strategy(generation_mode=mode)
-        # hypothesis types `given` for declared functions; this function is generated and run at once.
+        # The types of hypothesis expect `given` on a declared function, but this one is created and run here.
         seed(zlib.crc32(seed_text.encode()))(chosen(given(strategy)(collect)))()  # type: ignore[no-untyped-call]
     except Exception:
         if mode is GenerationMode.POSITIVE:

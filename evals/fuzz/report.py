@@ -1,4 +1,4 @@
-"""The results of the requests, as JSON and text. Pure."""
+"""Report on the responses, as JSON and as text. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from typing import Any
 from evals.fuzz.scenarios import Told
 from evals.fuzz.sending import Seen
 
-_TOLD = 100  # complaints listed in full; counts include all
+_TOLD = 100  # complaints listed in the report; the counts include all
 
 
 def report(seen: Sequence[Seen], unknown: Sequence[Seen], scenarios: Told | None = None) -> dict[str, Any]:
-    """Return totals, counts per operation, and the first complaints.
+    """Return the report: totals, counts for each operation, and the first complaints.
 
     `unknown` are requests without an identity, `scenarios` the call sequences, whose failures count equally.
     """
@@ -32,12 +32,12 @@ def report(seen: Sequence[Seen], unknown: Sequence[Seen], scenarios: Told | None
 
 
 def is_clean(results: dict[str, Any]) -> bool:
-    """Return whether there was no server error and every response matched the description."""
+    """Return whether there was no server error and every response matched the API description."""
     return bool(results["cases"]) and not results["server_errors"] and not results["mismatches"]
 
 
 def as_text(data: dict[str, Any]) -> str:
-    """Render the report as text."""
+    """Return the report as text."""
     lines = [
         f"{data['cases']} requests ({data['valid_cases']} valid), {data['without_identity']} without "
         f"identity: {data['server_errors']} errors of the server, {data['mismatches']} other than described"
@@ -55,7 +55,9 @@ def as_text(data: dict[str, Any]) -> str:
 
 
 def _is_server_error(one: Seen) -> bool:
-    """Return whether a response is a server error; 503 is a regular answer of the readiness probe."""
+    """Return whether a response is an unexpected server error. The readiness probe may regularly return
+    503.
+    """
     return one.status is not None and one.status >= 500
 
 

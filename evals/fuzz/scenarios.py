@@ -1,8 +1,8 @@
-"""Scenarios that create something and follow the description's links.
+"""Scenarios that create a resource and then follow the links in the API description.
 
-Each user in turn creates something and follows links in random order; deletions come last, and deleted things
-are requested again. Sometimes the other user tries a link first and must get "not found". The seed decides;
-ids and times come from the app.
+The users take turns: one creates a resource and follows links in random order. Deletions come last, and
+deleted resources are requested again. Sometimes the other user tries a link first, which must fail with "not
+found". The seed determines all choices; ids and times come from the app.
 """
 
 import random
@@ -34,8 +34,8 @@ Json = dict[str, Any]
 
 @dataclass
 class Told:
-    """Results of the scenarios. `foreign` counts attempts of the other user, `gone` requests for deleted
-    things.
+    """Results of the scenarios. `foreign` counts attempts by the other user, `gone` requests for deleted
+    resources.
     """
 
     seen: list[Seen] = field(default_factory=list)
@@ -59,17 +59,19 @@ class Told:
 
 @dataclass(frozen=True)
 class Person:
-    """A caller."""
+    """A user of the API with a token."""
 
     name: str
     token: str
 
 
 class Player:
-    """A player of scenarios against one app."""
+    """Player of random scenarios against one app."""
 
     def __init__(self, document: Mapping[str, Any], url: str, things: Things, seed_number: int) -> None:
-        """Prepare scenarios. `things` of both users fill bodies that name documents."""
+        """Read the operations from the API description. `things` provides ids of both users' resources for
+        request bodies.
+        """
         self.told = Told()
         self._url = url
         self._things = things
@@ -81,7 +83,7 @@ class Player:
         self._seed = seed_number
 
     def play(self, tokens: Mapping[str, str], count: int) -> Told:
-        """Play `count` scenarios with the tokens of two users."""
+        """Play `count` scenarios, with two users in turn, and return the results."""
         people = [Person(name, tokens[name]) for name in sorted(tokens)]
         makers = sorted(name for name, one in self._operations.items() if _has_links(one.definition.raw))
         for number in range(count):
@@ -112,7 +114,9 @@ class Player:
                 self._look_for_deleted(name, parameters, owner)
 
     def _follow(self, name: str, parameters: Mapping[str, str], owner: Person, other: Person) -> bool:
-        """Follow a link and return whether the owner's call succeeded."""
+        """Call a linked operation, sometimes as the other user first. Return whether the owner's call
+        succeeded.
+        """
         self.told.links[name] += 1
         case = self._case(name, parameters)
         if self._chance.random() < _FOREIGN_SHARE:
@@ -128,18 +132,18 @@ class Player:
             self._wait_until_gone(self._case(name, parameters), owner)
 
     def _wait_until_gone(self, case: AnyCase, owner: Person) -> None:
-        """Wait for a deferred deletion (202); something still present afterwards is a defect."""
+        """Wait until a resource deleted with status 202 is gone. It is a defect if it remains."""
         until = time.monotonic() + _MOMENTS_S
         while time.monotonic() < until and self._send(case, owner) is not None:
             time.sleep(0.5)
         self._send(case, owner, must_fail="answered with {} after its deletion")
 
     def _case(self, name: str, parameters: Mapping[str, str] | None = None) -> AnyCase:
-        """Return a valid case of the operation from a pool that is reused."""
+        """Return a valid case of an operation. Cases are taken from a pool that is generated once."""
         if name not in self._pools:
             cases = cases_of(self._operations[name], GenerationMode.POSITIVE, _POOL, f"{self._seed} {name}")
             for case in cases[::2]:
-                case.headers.pop("If-Match", None)  # the description can't provide a matching tag
+                case.headers.pop("If-Match", None)  # the generator can't know a matching etag
             self._pools[name] = cases
         case = self._chance.choice(self._pools[name])
         case.path_parameters.update(parameters or {})
@@ -147,7 +151,7 @@ class Player:
         return case
 
     def _send(self, case: AnyCase, person: Person, must_fail: str | None = None) -> Any | None:
-        """Send a case, record complaints, and return the response if successful."""
+        """Send a case and record complaints. Return the response if the call succeeded, otherwise None."""
         name = case.operation.definition.raw["operationId"]
         try:
             answer = case.call(base_url=self._url, headers=_headers(person), timeout=TIMEOUT_S)
@@ -158,11 +162,13 @@ class Player:
         return self._heard(case, person, answer, must_fail)
 
     def _upload(self, case: AnyCase, person: Person) -> Any | None:
-        """Upload a note with a unique name, since generated files have no readable format."""
+        """Upload a small Markdown file with a unique name, because generated files are in no readable
+        format.
+        """
         number = self._chance.randrange(10**9)
         files = {"file": (f"valve-{number}.md", f"# Valve {number}\n\nIt is opened by hand.".encode())}
         request = httpx.Request("POST", f"{self._url}/documents", files=files, headers=_headers(person))
-        request.read()  # the response check reads the request
+        request.read()  # the response check needs the body of the request
         with httpx.Client(timeout=TIMEOUT_S) as client:
             answer = client.send(request)
         return self._heard(case, person, Response.from_any(answer), None)
@@ -182,7 +188,7 @@ class Player:
 
 
 def make_likely(maker: str, case: AnyCase, things: Things, chance: random.Random) -> None:
-    """Replace the body by a plausible one for operations that refuse nearly everything else."""
+    """Give operations that reject nearly all generated bodies a plausible one."""
     bodies: dict[str, Json] = {
         "chat": {
             "question": chance.choice(("How are valves opened?", "How often is the seal changed?")),
@@ -193,7 +199,7 @@ def make_likely(maker: str, case: AnyCase, things: Things, chance: random.Random
     }
     if maker in bodies:
         case.body = bodies[maker]
-        case.headers.pop("Idempotency-Key", None)  # a reused key with another body would be refused
+        case.headers.pop("Idempotency-Key", None)  # a reused key with a different body would be rejected
 
 
 def _headers(person: Person) -> dict[str, str]:
@@ -205,7 +211,7 @@ def _has_links(call: Json) -> bool:
 
 
 def _links(call: Json, answer: Any) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the operations that a response links to, with their parameters."""
+    """Yield (operation id, parameters) of each link in the description of a response."""
     response: Json = call["responses"].get(str(answer.status_code), {})
     for link in response.get("links", {}).values():
         values = {name: _value(place, answer) for name, place in link["parameters"].items()}
@@ -214,7 +220,9 @@ def _links(call: Json, answer: Any) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _value(place: str, answer: Any) -> str | None:
-    """Evaluate an OpenAPI runtime expression: a header or a field of the body."""
+    """Return the value of an OpenAPI runtime expression, which names a header or a field of the response
+    body.
+    """
     kind, _, name = place.removeprefix("$response.").partition(".")
     if kind == "header":
         values: Sequence[str] = answer.headers.get(name.lower(), ())

@@ -1,4 +1,4 @@
-"""Sends requests as two users and validates each response against the description."""
+"""Sending of generated requests as two users, and validation of each response against the API description."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _OF_HOST = frozenset({400, 414, 431})  # for example a Latin-1 header; the app's
 
 @dataclass(frozen=True)
 class Seen:
-    """The result of one request.
+    """A request that was sent, with the status and the complaints about its response.
 
     Attributes:
         status: None without a response.
@@ -50,22 +50,22 @@ class Seen:
 
 
 class Sender:
-    """A client with two users."""
+    """Sender of generated requests that alternates between two users."""
 
     def __init__(self, url: str, tokens: Mapping[str, str], things: Things, seed_number: int) -> None:
-        """Prepare clients. `url` ends with `/api`; `tokens` are by user."""
+        """Create the clients. `url` ends with `/api`, and `tokens` maps users to tokens."""
         self._url = url
         self._tokens = dict(tokens)
         self._things = things
         self._seed = seed_number
 
     def send_all(self, requests: Sequence[Request]) -> list[Seen]:
-        """Send all requests, as many in parallel as there are users."""
+        """Send all requests, with one thread per user, and return the results in order."""
         with ThreadPoolExecutor(len(self._tokens)) as pool:
             return list(pool.map(self._send, requests))
 
     def without_identity(self, requests: Sequence[Request], open_calls: frozenset[str]) -> list[Seen]:
-        """Send one request per protected operation without an identity, which must get 401."""
+        """Send one request without identity for each protected operation. The response must be 401."""
         first = {request.name: request for request in requests if request.name not in open_calls}
         results = []
         for request in first.values():
@@ -75,7 +75,7 @@ class Sender:
         return results
 
     def _send(self, request: Request) -> Seen:
-        # A request depends only on its number, not on the scheduling of threads.
+        # The user and the ids depend only on the request's number, not on the scheduling of threads.
         chance = random.Random(self._seed * 1_000_003 + request.number)
         user = sorted(self._tokens)[request.number % len(self._tokens)]
         for kind in request.case.path_parameters:
@@ -90,7 +90,7 @@ class Sender:
         request_text = shown(case)
         try:
             answer = case.call(base_url=self._url, headers=dict(headers), timeout=TIMEOUT_S)
-        except OSError as failed:  # base class of the HTTP library's errors
+        except OSError as failed:  # base class of the HTTP library's exceptions
             return Seen(
                 request.name,
                 user,
@@ -110,18 +110,18 @@ class Sender:
 
 
 def keep_to_one_line(case: AnyCase) -> None:
-    """Remove line breaks from the path, which the streaming extension's router doesn't match."""
+    """Remove line breaks from the path, because the router of the streaming extension doesn't match them."""
     for kind, value in case.path_parameters.items():
         case.path_parameters[kind] = str(value).replace("%0A", "-").replace("\n", "-")
 
 
 def shown(case: AnyCase) -> str:
-    """Render a request without identity for debugging."""
+    """Return a request as text for debugging, without its identity."""
     return f"{case.method} {case.formatted_path} {case.query or ''} {case.body!r}"[:_MESSAGE_CHARS]
 
 
 def complaints_of(case: AnyCase, answer: Any) -> list[str]:
-    """Return deviations from the description. The host's own refusals never reached the app."""
+    """Return how a response deviates from the API description. Responses of the host itself are exempt."""
     if answer.status_code in _OF_HOST and not answer.content:
         return []
     try:

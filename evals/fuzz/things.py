@@ -1,4 +1,4 @@
-"""Ids to use in paths: things of both users, and those found in responses."""
+"""Ids for the paths of requests: of resources created for both users, and of those found in responses."""
 
 import random
 import threading
@@ -10,7 +10,7 @@ import httpx
 
 from samples.questions import FIRST_QUESTION
 
-_KEPT = 40  # per kind; older ones were probably deleted
+_KEPT = 40  # of each kind; older resources have probably been deleted
 _READY_S = 60.0
 _KINDS = ("run_id", "thread_id", "summary_id", "doc_id")
 _NOTES = (
@@ -20,7 +20,7 @@ _NOTES = (
 
 
 class Things:
-    """Ids by their name in paths. Thread-safe."""
+    """Thread-safe collection of ids, by the name of the path parameter."""
 
     def __init__(self) -> None:
         self._ids: dict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_KEPT))
@@ -32,21 +32,21 @@ class Things:
                 self._ids[kind].append(thing)
 
     def learn(self, body: Any) -> None:
-        """Collect ids from the top level of a response."""
+        """Add the ids at the top level of a response body."""
         if isinstance(body, dict):
             for kind in _KINDS:
                 if isinstance(body.get(kind), str):
                     self.add(kind, body[kind])
 
     def choose(self, kind: str, chance: random.Random) -> str | None:
-        """Return an id of a kind, or None if there is none."""
+        """Return a random id for the path parameter `kind`, or None if there is none."""
         with self._lock:
             ids = sorted(self._ids[kind])
         return chance.choice(ids) if ids else None
 
 
 def bring(user: httpx.Client, things: Things) -> None:
-    """Create two documents, a run, a thread and a summary for a user."""
+    """Create two documents, a run, a thread and a summary as the given user, and record their ids."""
     doc_ids = []
     for number, note in enumerate(_NOTES):
         response = user.post("/documents", files={"file": (f"note-{number}.md", note.encode())})

@@ -1,5 +1,5 @@
-"""`python -m evals.ingest_report --data FOLDER --out report.json`: report the ingestion of every file of a
-folder.
+"""`python -m evals.ingest_report --data FOLDER --out report.json`: ingest every file of a folder and report
+the results.
 
 Exit code 1 if a file crashed or timed out; a file refused with a reason is not an error.
 """
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def make_report(app: RunningApp, files: list[CorpusFile], arguments: argparse.Namespace) -> Report:
-    """Ingest all files and report on each."""
+    """Ingest all files and return the report. The documents are removed afterwards unless --keep is given."""
     began = time.monotonic()
     run = Ingesting(app, f"ingest-report-{time.time_ns()}", arguments.at_once, arguments.timeout)
     reports: dict[str, FileReport] = {}
@@ -62,10 +62,19 @@ def _line(done: int, total: int, entry: FileReport) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.ingest_report", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with files of any kind")
-    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument(
+        "--out", type=Path, required=True, help=("folder with the files to ingest, of any type")
+    )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of files ingested at once")
-    parser.add_argument("--timeout", type=float, default=TIMEOUT_S, help="timeout per file in seconds")
-    parser.add_argument("--keep", action="store_true", help="keep the documents in the app")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=TIMEOUT_S,
+        help=("number of files ingested concurrently (default: %(default)s)"),
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help=("timeout for each file, in seconds (default: %(default)s)")
+    )
     return parser.parse_args()
 
 

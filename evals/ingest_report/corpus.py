@@ -1,4 +1,4 @@
-"""Files to ingest and their reference Markdown. Names only."""
+"""The files to ingest and the Markdown files with their expected text. Only names are read."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ REFERENCE_FOLDER = "reference"
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file to ingest.
+    """A file to ingest, with its reference text if there is one.
 
     Attributes:
         name: path below the folder, with slashes.
@@ -28,7 +28,7 @@ class CorpusFile:
 
 
 def find_files(folder: Path) -> list[CorpusFile]:
-    """Return every file below the folder, sorted, except hidden files and references.
+    """Return all files below the folder, sorted by name. Hidden files and reference texts are excluded.
 
     A folder with a `documents.jsonl` contains the listed files: `path` and optionally `reference_md`.
     Elsewhere the reference of `a/b.docx` is `reference/b.docx.md`, in the folder or next to it.

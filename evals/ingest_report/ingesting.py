@@ -1,4 +1,4 @@
-"""Uploads files to the documents container, a few at a time, and waits for their ingestion."""
+"""Upload of files to the documents container, a few at a time, and waiting for their ingestion."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,9 @@ _ENDS = ("ready", "failed")
 
 @dataclass(frozen=True)
 class Ended:
-    """A file whose ingestion has ended or timed out; `doc_id` may then be unknown."""
+    """A file whose ingestion has ended or timed out. `doc_id` is None if the app never registered the
+    file.
+    """
 
     file: CorpusFile
     doc_id: str | None
@@ -34,7 +36,7 @@ class _InFlight:
 
 
 class Ingesting:
-    """An ingestion of a corpus. Blobs are named `prefix/name`.
+    """The ingestion of all files. Blobs are named `prefix/name`.
 
     Args:
         at_once: files in flight.
@@ -48,7 +50,7 @@ class Ingesting:
         self._timeout_s = timeout_s
 
     def run(self, files: Sequence[CorpusFile]) -> Iterator[Ended]:
-        """Yield each file when it has ended."""
+        """Upload all files, and yield each one when its ingestion has ended."""
         waiting = list(reversed(files))
         in_flight: dict[str, _InFlight] = {}
         with _open(self._app) as (container, table):
@@ -63,7 +65,7 @@ class Ingesting:
                     yield ended
 
     def remove(self) -> None:
-        """Delete the uploaded blobs; the app then removes the documents."""
+        """Delete the uploaded blobs. The app then removes the documents."""
         with _open(self._app) as (container, _):
             for blob in container.list_blobs(name_starts_with=f"{self._prefix}/"):
                 container.delete_blob(blob.name)
@@ -97,11 +99,11 @@ def _open(app: RunningApp) -> Iterator[tuple[ContainerClient, TableClient]]:
 
 
 def _statuses(table: TableClient, names: set[str]) -> dict[str, tuple[str, str]]:
-    """Return document id and status by blob name, for blobs known to the app."""
+    """Return (document id, status) by blob name, for those blobs that the app has registered."""
     try:
-        # One query for all files in flight; one per file would be too expensive.
+        # A single query for all documents, because one per file would be too expensive.
         rows = table.query_entities("RowKey eq 'document'", select=["PartitionKey", "blob_name", "status"])
         statuses = {row["blob_name"]: (row["PartitionKey"], row["status"]) for row in rows}
         return {name: statuses[name] for name in names if name in statuses}
     except ResourceNotFoundError:
-        return {}  # the first ingestion is still creating the table
+        return {}  # the first ingestion has not created the table yet

@@ -1,4 +1,4 @@
-"""The app's view of an ended document, and its blocks in the index."""
+"""Observation of an ingested document: its state in the API and its blocks in the index."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _MAX_BLOCKS = 100_000
 
 
 class _Indexed(Model):
-    """A document's content in the index."""
+    """The blocks of a document in the index, with their combined text."""
 
     blocks: int
     figures: int
@@ -27,14 +27,14 @@ class _Indexed(Model):
 
 
 class Observer:
-    """A reader of the API and the index."""
+    """Reader of the API and the index that reports on ingested files."""
 
     def __init__(self, http: httpx.Client, index: SearchClient) -> None:
         self._http = http
         self._index = index
 
     def report(self, ended: Ended) -> FileReport:
-        """Return the report on a file."""
+        """Return the report on a file whose ingestion has ended or timed out."""
         size_bytes = ended.file.path.stat().st_size
         if ended.doc_id is None:
             return FileReport(
@@ -78,7 +78,7 @@ class Observer:
                 top=_MAX_BLOCKS,
             )
         )
-        # Many blocks repeat a heading in their path; count it once.
+        # Many blocks have the same heading in their path; count each heading once.
         headings = {part for row in rows for part in (row["heading_path"] or "").split(" > ")}
         texts = [row["content"] or row["image_caption"] or "" for row in rows]
         figures = sum(row["block_type"] == "image" for row in rows)
@@ -87,7 +87,7 @@ class Observer:
 
 @contextmanager
 def observer(app: RunningApp) -> Iterator[Observer]:
-    """Yield an observer of the app."""
+    """Yield an observer that is connected to the app and its index."""
     headers = {"Authorization": f"Bearer {app.token}"}
     credential = AzureKeyCredential(app.search_key)
     with (

@@ -1,4 +1,4 @@
-"""The report's models and totals. Pure."""
+"""Models of the ingestion report, and its totals. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from shared.platform.models import Model
 
 Ending = Literal["ready", "ready_with_warning", "failed", "crashed", "timed_out"]
 
-# Messages of failures that the file didn't cause.
+# Parts of error messages that indicate a fault of the app rather than of the file.
 _CRASHES = ("crashed the parser", "internal error", "ended without an answer", "structure is not understood")
 _TIMEOUTS = ("took longer than",)
 
 
 class FileReport(Model):
-    """The report on one file.
+    """The result of ingesting one file.
 
     Attributes:
         status: one of five endings; `crashed` and `timed_out` are our failures, not the file's.
@@ -43,7 +43,7 @@ class FileReport(Model):
 
 
 class Summary(Model):
-    """Totals. Every file is in exactly one of the five counts."""
+    """Totals over all files. Each file is counted under exactly one of the five statuses."""
 
     files: int
     ready: int
@@ -59,14 +59,14 @@ class Summary(Model):
 
 
 class Report(Model):
-    """The report."""
+    """The complete report: totals and the result for each file."""
 
     summary: Summary
     files: tuple[FileReport, ...]
 
 
 def ending_of(status: str, reason: str | None, warnings: Sequence[str]) -> Ending:
-    """Classify the end of an ingestion from the document's status."""
+    """Classify the result of an ingestion by the document's status, reason and warnings."""
     if status == "ready":
         return "ready_with_warning" if warnings else "ready"
     if any(sign in (reason or "") for sign in _TIMEOUTS):
@@ -75,7 +75,7 @@ def ending_of(status: str, reason: str | None, warnings: Sequence[str]) -> Endin
 
 
 def summarize(files: Sequence[FileReport], seconds: float) -> Report:
-    """Return the report over all files; `seconds` is the total duration."""
+    """Return the report on all files. `seconds` is the total duration."""
     counts = {kind: sum(file.status == kind for file in files) for kind in get_args(Ending)}
     summary = Summary(
         files=len(files),

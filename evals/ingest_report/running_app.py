@@ -1,4 +1,4 @@
-"""The app under test: a running one, or a local stack for this report."""
+"""The app under test: a running deployment, or a local stack started for the report."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ _DEFAULT_INDEX = "content-blocks"
 
 @dataclass(frozen=True)
 class RunningApp:
-    """Addresses and credentials of the app and its storage.
+    """Addresses and credentials of the app, its storage and its index.
 
     Attributes:
         check: raises if the app is known to have died.
@@ -34,7 +34,7 @@ class RunningApp:
 
 @contextmanager
 def running_app(environment: Mapping[str, str] = os.environ) -> Iterator[RunningApp]:
-    """Yield the app at GROUNDWORK_URL, or a local stack on free ports in a temporary folder.
+    """Yield the app at GROUNDWORK_URL, or else a local stack on free ports in a temporary folder.
 
     Raises:
         KeyError: GROUNDWORK_URL is set, but another variable is missing.
@@ -49,13 +49,13 @@ def running_app(environment: Mapping[str, str] = os.environ) -> Iterator[Running
 
 @contextmanager
 def own_stack(folder: Path) -> Iterator[LocalStack]:
-    """Start a local stack without documents."""
+    """Yield a running local stack without documents."""
     with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
         yield stack
 
 
 def app_of(stack: LocalStack) -> RunningApp:
-    """Return the connection details of a running stack."""
+    """Return addresses and credentials of a running local stack."""
     return RunningApp(
         base_url=stack.base_url,
         token=stack.token(ANNA),

@@ -1,4 +1,4 @@
-"""`python -m evals.pace --out report.json`: sixty questions of every type at the pace of hosted models.
+"""`python -m evals.pace --out report.json`: ask sixty questions of all types at the pace of hosted models.
 
 Called by `make eval-pace`; see docs/internals/measuring.md. Uses default budgets, the sample documents, and
 the stand-in slowed down to each pace. Exit code 2 if the stack doesn't start; bad numbers are not errors.
@@ -21,7 +21,7 @@ from local.run_all.stack_settings import StackError
 
 QUESTIONS = Path(__file__).parent / "questions.jsonl"
 AT_ONCE = 4
-DEADLINE_S = 60.0  # MAX_TOTAL_LATENCY_MS by default
+DEADLINE_S = 60.0  # the default of MAX_TOTAL_LATENCY_MS
 # Knobs of the stand-in (docs/internals/model-server.md): figures seen at hosted endpoints.
 PACES = {
     "none": "",
@@ -59,7 +59,7 @@ def _ask(
 
 
 def conclude(runs: Sequence[RecordedRun]) -> dict[str, float | None]:
-    """Return the measures of one pace; None without data."""
+    """Return the measures of one pace. Measures without data are None."""
     first = [run.first_s for run in runs if run.first_s is not None]
     seconds = [run.seconds for run in runs]
     return {
@@ -88,7 +88,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.pace", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
     parser.add_argument(
-        "--runs", type=Path, default=None, help="folder of the runs (default: OUT with the suffix .runs)"
+        "--runs",
+        type=Path,
+        default=None,
+        help=("folder for the recorded runs (default: OUT with the suffix .runs)"),
     )
     parser.add_argument("--limit", type=int, default=None, help="only the first N questions")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent conversations")

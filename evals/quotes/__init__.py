@@ -1,1 +1,1 @@
-"""Acceptance of quotations: labelled ones, and near misses derived from data sets."""
+"""Evaluation of the app's quotation check with labelled quotations and generated near misses."""

@@ -1,4 +1,4 @@
-"""`python -m evals.quotes --data quotations.jsonl --out report.json`: which quotations are accepted.
+"""`python -m evals.quotes --data quotations.jsonl --out report.json`: count which quotations the app accepts.
 
 Labelled quotations are lines of `{"variant", "block", "quote", "faithful"}`. Near misses are derived from the
 data sets in the parent folder; missing sets are reported and skipped. Exit code 1 if a faithful quotation is
@@ -21,9 +21,11 @@ PER_KIND = 40
 def main() -> int:
     """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.quotes", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="labelled quotations")
+    parser.add_argument("--data", type=Path, required=True, help="JSON lines with labelled quotations")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=1, help="random seed of the alterations")
+    parser.add_argument(
+        "--seed", type=int, default=1, help=("random seed of the alterations (default: %(default)s)")
+    )
     arguments = parser.parse_args()
     lines = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines() if line]
     passed = {label: [line for line in lines if line["faithful"] is label] for label in (True, False)}

@@ -1,4 +1,4 @@
-"""Blocks of data sets as the app creates them: PDFs are parsed and chunked, passages are used unchanged."""
+"""Blocks of data sets, created as in the app: PDFs are parsed and chunked, passages are used unchanged."""
 
 import json
 import os
@@ -12,20 +12,20 @@ from shared.platform.tokens import estimate_tokens
 
 SETS = ("contoso_hr", "financebench", "squadshifts_wiki")
 _MAX_BLOCK_TOKENS = 500
-_FILES = 3  # smallest files of a set: about 500 blocks
+_FILES = 3  # number of smallest files used of a set, about 500 blocks
 _PASSAGES = 500
 
 
 @dataclass(frozen=True)
 class SourceBlock:
-    """A block and its document."""
+    """The text of a block with the name of its document."""
 
     document: str
     text: str
 
 
 def blocks_of(data_set: Path) -> list[SourceBlock]:
-    """Return the blocks of a set's smallest documents, or of its first passages.
+    """Return the blocks of a set's smallest documents, or its first passages.
 
     Raises:
         FileNotFoundError: the set doesn't exist.

@@ -1,4 +1,4 @@
-"""Near misses: a block's sentence, changed so that no reader would accept it as a quotation. Pure.
+"""Near misses: sentences of a block with one change that makes them unacceptable as quotations. Pure.
 
 The changes are independent of the app's comparison: words, numbers, units, names and negations.
 """
@@ -28,15 +28,15 @@ _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}\b")
 _POWER = re.compile(r"(?<![\d.,])\d{2,3}[23](?![\d.,%])")
 _SUPERSCRIPT = {"2": "²", "3": "³"}
 _MIN_WORDS, _MAX_WORDS = 6, 60
-_MAX_REACH = 2  # words on either side that are dropped with a negation
+_MAX_REACH = 2  # maximum number of words dropped on either side of a negation
 
 Change = Callable[[str, random.Random], str | None]
-"""A sentence with one thing changed; None if it has no such thing."""
+"""Returns the sentence with one change, or None if it contains nothing that can be changed this way."""
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A quotation that must be rejected."""
+    """An altered quotation that must be rejected."""
 
     kind: str
     quote: str
@@ -44,9 +44,7 @@ class NearMiss:
 
 
 def near_misses(blocks: Sequence[SourceBlock], per_kind: int, seed: int = 1) -> list[NearMiss]:
-    """Return up to `per_kind` of each kind, each from another sentence; deterministic for the same blocks and
-    seed.
-    """
+    """Return up to `per_kind` near misses of each kind. The same blocks and seed give the same result."""
     chance = random.Random(seed)
     shuffled = list(blocks)
     chance.shuffle(shuffled)
@@ -72,7 +70,7 @@ def _changed(
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences that occur exactly once in the text."""
+    """Return the sentences of suitable length that occur exactly once in the text."""
     sentences = (sentence.strip() for sentence in _SENTENCE.split(text))
     return [
         one
@@ -82,7 +80,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _is_held(quote: str, text: str) -> bool:
-    """Return whether the block also supports the changed text, for example by a repeated row."""
+    """Return whether the block contains the altered text too, for example in a similar row."""
     return "…" not in quote and " ".join(_WORD.findall(quote)) in " ".join(_WORD.findall(text))
 
 
@@ -137,7 +135,7 @@ def _elided_negation(text: str, chance: random.Random) -> str | None:
     place = chance.choice(places)
     before, after = chance.randint(0, _MAX_REACH), chance.randint(0, _MAX_REACH)
     left, right = words[: max(0, place - before)], words[place + 1 + after :]
-    # Only a fragment of the sentence, or nothing, would be left.
+    # None if only a fragment of the sentence would remain.
     return " ".join((*left, "…", *right)) if len(left) >= _MAX_REACH and len(right) >= _MAX_REACH else None
 
 

@@ -1,4 +1,4 @@
-"""`python -m evals.real --questions FILE --out report.json`: asks a file of questions over the sample
+"""`python -m evals.real --questions FILE --out report.json`: ask the questions of a file about the sample
 documents.
 
 Called by `make eval-real`; see docs/internals/measuring.md. Exit code 2 if the file can't be read or the
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def read_questions(path: Path) -> list[Asked]:
-    """Parse lines of {"id", "question", "user", "thread", "documents"}, all optional except the question.
+    """Parse JSON lines of {"id", "question", "user", "thread", "documents"}. Only the question is required.
 
     Raises:
         ValueError: a line has another form, or an id is repeated.
@@ -60,7 +60,7 @@ def read_questions(path: Path) -> list[Asked]:
 
 
 def as_row(run: RecordedRun) -> dict[str, object]:
-    """Return one question's measures and answer."""
+    """Return the measures and the answer of one question for the report."""
     citations = run.answer.get("citations", ())
     return {
         "id": run.id,
@@ -83,14 +83,19 @@ def as_row(run: RecordedRun) -> dict[str, object]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.real", description=__doc__)
     parser.add_argument(
-        "--questions", type=Path, required=True, help="JSON lines of {id, question, user, thread}"
+        "--questions", type=Path, required=True, help="JSON lines of {id, question, user, thread, documents}"
     )
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
     parser.add_argument(
-        "--runs", type=Path, default=None, help="folder of the runs (default: OUT with the suffix .runs)"
+        "--runs",
+        type=Path,
+        default=None,
+        help=("folder for the recorded runs (default: OUT with the suffix .runs)"),
     )
     parser.add_argument(
-        "--patient", action="store_true", help="raise the time limits, for replies written by hand"
+        "--patient",
+        action="store_true",
+        help=("raise all time limits, for an endpoint with replies written by a person"),
     )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent conversations")
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""Asks questions on a separate stack with recorded model calls, and stores each run in a file.
+"""Asking of questions on a separate stack with recorded model calls. Each run is stored in a file.
 
 Stored runs are not asked again, so an interrupted evaluation continues where it stopped.
 """
@@ -28,7 +28,7 @@ POLL_S = 0.5
 HTTP_TIMEOUT_S = 120.0
 _ENDS = frozenset({"completed", "failed", "cancelled", "waiting"})
 _FOUR_HOURS_MS = str(4 * 3_600_000)
-# For an endpoint with replies written by a person.
+# Time limits for an endpoint whose replies are written by a person.
 PATIENT = {
     "MAX_TOTAL_LATENCY_MS": _FOUR_HOURS_MS,
     "SUBAGENTS_CHILD_TIMEOUT_MS": _FOUR_HOURS_MS,
@@ -43,7 +43,7 @@ PATIENT = {
 
 @dataclass(frozen=True)
 class Asked:
-    """One question.
+    """A question to ask, with its user and conversation.
 
     Attributes:
         user: id of a sample user.
@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A stored run.
+    """A stored run with its answer, times and model calls.
 
     Attributes:
         status: of the run; `waiting` if it asked for a clarification.
@@ -83,24 +83,24 @@ class RecordedRun:
 
     @property
     def whole(self) -> bool:
-        """Whether it was committed, complete and written by a model."""
+        """Whether the run completed with an answer that a model wrote to the end."""
         return self.status == "completed" and not self.degraded and not self.answer.get("truncated")
 
 
 def read_run(path: Path) -> RecordedRun:
-    """Read a stored run."""
+    """Read a stored run from its file."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     return RecordedRun(**{**stored, "calls": tuple(call_from(call) for call in stored["calls"])})
 
 
 def read_runs(folder: Path, ids: Sequence[str] = ()) -> list[RecordedRun]:
-    """Read the runs of a folder: the questions named by `ids`, in that order, or all."""
+    """Read the stored runs of a folder: those in `ids`, in that order, or all. Missing runs are skipped."""
     paths = [folder / f"{one}.json" for one in ids] if ids else sorted(folder.glob("*.json"))
     return [read_run(path) for path in paths if path.is_file()]
 
 
 def hosted_endpoint(environment: Mapping[str, str] = os.environ) -> Endpoint | None:
-    """Return the endpoint of EVAL_CHAT_URL; None = the stack's own model answers."""
+    """Return the endpoint that EVAL_CHAT_URL names, or None if the stack's own model is to answer."""
     url = environment.get(URL_SETTING)
     if not url:
         return None
@@ -110,7 +110,7 @@ def hosted_endpoint(environment: Mapping[str, str] = os.environ) -> Endpoint | N
 
 @contextmanager
 def recorded_stack(changes: Mapping[str, str]) -> Iterator["RecordedStack"]:
-    """Start a stack on GROUNDWORK_DATA whose model calls pass through a recorder.
+    """Yield a running stack with its data in GROUNDWORK_DATA, whose model calls pass through a recorder.
 
     Args:
         changes: app settings that override the stack's.
@@ -124,7 +124,7 @@ def recorded_stack(changes: Mapping[str, str]) -> Iterator["RecordedStack"]:
         local = Endpoint(f"http://127.0.0.1:{stack.ports.model}/v1")
         recorder = opened.enter_context(recording(local, hosted_endpoint()))
         stack.kill_host()
-        # Without a trace receiver the app sends no trace ids to its models.
+        # The app sends trace ids to its models only if a trace receiver is configured.
         traced = {"OPENAI_BASE_URL": f"{recorder.url}/v1", "OTEL_EXPORTER_OTLP_ENDPOINT": recorder.url}
         stack.start_host({**traced, **changes})
         yield RecordedStack(stack, recorder)
@@ -132,13 +132,15 @@ def recorded_stack(changes: Mapping[str, str]) -> Iterator["RecordedStack"]:
 
 @dataclass(frozen=True)
 class RecordedStack:
-    """A running stack and its recorded model calls."""
+    """A running stack and the recorder of its model calls."""
 
     stack: LocalStack
     recorder: Recorder
 
     def ask_all(self, prompts: Sequence[Asked], folder: Path, at_once: int) -> None:
-        """Ask the questions missing from the folder, with up to `at_once` concurrent conversations."""
+        """Ask the questions that have no stored run yet, in up to `at_once` concurrent conversations, and
+        store the runs.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         by_thread = sorted(prompts, key=lambda one: one.thread)
         conversations = [[one] for one in prompts if not one.thread]
@@ -195,7 +197,9 @@ class RecordedStack:
         }
 
     def _first_text(self, http: httpx.Client, run_id: str, began: float) -> float | None:
-        """Follow the run to its end or a clarification, and return the seconds to its first text."""
+        """Read the events of a run until it ends or asks the user. Return the seconds until the first text,
+        or None.
+        """
         first_s, last, name = None, "0", ""
         while True:
             with http.stream("GET", f"/api/runs/{run_id}/events", headers={"Last-Event-ID": last}) as stream:
@@ -228,7 +232,7 @@ def _json(answer: httpx.Response) -> JsonObject:
 
 
 def _degraded_runs(stack: LocalStack) -> set[str]:
-    """Return the runs whose answer was written or cut off by a rule, according to the host's log."""
+    """Return the ids of runs whose answer was completed without a model, according to the log of the host."""
     log = stack.data / f"{FUNCTIONS_HOST.lower().replace(' ', '-')}.log"
     run_ids = set()
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():

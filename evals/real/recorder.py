@@ -1,8 +1,8 @@
-"""A proxy between an app and its models that stores the chat calls of watched questions.
+"""A proxy between an app and its models that records the chat calls of selected questions.
 
-A question is identified by its trace: it is asked with a `traceparent`, and the app sends the trace id with
-each model call. Chat calls of watched traces go to the hosted endpoint if there is one; all other calls, such
-as embeddings and ingestion, go to the stack's model server.
+A question is identified by its trace: the request carries a `traceparent`, and the app sends the trace id
+with each model call. Chat calls of watched traces go to the hosted endpoint if there is one; all other calls,
+such as embeddings and ingestion, go to the stack's model server.
 """
 
 import http.client
@@ -24,7 +24,7 @@ _PIECE = 1 << 14
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A model endpoint.
+    """The address and credentials of a model endpoint.
 
     Attributes:
         url: base URL, such as `http://127.0.0.1:8100/v1`.
@@ -38,7 +38,7 @@ class Endpoint:
 
 @dataclass
 class ChatCall:
-    """One complete chat call.
+    """A recorded chat call with its times and token counts.
 
     Attributes:
         seconds: until the last byte of the reply.
@@ -56,7 +56,7 @@ class ChatCall:
 
     @property
     def text(self) -> str:
-        """All text shown to the model."""
+        """All text in the messages shown to the model."""
         return "\n".join(_texts(self.request.get("messages", [])))
 
 
@@ -70,13 +70,13 @@ def _texts(messages: list[JsonObject]) -> Iterator[str]:
 
 
 def call_from(stored: Mapping[str, Any]) -> ChatCall:
-    """Restore a call from the output of `asdict`."""
+    """Return a call from its stored form, the output of `asdict`."""
     return ChatCall(**stored)
 
 
 @dataclass
 class Recorder:
-    """The proxy's state. Thread-safe."""
+    """Thread-safe store of the recorded calls, and the endpoints to which calls are forwarded."""
 
     local: Endpoint
     hosted: Endpoint | None = None
@@ -84,15 +84,15 @@ class Recorder:
     _calls: dict[str, list[ChatCall]] = field(default_factory=dict)
 
     def watch(self, trace_id: str) -> None:
-        """Start storing the chat calls of this trace."""
+        """Start recording the chat calls with this trace id."""
         self._calls[trace_id] = []
 
     def take(self, trace_id: str) -> list[JsonObject]:
-        """Stop watching a trace and return its chat calls."""
+        """Stop recording a trace, and return its chat calls in stored form."""
         return [asdict(call) for call in self._calls.pop(trace_id, [])]
 
     def begin(self, trace_id: str, request: JsonObject) -> ChatCall | None:
-        """Begin a call; None if its trace isn't watched."""
+        """Record the start of a chat call and return it, or return None if its trace isn't recorded."""
         calls = self._calls.get(trace_id)
         if calls is None:
             return None
@@ -102,7 +102,7 @@ class Recorder:
 
 @contextmanager
 def recording(local: Endpoint, hosted: Endpoint | None) -> Iterator[Recorder]:
-    """Serve the proxy on a free port of loopback."""
+    """Serve the proxy on a free loopback port, and yield its recorder."""
     recorder = Recorder(local, hosted)
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (_Proxy,), {"recorder": recorder}))
     server.daemon_threads = True
@@ -120,10 +120,11 @@ def recording(local: Endpoint, hosted: Endpoint | None) -> Iterator[Recorder]:
 class _Proxy(BaseHTTPRequestHandler):
     recorder: Recorder
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else each response waits 40 ms for an acknowledgement of its headers
+    # otherwise each response waits 40 ms for the acknowledgement of its headers
+    disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
-        """Nothing: requests hold documents."""
+        """Log nothing, because requests contain documents."""
 
     def do_GET(self) -> None:
         self._forward(b"", self.recorder.local, None)
@@ -157,7 +158,7 @@ class _Proxy(BaseHTTPRequestHandler):
             connection.request(self.command, parts.path + self.path.removeprefix("/v1"), body, headers)
             self._pass_back(connection.getresponse(), call, began)
         except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True  # the app closed the connection
+            self.close_connection = True  # the app has closed the connection
         except (OSError, http.client.HTTPException) as failed:
             with suppress(OSError):
                 problem = {"error": {"message": f"{type(failed).__name__} at the model endpoint"}}

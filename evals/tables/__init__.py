@@ -1,1 +1,1 @@
-"""Correctness of SQL over tables."""
+"""Evaluation of SQL queries over tables."""

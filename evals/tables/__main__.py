@@ -1,9 +1,10 @@
-"""`python -m evals.tables --data sql_defog --out report.json`: gold queries through guard and engine.
+"""`python -m evals.tables --data sql_defog --out report.json`: run gold queries through the app's SQL guard
+and engine.
 
 Each query also runs directly in the standard library's SQLite, and both must return the same rows, except for
-the fifteenth digit of averages. Then follow the attacks of tests/unit/tables, with `--questions` the set's
-questions (`evals.tables.questions`), and with `--rows 1000000` a large table (`evals.tables.million`). Exit
-code 1 if a query differs.
+the fifteenth digit of averages. Afterwards, the attacks of tests/unit/tables run and, with `--questions`, the
+questions of the set (`evals.tables.questions`), and with `--rows 1000000` a large table
+(`evals.tables.million`). Exit code 1 if a query differs.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from shared.platform.settings import load_settings
 from shared.tables.queries import QueryFile, QueryJob, QueryTable
 from shared.tables.sql_worker import answer
 
-_UNUSED = {  # required by the app's settings but unused here
+_UNUSED = {  # required to load the app's settings, but not used here
     "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
     "AZURE_SEARCH_API_KEY": "unused",
     "DocumentsStorage": "UseDevelopmentStorage=true",
@@ -40,14 +41,22 @@ ATTACKS = Path("tests/unit/tables/test_attacks.py")
 def main() -> int:
     """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with queries.jsonl and db/")
+    parser.add_argument(
+        "--data", type=Path, required=True, help=("folder with queries.jsonl and the databases in db/")
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(
-        "--questions", action="store_true", help="use the model set by OPENAI_BASE_URL and CHAT_MODEL"
+        "--questions",
+        action="store_true",
+        help=("also ask the set's questions, with the model set by OPENAI_BASE_URL and CHAT_MODEL"),
     )
-    parser.add_argument("--replies", type=Path, help="recorded replies to use instead of a model")
-    parser.add_argument("--rows", type=int, default=0, help="also load and query a table with this many rows")
-    parser.add_argument("--at-once", type=int, default=4, help="number of concurrent questions")
+    parser.add_argument("--replies", type=Path, help="file with recorded replies, used instead of a model")
+    parser.add_argument(
+        "--rows", type=int, default=0, help=("also load and query a generated table with this many rows")
+    )
+    parser.add_argument(
+        "--at-once", type=int, default=4, help=("number of concurrent questions (default: %(default)s)")
+    )
     arguments = parser.parse_args()
     lines = (arguments.data / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     gold = [
@@ -73,7 +82,9 @@ def main() -> int:
 
 
 def difference(path: Path, sql: str) -> str:
-    """Return how the app's rows differ from SQLite's; "" if they don't."""
+    """Return how the rows that the app returns for a query differ from those of SQLite, or "" if they
+    don't.
+    """
     reply = answer(
         QueryJob(target=Path("unused"), sql=sql, files=(QueryFile(path=path, tables=tables(path)),))
     )
@@ -85,7 +96,7 @@ def difference(path: Path, sql: str) -> str:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two values, rows or lists of rows are equal, ignoring the last digit of floats."""
+    """Return whether two values, rows or lists of rows are equal. Floats may differ in the last digits."""
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, float) and isinstance(other, float):
@@ -94,7 +105,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def tables(path: Path) -> tuple[QueryTable, ...]:
-    """Return all tables of a file."""
+    """Return a description of all tables in a SQLite file."""
     with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as connection:
         names = [
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -109,7 +120,7 @@ def tables(path: Path) -> tuple[QueryTable, ...]:
 
 
 def attacked() -> dict[str, int]:
-    """Return the number of attacks and of successful attacks."""
+    """Run the attack tests, and return the number of attacks and of those that succeeded."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "attacks.json"
         command = ["-m", "pytest", "-q", "-m", "attack", "-p", "tests.attack_report", f"--attack-out={out}"]

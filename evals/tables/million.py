@@ -1,4 +1,5 @@
-"""A table of a million rows: loaded from CSV in a parser worker, then queried through guard and engine.
+"""Measurement of a large generated table: loading from CSV in a parser worker, and queries by guard and
+engine.
 
 The times exclude finding the table, fetching its file and the model.
 """
@@ -33,7 +34,9 @@ _QUERIES = (
 
 
 def measured(rows: int) -> dict[str, float]:
-    """Return seconds to load the table and to query it, and the number of blocks of its text."""
+    """Return the seconds for loading and for querying a table of `rows` rows, and the number of its text
+    blocks.
+    """
     with tempfile.TemporaryDirectory() as name:
         return asyncio.run(_measured(rows, Path(name)))
 
@@ -72,7 +75,7 @@ async def _measured(rows: int, folder: Path) -> dict[str, float]:
 
 
 def _time_query(sql: str, tables: Path) -> tuple[float, float]:
-    """Return the seconds for guard and engine, and the CPU seconds among them."""
+    """Run a query through guard and engine. Return the elapsed seconds and the CPU seconds."""
     (table,) = TableCatalog.from_stored((tables / CATALOG).read_bytes()).tables
     query = QueryTable(
         name="orders",

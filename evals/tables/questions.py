@@ -1,8 +1,8 @@
-"""Questions about tables, asked through the tool `query_structured_data` with the configured model.
+"""Evaluation of the tool `query_structured_data`: questions about tables, answered with the configured model.
 
-A database's tables are loaded like sheets of one workbook, with the app's loader. A result is right if a gold
-query's columns are among its columns, with the same values in the same rows, in any order. A computed result
-is wrong if the standard library's SQLite returns other rows for the SQL shown.
+The tables of a database are loaded like sheets of a workbook, with the app's loader. A result is right if a
+gold query's columns are among its columns, with the same values in the same rows, in any order. A computed
+result is wrong if the standard library's SQLite returns other rows for the SQL shown.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ from shared.tools.table_queries import result_of
 from shared.tools.table_tools import QueryStructuredData, SqlDraft
 from shared.wiring import Services, build_services
 
-PATIENT = CallLimits(timeout_s=3 * 3600)  # the model may be a person
+PATIENT = CallLimits(timeout_s=3 * 3600)  # hours, because a person may take the place of the model
 Row = Sequence[Any]
 
 
 class Workbook(TableLookup):
-    """The tables of one database, returned by every search."""
+    """A table lookup that returns all tables of one database for every search."""
 
     def __init__(self, database: Path, folder: Path, services: Services) -> None:
         user = UserContext(user_id="eval")
@@ -54,16 +54,16 @@ class Workbook(TableLookup):
         ]
 
     async def search(self, _query: str, _embedder: Embedder, _limits: CallLimits) -> list[ReadableTable]:
-        """Return all tables."""
+        """Return all tables of the database."""
         return list(self._tables)
 
     async def run(self, sql: str, tables: Sequence[ReadableTable]) -> QueryResult:
-        """Run SQL through guard and engine, in this process."""
+        """Run SQL through the app's guard and engine, in this process."""
         file = QueryFile(path=self.path, tables=tuple(table.queried for table in tables))
         return result_of(answer(QueryJob(target=Path("unused"), sql=sql, files=(file,))))
 
     def independent(self, sql: str) -> list[Row]:
-        """Run SQL in SQLite directly."""
+        """Run SQL directly in SQLite, without the app's guard and engine."""
         with sqlite3.connect(":memory:") as connection:
             connection.execute("ATTACH ? AS f", (f"file:{self.path}?mode=ro",))
             for table in self._tables:
@@ -73,7 +73,9 @@ class Workbook(TableLookup):
 
 
 def loaded(database: Path, folder: Path) -> tuple[Any, ...]:
-    """Load the database's tables into `folder` through text cells and the app's loader."""
+    """Load the tables of a database into `folder` with the app's loader, as if they were sheets of text
+    cells.
+    """
     folder.mkdir()
     file = TableFile(folder, database.name)
     with sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True) as connection:
@@ -87,13 +89,14 @@ def loaded(database: Path, folder: Path) -> tuple[Any, ...]:
 
 
 def cells(header: Row, rows: Iterable[Row]) -> Iterator[list[str]]:
-    """Yield the cells that a sheet would show."""
+    """Yield the header and the rows as text cells, as a sheet would show them."""
     for row in (header, *rows):
         yield ["" if value is None else str(value) for value in row]
 
 
 class RecordedReplies:
-    """Recorded drafts in the format of `model_mailbox.py`: lines of {"request", "reply"}.
+    """A chat model that returns recorded replies, in the format of `model_mailbox.py`: lines of {"request",
+    "reply"}.
 
     A reply belongs to a question, and to its repair if the request names a problem.
     """
@@ -106,10 +109,10 @@ class RecordedReplies:
         }
 
     async def parse(self, prompt: Prompt, output: type[SqlDraft], _limits: CallLimits) -> SqlDraft:
-        """Return the reply to the same question.
+        """Return the recorded reply to the question in the prompt.
 
         Raises:
-            ModelFixableError: there is none.
+            ModelFixableError: if there is none.
         """
         reply = self._replies.get(self._key(prompt.user))
         if reply is None:
@@ -124,7 +127,7 @@ class RecordedReplies:
 
 
 def asked(data: Path, settings: Settings, at_once: int, replies: Path | None = None) -> dict[str, Any]:
-    """Ask all questions, and return the measures and a line for each.
+    """Ask all questions of a set. Return the measures, and a row for each question.
 
     Args:
         replies: recorded replies, used instead of the model.
@@ -173,7 +176,7 @@ async def _asked(
 
 
 def judged(result: Mapping[str, Any], gold: Sequence[Sequence[Row]], book: Workbook) -> tuple[str, bool]:
-    """Return right, wrong or declined; and whether SQLite alone returns the same rows."""
+    """Return the verdict, "right", "wrong" or "declined", and whether SQLite alone returns the same rows."""
     if not result["success"]:
         return "declined", False
     rows = result["rows"]
@@ -182,13 +185,15 @@ def judged(result: Mapping[str, Any], gold: Sequence[Sequence[Row]], book: Workb
 
 
 def gold_rows(database: Path, queries: Iterable[str]) -> list[list[Row]]:
-    """Return the rows of each gold query."""
+    """Return the rows that each gold query returns in SQLite."""
     with sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True) as connection:
         return [connection.execute(sql).fetchall() for sql in queries]
 
 
 def holds(rows: Sequence[Row], gold: Sequence[Row]) -> bool:
-    """Return whether the gold columns are among the rows' columns, row by row."""
+    """Return whether the rows contain the gold columns, among others and in any order, with the same values
+    in each row.
+    """
     if len(rows) != len(gold):
         return False
     if not rows:
@@ -215,7 +220,9 @@ def _multiset(rows: Sequence[Row]) -> Counter[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Normalise a value: convert numeric text to numbers, and round numbers to ten significant digits."""
+    """Return a value for comparison: numeric text as a number, and numbers rounded to ten significant
+    digits.
+    """
     if isinstance(value, str):
         try:
             value = float(value)
