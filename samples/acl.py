@@ -1,4 +1,4 @@
-"""Access lists of the samples. The users are invented; their principals are the claims of their tokens."""
+"""Access lists of the sample documents, and the invented users whose rights they determine."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ EVERYBODY_HERE = f"org:{ORGANISATION}"
 
 @dataclass(frozen=True)
 class SampleUser:
-    """A user with the claims of a development token."""
+    """A sample user, with the claims of a development token."""
 
     user_id: str
     name: str
@@ -18,7 +18,7 @@ class SampleUser:
 
     @property
     def principals(self) -> frozenset[str]:
-        """All names by which an access list may refer to this user."""
+        """All principals in an access list that include this user."""
         return frozenset({self.user_id, self.department, *self.groups, f"org:{self.org_id}", "*"})
 
 
@@ -41,5 +41,5 @@ ACCESS: dict[str, tuple[str, ...]] = {
 
 
 def readable_by(user: SampleUser) -> frozenset[str]:
-    """Return the file names of the samples that this user may read."""
+    """Return the file names of the samples that the user may read."""
     return frozenset(name for name, principals in ACCESS.items() if user.principals & set(principals))

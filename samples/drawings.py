@@ -1,4 +1,4 @@
-"""Vector drawings of the samples: lines and shapes, without an embedded picture."""
+"""Vector drawings of the sample documents, made of lines and shapes without embedded pictures."""
 
 from fpdf import FPDF
 
@@ -8,7 +8,7 @@ RED = (180, 40, 40)
 
 
 def hydraulic_circuit(pdf: FPDF, left: float, top: float) -> None:
-    """Draw tank, pump, check valve, relief valve and consumer, connected by lines."""
+    """Draw a hydraulic circuit: tank, pump, check valve, relief valve and consumer, connected by lines."""
     _style(pdf)
     boxes = {"Tank T1": 0, "Pump P1": 36, "Check valve V2": 72, "Consumer C1": 112}
     for name, offset in boxes.items():
@@ -16,7 +16,7 @@ def hydraulic_circuit(pdf: FPDF, left: float, top: float) -> None:
         _text(pdf, left + offset + 1.5, top + 28, name)
     for offset in (28, 64, 100):
         _arrow(pdf, left + offset, top + 27, 8 if offset < 100 else 12)
-    # The relief line branches off before the consumer and returns to the tank.
+    # The line of the relief valve branches off before the consumer and returns to the tank.
     pdf.set_draw_color(*RED)
     pdf.polyline(
         [
@@ -36,7 +36,7 @@ def hydraulic_circuit(pdf: FPDF, left: float, top: float) -> None:
 
 
 def performance_curve(pdf: FPDF, left: float, top: float) -> None:
-    """Draw head over flow for two impellers, with axes, grid and legend."""
+    """Draw the head of the pump over the flow for two impellers, with axes, grid and legend."""
     _style(pdf)
     origin_x, origin_y, width, height = left + 14, top + 62, 110, 56
     pdf.set_draw_color(205)
@@ -78,7 +78,7 @@ def foundation_plan(pdf: FPDF, left: float, top: float) -> None:
 
 
 def bar_chart(pdf: FPDF, left: float, top: float, bars: tuple[tuple[str, float], ...]) -> None:
-    """Draw labelled bars, scaled to the largest value."""
+    """Draw a labelled bar for each value, scaled to the largest value."""
     _style(pdf)
     origin_y, height = top + 52, 44
     largest = max(value for _, value in bars)

@@ -1,4 +1,4 @@
-"""Elements of a sample document in reading order; pdf_writer lays them out."""
+"""The elements of a sample document in reading order. `samples.pdf_writer` lays them out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from PIL import Image
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading, which becomes a bookmark. Level 1 starts a new page in documents with a title page."""
+    """A heading, which also becomes a bookmark. In documents with a title page, level 1 starts a new page."""
 
     level: int
     text: str
@@ -17,21 +17,21 @@ class Heading:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text; line breaks are the writer's."""
+    """Running text. The writer breaks the lines."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list, one line or more per item."""
+    """A list of items, each of which may take several lines."""
 
     items: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Ruled table; the first row is the header."""
+    """A table with ruling lines. The first row is the header."""
 
     caption: str
     rows: tuple[tuple[str, ...], ...]
@@ -40,7 +40,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A raster picture, as a photograph would be; `draw` makes it."""
+    """A raster picture in place of a photograph. `draw` returns the image."""
 
     caption: str
     draw: Callable[[], Image.Image]
@@ -49,7 +49,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A vector drawing: `draw(pdf, left, top)` uses lines and shapes, no pixels."""
+    """A vector drawing without pixels. `draw(pdf, left, top)` draws its lines and shapes."""
 
     caption: str
     draw: Callable[[FPDF, float, float], None]
@@ -61,7 +61,7 @@ Element = Heading | Paragraph | Bullets | Table | Picture | Drawing
 
 @dataclass(frozen=True)
 class Document:
-    """A PDF document.
+    """A sample document, which is written as a PDF.
 
     Attributes:
         details: lines of the title page, such as author, date and number.

@@ -24,7 +24,7 @@ PDF_DOCUMENTS = {
 
 
 def generate(folder: Path) -> list[Path]:
-    """Write every sample into `folder` and return the files, sorted by name."""
+    """Write all samples to the folder and return their paths, sorted by name."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, document in PDF_DOCUMENTS.items():
         (folder / name).write_bytes(write_pdf(document))
@@ -35,7 +35,7 @@ def generate(folder: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Run the command."""
+    """Write the samples to the folder given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     for path in generate(parser.parse_args().folder):

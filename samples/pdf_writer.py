@@ -1,4 +1,6 @@
-"""Writer of samples as PDF with bookmarks, running header and page numbers. Equal input gives equal bytes."""
+"""Writer of sample documents as PDF, with bookmarks, running headers and page numbers. Equal input gives
+equal bytes.
+"""
 
 from datetime import UTC, datetime
 from functools import singledispatchmethod
@@ -8,7 +10,7 @@ from fpdf.enums import XPos, YPos
 
 from samples.elements import Bullets, Document, Drawing, Element, Heading, Paragraph, Picture, Table
 
-FONT = "Helvetica"  # a core font: no font file to ship, Latin-1 only
+FONT = "Helvetica"  # a core font, which needs no font file but supports only Latin-1
 BODY_SIZE_PT = 10.5
 HEADING_SIZES_PT = {1: 17, 2: 13, 3: 11.5}
 LINE_MM = 5.4
@@ -27,11 +29,11 @@ class SamplePdf(FPDF):
         self.set_author(document.author)
         self.set_lang(document.language)
         self.set_producer("Groundwork samples")
-        # The file's id and dates derive from this constant, so that runs are identical.
+        # The id and the dates of the file derive from this constant, so that all runs produce the same bytes.
         self.set_creation_date(datetime.fromisoformat(document.date).replace(tzinfo=UTC))
 
     def header(self) -> None:
-        """Print the running title, except on the title page."""
+        """Print the running title. fpdf2 calls this for each page; the title page has none."""
         if self.page_no() == 1 and self._document.title_page:
             return
         self.set_font(FONT, "", 8)
@@ -41,7 +43,7 @@ class SamplePdf(FPDF):
         self.ln(4)
 
     def footer(self) -> None:
-        """Print the page number."""
+        """Print the page number. fpdf2 calls this for each page."""
         self.set_y(-16)
         self.set_font(FONT, "", 8)
         self.set_text_color(110)
@@ -50,7 +52,7 @@ class SamplePdf(FPDF):
 
 
 class DocumentWriter:
-    """A layout of one document's elements on pages."""
+    """Layout of the elements of one document on pages."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -59,7 +61,7 @@ class DocumentWriter:
         self._tables = 0
 
     def write(self) -> bytes:
-        """Return the file."""
+        """Lay out all elements and return the bytes of the PDF file."""
         self._write_title()
         for element in self._document.elements:
             self._put(element)
@@ -162,5 +164,5 @@ class DocumentWriter:
 
 
 def write_pdf(document: Document) -> bytes:
-    """Return the document as a PDF file."""
+    """Return the document as the bytes of a PDF file."""
     return DocumentWriter(document).write()

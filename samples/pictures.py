@@ -1,4 +1,4 @@
-"""Raster pictures of the samples, drawn with Pillow in place of photographs."""
+"""Raster pictures of the sample documents, drawn with Pillow in place of photographs."""
 
 import math
 
@@ -29,7 +29,7 @@ def pump_photo() -> Image.Image:
 
 
 def control_panel() -> Image.Image:
-    """Draw the control panel with lamps, display and emergency stop."""
+    """Draw a control panel with lamps, a display and an emergency stop button."""
     picture = Image.new("RGB", SIZE, (206, 210, 212))
     draw = ImageDraw.Draw(picture)
     draw.rounded_rectangle((60, 40, 600, 360), radius=18, fill=(70, 78, 84), outline=DARK, width=6)
@@ -50,7 +50,7 @@ def control_panel() -> Image.Image:
 
 
 def worn_seal() -> Image.Image:
-    """Draw a seal face with scoring that calls for replacement."""
+    """Draw a seal face with so many scratches that the seal must be replaced."""
     picture = _backdrop()
     draw = ImageDraw.Draw(picture)
     centre = (330, 200)

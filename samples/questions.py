@@ -1,4 +1,4 @@
-"""Questions with the requirements of a correct answer, for the demo, the tests and the first start.
+"""Sample questions with the requirements of a correct answer, for the demo, the tests and the first start.
 
 Expectations refer to the samples' content; a test checks that the named pages contain it.
 """
@@ -11,7 +11,7 @@ from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser, readable_by
 
 @dataclass(frozen=True)
 class Expected:
-    """Requirements of one user's answer.
+    """The requirements that the answer for one user must meet.
 
     Attributes:
         says: texts that the answer contains.
@@ -26,7 +26,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class SampleQuestion:
-    """A question, its type, and the expected answer for each user."""
+    """A question with its type and the expected answer for each user."""
 
     query_type: str
     text: str
@@ -45,7 +45,8 @@ FIRST_QUESTION = SampleQuestion(
     "What is the maximum operating pressure of the Heron 400?",
     {
         ANNA.user_id: Expected(says=("6.5 bar",), cites={"heron-400-manual.pdf": 4}),
-        # Ben's other documents mention the pump, so his answer may digress but never quote the manual.
+        # Ben's other documents mention the pump, so his answer may go off topic, but it must never quote the
+        # manual.
         BEN.user_id: Expected(abstains=None),
     },
 )
@@ -60,7 +61,7 @@ DEMO_QUESTIONS = (
         "CONTENT_SEARCH",
         "How many weeks of paid parental leave does Fernhill Pumpworks grant?",
         {
-            # Anna may not read the policy: she gets no answer and no hint that it exists.
+            # Anna may not read the policy, so she gets no answer and no hint that it exists.
             ANNA.user_id: Expected(abstains=True),
             BEN.user_id: Expected(says=("18 weeks",), cites={"leave-policy.pdf": 1}),
         },
@@ -89,7 +90,7 @@ DEMO_QUESTIONS = (
 
 UNANSWERABLE = "What does the canteen serve on Fridays?"
 
-# Words unique to one document: whoever sees them has seen that document.
+# Words that occur in only one document, so an answer that contains them reveals it.
 GIVEAWAYS: Mapping[str, tuple[str, ...]] = {
     "heron-400-manual.pdf": ("6.5 bar", "HM-400-07"),
     "leave-policy.pdf": ("18 weeks", "Salary bands"),

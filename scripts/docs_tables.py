@@ -1,6 +1,7 @@
-"""Generated parts of docs/: `make docs` writes them, and a test fails if one is outdated.
+"""Generated tables in docs/. `make docs` writes them, and a test fails if one is outdated.
 
-Each part is between two marks in its page that name it. Texts that the code lacks are in `scripts/catalogue`.
+Each table stands between two marks in its page, the first of which names it. Descriptions that are not in the
+code are in `scripts/catalogue`.
 """
 
 import json
@@ -30,7 +31,9 @@ _BLOCK = re.compile(r"(<!-- begin ([a-z-]+): made by `make docs` -->\n).*?(<!-- 
 
 
 def render_settings() -> str:
-    """Return a heading for each group, and a line for each setting: name, default, example, purpose."""
+    """Return the settings as Markdown: a heading for each group, and a line for each setting with default,
+    example and purpose.
+    """
     lines = []
     for group in all_setting_groups().values():
         if fields := settings_of(group):
@@ -39,10 +42,12 @@ def render_settings() -> str:
 
 
 def render_errors() -> str:
-    """Return a table of all error codes by status, with the docstrings of their classes."""
+    """Return a Markdown table of all error codes, sorted by status. The meaning is the first line of the
+    class docstring.
+    """
     errors: dict[tuple[int, str], type[GroundworkError]] = {}
     for error in _subclasses(GroundworkError):
-        errors.setdefault((error.status, error.code), error)  # a subclass may share the code of its base
+        errors.setdefault((error.status, error.code), error)  # a subclass may have the code of its base class
     lines = ["| code | status | retry | what it means |", "|---|---|---|---|"]
     for (status, code), error in sorted(errors.items()):
         meaning = (error.__doc__ or "").split("\n")[0]
@@ -51,7 +56,7 @@ def render_errors() -> str:
 
 
 def render_tools() -> str:
-    """Return a section for each tool: what it returns, and its parameters."""
+    """Return a Markdown section for each tool, with its results and parameters."""
     return "\n\n".join(_tool(tool) for tool in TOOLS.values())
 
 
@@ -72,13 +77,13 @@ def _tool(tool: type[Tool]) -> str:
 
 
 def render_log_events() -> str:
-    """Return a table of the events of the app's log."""
+    """Return a Markdown table of the events in the app's log."""
     rows = (f"| `{name}` | {event.level} | {event.text} |" for name, event in sorted(LOG_EVENTS.items()))
     return "\n".join(["| line | level | what happened |", "|---|---|---|", *rows])
 
 
 def render_run_events() -> str:
-    """Return a table of the events of a run."""
+    """Return a Markdown table of the events of a run."""
     lines = ["| event | when | data besides `step` |", "|---|---|---|"]
     for model, event in EVENTS.items():
         lines.append(f"| `{model.name.lower()}` | {event.when} | {_fields(model, event)} |")
@@ -86,7 +91,7 @@ def render_run_events() -> str:
 
 
 def render_states() -> str:
-    """Return a table of the states of a run's `status` events."""
+    """Return a Markdown table of the states that a run's `status` events report."""
     lines = ["| `state` of a `status` | when | data |", "|---|---|---|"]
     for model, event in STATES.items():
         states = ", ".join(f"`{state}`" for state in get_args(model.model_fields["state"].annotation))
@@ -100,7 +105,7 @@ def _fields(model: type[RunEvent], event: SentEvent) -> str:
 
 
 def render_headers(headers: Mapping[str, Header]) -> str:
-    """Return a line for each header."""
+    """Return a Markdown list with a line for each header."""
     return "\n".join(
         f"- `{name}`{f' ({header.applies_to})' if header.applies_to else ''}: {header.text}"
         for name, header in headers.items()
@@ -108,7 +113,7 @@ def render_headers(headers: Mapping[str, Header]) -> str:
 
 
 def render_stores() -> str:
-    """Return a heading and a table for each kind of store."""
+    """Return a heading and a Markdown table for each kind of store."""
     lines = []
     for kind, stores in STORES.items():
         lines += [
@@ -123,13 +128,15 @@ def render_stores() -> str:
 
 
 def render_limits() -> str:
-    """Return a table of the limits of the API."""
+    """Return a Markdown table of the API's limits."""
     rows = (f"| {limit.subject} | {limit.value} | {limit.refusal} |" for limit in LIMITS)
     return "\n".join(["| what | limit | refused with |", "|---|---|---|", *rows])
 
 
 def render_policy(kind: RuleKind, when: str) -> str:
-    """Return a table of the delegation policy's rules of a kind. `when` heads the column of conditions."""
+    """Return a Markdown table of the delegation rules of one kind. `when` is the heading of the
+    conditions.
+    """
     rows = (f"| `{rule.code}` | {rule.when} | {rule.words} |" for rule in RULES if rule.kind == kind)
     return "\n".join([f"| code | {when} | words |", "|---|---|---|", *rows])
 
@@ -163,22 +170,22 @@ PAGES = (
 
 
 def current_page(name: str) -> str:
-    """Return a page as it is."""
+    """Return the current text of a page in docs/."""
     return (DOCS / name).read_text(encoding="utf-8")
 
 
 def render_page(name: str) -> str:
-    """Return a page as it should be."""
+    """Return the text of a page with all its generated blocks up to date."""
     return _BLOCK.sub(lambda block: f"{block[1]}{BLOCKS[block[2]]()}\n{block[3]}", current_page(name))
 
 
 def blocks_of(name: str) -> list[str]:
-    """Return the names of the generated blocks of a page."""
+    """Return the names of the generated blocks in a page."""
     return [block[2] for block in _BLOCK.finditer(current_page(name))]
 
 
 def _subclasses(kind: type[GroundworkError]) -> Iterator[type[GroundworkError]]:
-    """Yield the app's own subclasses of an error, each before its own subclasses."""
+    """Yield all subclasses of an error that the app defines, each before its own subclasses."""
     for narrower in kind.__subclasses__():
         if narrower.__module__.startswith("shared."):
             yield narrower
@@ -186,7 +193,7 @@ def _subclasses(kind: type[GroundworkError]) -> Iterator[type[GroundworkError]]:
 
 
 def _title(group: type[SettingsGroup]) -> str:
-    """Return the first sentence of its docstring."""
+    """Return the title of a settings group: the first sentence of its docstring."""
     return (group.__doc__ or "").split(".")[0]
 
 

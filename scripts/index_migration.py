@@ -1,4 +1,4 @@
-"""Migration of a search index while it is in use, for changes that it can't make in place.
+"""Migration of a search index without downtime, for changes that can't be made to the existing index.
 
     python -m scripts.index_migration adopt content --index content-blocks   give the index an alias, once
     python -m scripts.index_migration plan content      show what would be done
@@ -8,7 +8,7 @@
     python -m scripts.index_migration drop content      finish: remove the old index
     python -m scripts.index_migration abandon content   finish: remove the new index
 
-Uses the app's settings; one operator at a time. docs/operate.md says when and why.
+Uses the settings of the app. Only one operator may run it at a time. docs/operate.md explains when and why.
 """
 
 import argparse
@@ -27,11 +27,13 @@ STEPS = ("adopt", "plan", "run", "switch", "back", "drop", "abandon")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Perform one step and return the exit code: 0 done, 1 refused or failed."""
-    parser = argparse.ArgumentParser(prog="index_migration", description="Migrate an index without downtime.")
+    """Perform one step of a migration. Return 0 if it is done, and 1 if it was refused or failed."""
+    parser = argparse.ArgumentParser(
+        prog="index_migration", description=("Migrate a search index without downtime.")
+    )
     parser.add_argument("step", choices=STEPS)
     parser.add_argument("which", choices=INDEXES)
-    parser.add_argument("--index", default="", help="for adopt: the index that the alias will point to")
+    parser.add_argument("--index", default="", help="index that the alias will point to (only for `adopt`)")
     options = parser.parse_args(arguments)
     if (options.step == "adopt") != bool(options.index):
         parser.error("--index belongs to adopt")
@@ -58,7 +60,7 @@ async def _step(settings: Settings, step: str, which: str, index: str) -> str:
 
 
 class _Progress:
-    """Occasional progress messages, as a large index takes hours."""
+    """Printer of progress messages, at most one every ten seconds. A large index takes hours."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -66,7 +68,7 @@ class _Progress:
         self._told_at = time.monotonic()
 
     def page(self, rows: int, changed: int) -> None:
-        """Count another page that was copied or compared."""
+        """Record a page of rows that was copied or compared. `changed` rows of it were written."""
         self._rows += rows
         self._written += changed
         if time.monotonic() - self._told_at >= _TELL_EVERY_S:

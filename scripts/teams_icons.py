@@ -1,4 +1,4 @@
-"""The two icons of the Teams app, drawn with Pillow: a page with three lines, one of them marked.
+"""The two icons of the Teams app, drawn with Pillow: a page with three lines, one of them highlighted.
 
 Sizes and colours follow Microsoft's rules: learn.microsoft.com, "Design your Teams app icon".
 """
@@ -7,14 +7,14 @@ import io
 
 from PIL import Image, ImageDraw
 
-COLOR_SIZE, OUTLINE_SIZE = 192, 32  # pixels, each square
+COLOR_SIZE, OUTLINE_SIZE = 192, 32  # side length of the square icons, in pixels
 _BLUE, _WHITE, _MARK = (30, 92, 140, 255), (255, 255, 255, 255), (244, 180, 60, 255)
 _CLEAR = (0, 0, 0, 0)
-_SHARPER = 4  # oversampling, because Pillow doesn't antialias
+_SHARPER = 4  # oversampling factor, because Pillow doesn't antialias
 
 
 def color_icon() -> bytes:
-    """Return a PNG, 192 x 192, opaque: a white page on blue, its second line marked."""
+    """Return the colour icon as an opaque PNG of 192 x 192 pixels: a white page on blue."""
     image, draw, unit = _canvas(COLOR_SIZE, _BLUE)
     draw.rounded_rectangle(_box(unit, 9, 6, 23, 26), radius=2 * unit, fill=_WHITE)
     draw.rounded_rectangle(_box(unit, 11, 14, 21, 17.5), radius=unit / 2, fill=_MARK)
@@ -24,7 +24,7 @@ def color_icon() -> bytes:
 
 
 def outline_icon() -> bytes:
-    """Return a PNG, 32 x 32: white lines on a transparent background."""
+    """Return the outline icon as a PNG of 32 x 32 pixels: white lines on a transparent background."""
     image, draw, unit = _canvas(OUTLINE_SIZE, _CLEAR)
     draw.rounded_rectangle(_box(unit, 8, 4, 24, 28), radius=2 * unit, outline=_WHITE, width=round(2 * unit))
     for top in (10, 15, 20):
@@ -35,7 +35,7 @@ def outline_icon() -> bytes:
 def _canvas(
     size: int, background: tuple[int, int, int, int]
 ) -> tuple[Image.Image, ImageDraw.ImageDraw, float]:
-    """Return an image, its pen, and the length of 1/32 of its side in pixels."""
+    """Return an empty image, a drawing object for it, and the length of 1/32 of its side in pixels."""
     image = Image.new("RGBA", (size * _SHARPER, size * _SHARPER), background)
     return image, ImageDraw.Draw(image), size * _SHARPER / 32
 
@@ -46,7 +46,7 @@ def _box(unit: float, left: float, top: float, right: float, bottom: float) -> t
 
 def _png(image: Image.Image, size: int) -> bytes:
     if image.mode == "RGBA":
-        # Blend only the outline's alpha: mixing white with transparent black gives grey.
+        # Resize only the alpha channel: mixing white with transparent black would give grey.
         alpha = image.getchannel("A").resize((size, size), Image.Resampling.LANCZOS)
         image = Image.new("RGBA", (size, size), _WHITE)
         image.putalpha(alpha)

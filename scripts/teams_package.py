@@ -1,9 +1,9 @@
-"""Builder of the Teams app package; refuses what Teams would refuse.
+"""Builder of the Teams app package. It reports everything that Teams would reject.
 
     make teams-package APP_ID=<bot's app id> HOST=<host of the app> OUT=build/groundwork-teams.zip
 
-Fills in infra/teams/manifest.json and validates it against Microsoft's schema and rules that the schema can't
-express. All faults are reported, and then no file is written.
+Fills in infra/teams/manifest.json, and validates it against Microsoft's schema and against rules that the
+schema can't express. If there are faults, all are reported and no file is written.
 """
 
 import argparse
@@ -27,15 +27,16 @@ _NO_GUID = "00000000-0000-0000-0000-000000000000"
 _HOST = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", re.IGNORECASE)
 _VERSION = re.compile(r"\d{1,5}\.\d{1,5}\.\d{1,5}")
 _PLACES = ("developer.websiteUrl", "developer.privacyUrl", "developer.termsOfUseUrl")
-_STAMP = (2026, 1, 1, 0, 0, 0)  # of every file in the package, so that equal content gives equal bytes
+# timestamp of every file in the package, so that equal content gives equal bytes
+_STAMP = (2026, 1, 1, 0, 0, 0)
 _ICONS = {"color": (COLOR_SIZE, "RGB"), "outline": (OUTLINE_SIZE, "RGBA")}
 
 
 def filled_manifest(values: dict[str, str]) -> dict[str, Any]:
-    """Replace each ${…} of the manifest by its value.
+    """Return the manifest with each ${…} replaced by its value.
 
     Raises:
-        KeyError: a value is missing.
+        KeyError: if a value is missing.
     """
     template = json.loads((PROJECT / "manifest.json").read_text(encoding="utf-8"))
     filled: dict[str, Any] = _fill(template, values)
@@ -43,7 +44,7 @@ def filled_manifest(values: dict[str, str]) -> dict[str, Any]:
 
 
 def faults_of(manifest: dict[str, Any], files: dict[str, bytes], schema: dict[str, Any]) -> list[str]:
-    """Return violations of the schema and of Teams' rules for ids, addresses and icons."""
+    """Return all violations of the schema, and of Teams' rules for ids, addresses and icons."""
     validator = jsonschema_rs.validator_for(schema)
     faults = [
         f"{'.'.join(map(str, error.instance_path)) or 'manifest'}: {error.message}"
@@ -53,7 +54,7 @@ def faults_of(manifest: dict[str, Any], files: dict[str, bytes], schema: dict[st
 
 
 def package_of(manifest: dict[str, Any], files: dict[str, bytes]) -> bytes:
-    """Return the zip file with manifest.json and the icons. Equal content gives equal bytes."""
+    """Return a zip file with manifest.json and the icons. Equal content gives equal bytes."""
     content = {"manifest.json": json.dumps(manifest, indent=2, ensure_ascii=False).encode(), **files}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as package:
@@ -63,12 +64,14 @@ def package_of(manifest: dict[str, Any], files: dict[str, bytes]) -> bytes:
 
 
 def icons() -> dict[str, bytes]:
-    """Return the icons by their names in the manifest."""
+    """Return the icons by the file names that the manifest uses."""
     return {"color.png": color_icon(), "outline.png": outline_icon()}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build, check, write. Return the exit code: 0 written, 1 faults, 2 tools missing."""
+    """Build, check and write the package. Return 0 if it was written, 1 if it has faults, and 2 if npm
+    failed.
+    """
     options = _parser().parse_args(arguments)
     website = options.website or f"https://{options.host}"
     values = {
@@ -153,15 +156,15 @@ def _is_white_on_clear(image: Image.Image) -> bool:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m scripts.teams_package", description=__doc__)
-    parser.add_argument("--app-id", required=True, help="the bot's application id (BOT_APP_ID)")
+    parser.add_argument("--app-id", required=True, help="application id of the bot (BOT_APP_ID)")
     parser.add_argument("--host", required=True, help="host of the app, such as NAME.azurewebsites.net")
     parser.add_argument("--name", default="Groundwork", help="display name, at most 30 characters")
     parser.add_argument("--developer", default="Groundwork", help="publisher, at most 32 characters")
     parser.add_argument(
-        "--version", default="1.0.0", help="package version; Teams updates only to a higher one"
+        "--version", default="1.0.0", help="version of the package; Teams updates only to a higher one"
     )
     for place in ("website", "privacy", "terms"):
-        parser.add_argument(f"--{place}", help="https URL (default: the app's own)")
+        parser.add_argument(f"--{place}", help="https URL (default: the address of the app)")
     parser.add_argument("--out", default="build/groundwork-teams.zip", help="the file to write")
     return parser
 

@@ -1,4 +1,6 @@
-"""Installation of the Teams channel's npm packages, locked in infra/teams, into .local/teams-tools."""
+"""Installation of the npm packages that the Teams channel needs, locked in infra/teams, into
+.local/teams-tools.
+"""
 
 import json
 import shutil
@@ -19,11 +21,11 @@ _INSTALL_TIMEOUT_S = 600.0
 
 
 class TeamsToolsError(RuntimeError):
-    """npm failed; the message contains the end of its output."""
+    """Error raised if npm failed. The message contains the end of its output."""
 
 
 def install_teams_tools(prefix: Path = PREFIX) -> Path:
-    """Install the locked packages below `prefix`, unless they are there, and return it.
+    """Install the locked packages below `prefix` unless they are there, and return `prefix`.
 
     Parallel callers wait for the first one.
 
@@ -40,13 +42,13 @@ def install_teams_tools(prefix: Path = PREFIX) -> Path:
 
 
 def manifest_schema(prefix: Path = PREFIX) -> Path:
-    """Return Microsoft's schema for the manifest's version."""
+    """Return the path of Microsoft's JSON schema for the version of the manifest."""
     schemas = prefix / "node_modules" / "@microsoft" / "app-manifest" / "build" / "json-schemas" / "teams"
     return schemas / f"v{MANIFEST_VERSION}" / "MicrosoftTeams.schema.json"
 
 
 def _is_installed(prefix: Path) -> bool:
-    # npm writes this file last; without it, an installation was interrupted.
+    # npm writes this file last, so an interrupted installation lacks it.
     finished = prefix / "node_modules" / ".package-lock.json"
     copied = prefix / "package-lock.json"
     if not (finished.is_file() and copied.is_file()):
@@ -62,7 +64,7 @@ def _npm_ci(prefix: Path) -> None:
         npm = find_node().npm
     except NodeMissingError as missing:
         raise TeamsToolsError(str(missing)) from None
-    # None of them needs its install script; playwright-core's would fetch no browser either.
+    # No package needs its install script, and none may download a browser.
     command = [*npm, "ci", "--prefix", str(prefix), "--ignore-scripts", "--no-audit", "--no-fund"]
     done = subprocess.run(
         command, cwd=prefix, capture_output=True, text=True, timeout=_INSTALL_TIMEOUT_S, check=False

@@ -1,4 +1,4 @@
-"""`python -m scripts.web_build`: build the web page into web/dist, unless it is current.
+"""`python -m scripts.web_build`: build the web page into web/dist if it is outdated.
 
 npm installs what web/package-lock.json pins, without install scripts; esbuild bundles. A stamp contains a
 hash of the inputs.
@@ -19,11 +19,11 @@ _TIMEOUT_S = 600.0  # 4 s measured; slow connections take longer
 
 
 class WebBuildError(RuntimeError):
-    """npm or esbuild failed; the message contains the end of its output."""
+    """Error raised if npm or esbuild failed. The message contains the end of its output."""
 
 
 def build(*, force: bool = False) -> None:
-    """Bring web/dist up to date. Parallel callers wait for the first one.
+    """Build web/dist if it is outdated, or always if `force`. Concurrent callers wait for the first one.
 
     Raises:
         NodeMissingError: Node is missing.
@@ -39,7 +39,7 @@ def build(*, force: bool = False) -> None:
 
 
 def install_packages() -> None:
-    """Bring web/node_modules in line with the lock file."""
+    """Install the packages of web/package-lock.json if web/node_modules differs from it."""
     stamp = WEB / "node_modules" / ".stamp"
     digest = _hash_of([WEB / "package-lock.json"])
     if not stamp.is_file() or stamp.read_text() != digest:
@@ -66,9 +66,11 @@ def _call(*command: str) -> None:
 
 
 def main() -> int:
-    """Build and return the exit code: 1 means that there is no page, and everything else works."""
+    """Build the page and return the exit code. 1 means that there is no page; everything else works without
+    it.
+    """
     parser = argparse.ArgumentParser(prog="python -m scripts.web_build", description=__doc__)
-    parser.add_argument("--force", action="store_true", help="build although nothing has changed")
+    parser.add_argument("--force", action="store_true", help="build the page even if it is up to date")
     try:
         build(force=parser.parse_args().force)
     except (NodeMissingError, WebBuildError) as failed:

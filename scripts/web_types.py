@@ -1,4 +1,4 @@
-"""The API's models as TypeScript in web/build/types.ts, for type-checking the web page.
+"""Generator of web/build/types.ts: the API's models as TypeScript, for type-checking the web page.
 
 The bundle needs no types, so the file is generated for each check and never committed.
 """
@@ -16,7 +16,7 @@ _SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean
 
 
 def typescript(schemas: Json) -> str:
-    """Return an exported type for each schema, sorted by name."""
+    """Return the TypeScript source with an exported type for each schema, sorted by name."""
     types = [f"export type {_name(name)} = {_type(schema)};" for name, schema in sorted(schemas.items())]
     return "\n".join(types) + "\n"
 
@@ -53,7 +53,7 @@ def _name(schema: str) -> str:
 
 
 def write() -> Path:
-    """Write the file and return its path."""
+    """Write the types of the current API description, and return the path of the file."""
     path = WEB / "build" / "types.ts"
     path.parent.mkdir(exist_ok=True)
     path.write_text(typescript(describe(app())["components"]["schemas"]), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Two years of one report: the same structure with changed numbers, for comparisons."""
+"""Sample documents: two annual reports with equal structure and different numbers, for comparisons."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +9,7 @@ from samples.elements import Document, Drawing, Element, Heading, Paragraph, Tab
 
 @dataclass(frozen=True)
 class Year:
-    """Figures of one business year; money in million euros."""
+    """The figures of one business year. Amounts are in million euros."""
 
     year: int
     date: str
@@ -26,7 +26,7 @@ class Year:
 
 
 def annual_report(figures: Year) -> Document:
-    """The report of one year."""
+    """Return the annual report with the figures of one year."""
     return Document(
         title=f"Fernhill Pumpworks: Annual Report {figures.year}",
         author="Tobias Renner",

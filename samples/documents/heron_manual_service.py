@@ -1,4 +1,4 @@
-"""The second half of the pump's manual: maintenance, faults, safety, spare parts, disposal."""
+"""The second half of the Heron 400 manual: maintenance, faults, safety, spare parts and disposal."""
 
 from samples.elements import Bullets, Heading, Paragraph, Picture, Table
 from samples.pictures import worn_seal

@@ -1,4 +1,4 @@
-"""Installation guide of the pump: short chapters with numbers, and the foundation plan."""
+"""Sample document: an installation guide for the pump, with short chapters, numbers and a foundation plan."""
 
 from samples.drawings import foundation_plan
 from samples.elements import Bullets, Document, Drawing, Heading, Paragraph, Table

@@ -1,4 +1,4 @@
-"""A policy of the human resources department, restricted to that department."""
+"""Sample document: a leave policy that only the human resources department may read."""
 
 from samples.elements import Bullets, Document, Heading, Paragraph, Table
 

@@ -1,4 +1,4 @@
-"""A price list: little text, one long table."""
+"""Sample document: a price list with little text and one long table."""
 
 from samples.elements import Document, Heading, Paragraph, Table
 

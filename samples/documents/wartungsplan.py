@@ -1,4 +1,4 @@
-"""A German document: questions and answers in another language than the rest."""
+"""Sample document: a maintenance plan in German, the only sample that is not in English."""
 
 from samples.elements import Bullets, Document, Heading, Paragraph, Table
 

@@ -1,1 +1,3 @@
-"""Texts of the tables in docs/ about names that the code only mentions. Tests compare them with the code."""
+"""Descriptions of names that the code only mentions, for the tables in docs/. Tests compare the names with
+the code.
+"""

@@ -1,11 +1,13 @@
-"""The headers that the app reads and sets. `make docs` writes them into docs/internals/headers.md."""
+"""Descriptions of the HTTP headers that the app reads and sets. `make docs` writes them to
+docs/internals/headers.md.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Header(NamedTuple):
-    """The meaning of a header, and the requests or responses it applies to; empty = all."""
+    """The meaning of a header. `applies_to` names the requests or responses that have it; empty means all."""
 
     text: str
     applies_to: str = ""

@@ -1,4 +1,6 @@
-"""The limits of the API. `make docs` writes them into docs/api.md, with the defaults of the settings."""
+"""Descriptions of the API's limits. `make docs` writes them to docs/api.md, with the default values of the
+settings.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +10,7 @@ from shared.platform.settings import AnsweringSettings, IngestionSettings, Limit
 
 
 class Limit(NamedTuple):
-    """A limit, its value, and the status and error code of requests that exceed it."""
+    """A limit of the API, with its value and the status and error code of requests that exceed it."""
 
     subject: str
     value: str

@@ -1,11 +1,11 @@
-"""The events of the app's log. `make docs` writes them into docs/logs-and-traces.md."""
+"""Descriptions of the events in the app's log. `make docs` writes them to docs/logs-and-traces.md."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 
 class LogEvent(NamedTuple):
-    """The level and meaning of a log event."""
+    """The level of a log event and what it means."""
 
     level: Literal["info", "warning", "error"]
     text: str

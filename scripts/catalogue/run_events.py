@@ -1,4 +1,4 @@
-"""The occasions of a run's events. `make docs` writes them into docs/events-and-errors.md."""
+"""Descriptions of when a run sends its events. `make docs` writes them to docs/events-and-errors.md."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,7 +11,7 @@ COMMON_FIELDS = frozenset(RunEvent.model_fields) | {"state"}
 
 
 class SentEvent(NamedTuple):
-    """The occasion of an event, with notes on its fields."""
+    """When an event is sent, and notes on its fields."""
 
     when: str
     notes: Mapping[str, str] = {}

@@ -1,4 +1,6 @@
-"""The stores and their personal data. `make docs` writes them into docs/internals/stores.md."""
+"""Descriptions of all stores and the personal data in them. `make docs` writes them to
+docs/internals/stores.md.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -7,7 +9,7 @@ Kind = Literal["Tables", "Containers", "Indexes", "Queues"]
 
 
 class Store(NamedTuple):
-    """A store, or a folder of a container.
+    """A store, or a folder of a container, with the personal data that it contains.
 
     Attributes:
         content: the personal data in the store.
