@@ -1,8 +1,8 @@
-"""Repairs missed events: starts the ingestion of every document that doesn't agree with its file.
+"""Reconciliation: starts the ingestion of documents that don't match their files, because events were missed.
 
-Each run is bounded, and the next one continues. Documents being ingested are left alone. If there are more
-documents than fit into memory, each run reads another part; of blocks, which are far more numerous, the timer
-reads a smaller part within it.
+Each run is bounded, and the next one continues. Documents being ingested are skipped. If there are more
+documents than fit into memory, successive runs read different parts. Blocks are far more numerous, so the
+timer reads those of a smaller part.
 """
 
 import time
@@ -35,28 +35,30 @@ from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
 MAX_STARTS = 100  # 1,200 an hour at one run every five minutes, which leaves capacity for answers
-SETTLED = timedelta(minutes=2)  # the search service shows what was written a moment ago with some delay
+SETTLED = timedelta(minutes=2)  # the search service shows new writes with some delay
 REMOVALS_S = 120.0  # no removal starts after this time: the host ends a function after ten minutes
-UPLOAD_EXPIRY = timedelta(seconds=2 * TICKET_LIFETIME_S)  # a file that is being sent may outlast its address
-RETRY_AFTER = timedelta(minutes=15)  # a failed one; by then a service that was down may be back
+UPLOAD_EXPIRY = timedelta(seconds=2 * TICKET_LIFETIME_S)  # an upload may continue after its URL has expired
+RETRY_AFTER = timedelta(
+    minutes=15
+)  # before a failed ingestion is retried; a failed service may have recovered
 
 _ROWS_DIFFER = frozenset({"row_missing", "row_differs", "blocks_missing", "blocks_differ"})
 
 StartIngestions = Callable[[], Awaitable[None]]
-"""Starts ingestions of the backlog."""
+"""Starts the ingestion of documents in the backlog."""
 
 
 async def reconcile(
     services: IngestionServices, start: StartIngestions, count: int = 0, block_bits: int = 0
 ) -> ReconcileReport:
-    """Compare documents with their files, states and rows, and start missing ingestions. Those in the backlog
-    are left to the watch.
+    """Compare documents with their files, states and index rows, and start missing ingestions. Documents in
+    the backlog are left to the watch.
 
     Args:
         count: selects the part to compare if there are too many (see `IdWindow`).
-        block_bits: of the narrower window whose blocks are also compared.
+        block_bits: bits of the narrower window whose blocks are also compared; each bit halves the window.
     """
-    await services.prepare()  # each time: an index that was lost is made again
+    await services.prepare()  # on every run, so that a lost index is recreated
     window = await fitting_window(services, count)
     of_blocks = window.narrowed(count, block_bits)
     read_at = now()
@@ -83,7 +85,7 @@ async def reconcile(
 
 
 def _due(seen: SeenDocument, settings: Settings) -> str | None:
-    """Return why an ingestion must start; None if it needn't."""
+    """Return the reason why an ingestion must start, or None if it needn't."""
     difference, state = compare(seen, pipeline(settings)), seen.state
     if state is None:
         return "not_ingested"
@@ -101,16 +103,17 @@ def _due(seen: SeenDocument, settings: Settings) -> str | None:
 def _differing_blocks(
     inventory: Inventory, window: IdWindow, read_at: datetime, known: set[str]
 ) -> list[tuple[SeenDocument, str]]:
-    """Yield documents whose blocks differ from their state, without those in `known`."""
+    """Return the documents whose blocks differ from their state, except those in `known`."""
     found: list[tuple[SeenDocument, str]] = []
     for doc_id, seen in inventory.seen.items():
         state = seen.settled
-        # One that was written after its blocks were read is compared another time.
+        # Skip documents written after their blocks were read. A later run compares them.
         is_old = state is not None and read_at - state.updated_at >= SETTLED
         if state is None or not is_old or seen.name in known or not window.holds(doc_id):
             continue
         difference = compare_blocks(seen, state)
-        # Blocks of a failed version's predecessor can be closed, not written again (see `repair`).
+        # If the newest version failed, blocks of the previous version can be restricted but not rewritten
+        # (see `repair`).
         is_repairable = state.status == "ready" or not state.content_hash or seen.is_too_open
         if difference and is_repairable:
             found.append((seen, difference.kind))
@@ -118,11 +121,11 @@ def _differing_blocks(
 
 
 async def _ask(seen: SeenDocument, kind: str, services: IngestionServices) -> bool:
-    """Store the wish for an ingestion. False = it couldn't be stored."""
+    """Request the ingestion of a document. Return False if the request couldn't be stored."""
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
-            await repair(seen.state, services)  # else its state would say that there is nothing to do
-        elif kind == "stuck" and seen.state is not None:  # its row in the backlog was lost
+            await repair(seen.state, services)  # without it, the ingestion would find nothing to do
+        elif kind == "stuck" and seen.state is not None:  # its backlog row was lost
             await asked(seen.state, services.documents)
         else:
             await note_event(seen.name, services)
@@ -133,9 +136,9 @@ async def _ask(seen: SeenDocument, kind: str, services: IngestionServices) -> bo
 
 
 async def _remove_unused(sidecars: Collection[BlobProperties], services: IngestionServices) -> int:
-    """Delete access lists of uploads that can't arrive any more. Return their number.
+    """Delete the access lists and hints of uploads that can't arrive any more. Return the number deleted.
 
-    A list renewed meanwhile is kept, because its file may be on its way.
+    Files that were renewed meanwhile are kept, because another upload may have started.
     """
     removed = 0
     for blob in sidecars:
@@ -148,8 +151,8 @@ async def _remove_unused(sidecars: Collection[BlobProperties], services: Ingesti
 
 
 async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices, count: int) -> int:
-    """Remove orphans in rotating order, so that one that stays isn't always the first. Return the number
-    removed.
+    """Remove index data of documents without a file, and return the number removed. The order differs in each
+    run, so that one that can't be removed doesn't block the others.
     """
     ends = time.monotonic() + REMOVALS_S
     removed = 0
@@ -161,12 +164,14 @@ async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices,
 
 
 async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
-    """Remove index rows of a document without a file. Return False if it has one now, or a service failed.
+    """Remove the index rows and files of a document without a state. Return False if it has a state now, or
+    if a service failed.
 
-    It doesn't wait until the search service shows the removal; the next run deletes the rest.
+    Rows that the search service doesn't show yet are deleted by the next run.
     """
     try:
-        # Listed before the state is read: rows and folders that come later are of a file that was sent again.
+        # List blocks and folders before reading the state: later ones belong to a file that was uploaded
+        # again.
         keys = list(await index_rows.block_hashes(services.content_index, doc_id))
         folders = await versions.stored_folders(services.blobs, doc_id)
         if await services.documents.get(doc_id) is not None:

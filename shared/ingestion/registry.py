@@ -1,4 +1,4 @@
-"""The supported file formats, one line each. A parser is imported when its first file arrives."""
+"""Registry of the supported file formats. A parser is imported when the first file of its format arrives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ LayoutParser = Callable[[Path, Layout, ParseContext], ParsedDocument | None]
 
 @dataclass(frozen=True)
 class Format:
-    """A file format.
+    """A supported file format.
 
     Attributes:
-        name: shown to users.
-        parser: "module:function" of a Parser.
+        name: name shown to users.
+        parser: "module:function" of a `Parser`.
         magics: byte sequences with which such files start; in a PDF, one is within the first 1,024 bytes.
             Empty for text formats.
-        layout_parser: "module:function" of a LayoutParser for results of a parser service; "" = none.
+        layout_parser: "module:function" of a `LayoutParser` for results of a parser service; "" = none.
     """
 
     name: str
@@ -64,13 +64,13 @@ _FORMATS = (
 )
 FORMATS = {suffix: known for known in _FORMATS for suffix in known.suffixes}
 
-_COMPOUND = b"\xd0\xcf\x11\xe0"  # container of encrypted Office files and of Office formats before 2007
+_COMPOUND = b"\xd0\xcf\x11\xe0"  # container of encrypted Office files, and of Office formats from before 2007
 
 # First bytes of well-known formats, for error messages about files with a wrong suffix.
 _SIGNATURES = (
     (b"%PDF-", "a PDF"),
     (b"PK\x03\x04", "a ZIP archive or an Office document"),
-    (_COMPOUND, "an Office document of before 2007, or an encrypted one"),
+    (_COMPOUND, "an Office document from before 2007, or an encrypted one"),
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"{\\rtf", "an RTF document"),
@@ -83,10 +83,10 @@ MAGIC_BYTES = 1024
 
 
 def format_of(filename: str) -> Format:
-    """Return the format of a file by its suffix.
+    """Return the format of a file, based on its suffix.
 
     Raises:
-        BadDocumentError: the suffix is not supported; the hint lists the supported suffixes.
+        BadDocumentError: the suffix is not supported. The hint lists the supported suffixes.
     """
     suffix = PurePosixPath(filename).suffix.lower()
     known = FORMATS.get(suffix)
@@ -94,14 +94,14 @@ def format_of(filename: str) -> Format:
         named = f"Files of type {suffix!r}" if suffix else "Files without a suffix"
         raise BadDocumentError(
             f"{named} cannot be read.",
-            f"Supported are {', '.join(sorted(FORMATS))}: convert the file.",
+            f"Convert the file to a supported format: {', '.join(sorted(FORMATS))}.",
             failure="unsupported",
         )
     return known
 
 
 def check_content(filename: str, beginning: bytes) -> Format:
-    """Return a file's format after checking that its first bytes match its suffix.
+    """Return the format of a file after checking that its first bytes match its suffix.
 
     Raises:
         BadDocumentError: the suffix is not supported, the file is empty, or its content has another format.
@@ -109,7 +109,7 @@ def check_content(filename: str, beginning: bytes) -> Format:
     found = format_of(filename)
     if not beginning:
         raise BadDocumentError(
-            "The file is empty (0 bytes).", "Drop it again; the transfer may have failed.", failure="empty"
+            "The file is empty (0 bytes).", "Upload it again: the transfer may have failed.", failure="empty"
         )
     if found is _PDF:
         is_found = any(magic in beginning[:MAGIC_BYTES] for magic in found.magics)
@@ -127,7 +127,7 @@ def check_content(filename: str, beginning: bytes) -> Format:
             failure="encrypted_or_old",
         )
     raise BadDocumentError(
-        f"The suffix says {found.name}, the content is {actual or 'something else'}.",
+        f"The suffix says {found.name}, but the content is {actual or 'something else'}.",
         "Give the file the suffix of its format, or export it again.",
         failure="wrong_suffix",
     )

@@ -1,6 +1,6 @@
-"""Drawn objects and tagged headings of a PDF page, read from PDFium's objects and structure tree.
+"""Reading of drawn objects and tagged headings from PDFium's page objects and structure tree.
 
-Runs only in the worker process.
+It may only be used in the worker process.
 """
 
 import ctypes
@@ -15,21 +15,22 @@ import pypdfium2.raw as pdfium
 from shared.ingestion.parsers.pdf_content import Drawn, Rule, TaggedHeading
 from shared.ingestion.parsers.pdf_geometry import IDENTITY, Matrix, Region, product
 
-_MAX_OBJECTS = 20_000  # per page, without text; a map may have a million, but is one drawing with far fewer
+# per page, without text; a map may have a million objects, but far fewer show that it is a drawing
+_MAX_OBJECTS = 20_000
 _MAX_FORM_DEPTH = 5
-_MAX_SEGMENTS = 2000  # per path; longer paths are maps or plots without table rules
-_MAX_CLIP_POINTS = 12  # per clip path; a rectangle has 4 or 5, complex ones are ignored
+_MAX_SEGMENTS = 2000  # per path; paths with more segments are maps or plots without table rules
+_MAX_CLIP_POINTS = 12  # per clip path; a rectangle has 4 or 5, and complex paths are ignored
 _MIN_RULE = 3.0  # points; shorter edges are the ends of thin rectangles
 _THIN = 2.0  # points; thinner bars are lines
 _STRAIGHT = 1.0  # points; tolerance for slanted edges
 _WHITE, _PALE = 250, 200  # of 255
-_HIDDEN_SAMPLE = 50  # text objects
+_HIDDEN_SAMPLE = 50  # number of text objects to check
 
 _HEADING = re.compile(r"H([1-6])?\Z")
 _TYPE_BYTES = 64
 _MAX_TAG_DEPTH = 30
 _MAX_TAGS = 20_000
-_BLANK = 3.0  # points between words, which may be separate objects with tight boxes
+_BLANK = 3.0  # points added to bridge the gap between words, which may be separate objects with tight boxes
 
 
 def page_objects(page: Any) -> Iterator[Any]:
@@ -39,17 +40,17 @@ def page_objects(page: Any) -> Iterator[Any]:
 
 
 def drawn_objects(objects: Sequence[Any], region: Region, matrix: Matrix) -> Iterator[Drawn]:
-    """Yield the paths, pictures and shadings among a page's objects and within its form objects.
+    """Yield the paths, pictures and shadings among the objects of a page, including those in form objects.
 
     Args:
-        region: the visible part of the page.
+        region: visible part of the page.
         matrix: transformation from PDF user space to `region`.
     """
     return _Objects(region).read(objects, matrix)
 
 
 class _Objects:
-    """Reader for the drawn objects of one page, including its form objects."""
+    """Reader for the drawn objects of one page, including those in form objects."""
 
     def __init__(self, region: Region) -> None:
         self._pdfium = pdfium
@@ -63,7 +64,7 @@ class _Objects:
     def read(self, objects: Sequence[Any], matrix: Matrix) -> Iterator[Drawn]:
         get_type, text = self._pdfium.FPDFPageObj_GetType, self._pdfium.FPDF_PAGEOBJ_TEXT
         for drawn in objects:
-            # Some programs write each letter as a separate object, thousands per page.
+            # Skip text: some programs write each letter as a separate object, thousands per page.
             kind = get_type(drawn)
             if kind != text:
                 yield from self._object(drawn, kind, matrix, 0)
@@ -102,7 +103,7 @@ class _Objects:
         shade = None if is_stroked else self._shade(path)
         region = None
         if shade is None or shade < _WHITE:
-            # Reading the clip path of each table rule would cost more than everything else.
+            # Reading the clip path of every table rule would cost more than everything else.
             region = self._visible_region(path, bounds, None if is_thin else outer)
         if region is not None or rules:
             yield Drawn("path", region, max(count, 1), rules, shade is not None and shade >= _PALE)
@@ -140,10 +141,10 @@ class _Objects:
         return Region(left.value, bottom.value, right.value, top.value).moved(outer)
 
     def _visible_region(self, drawn: Any, bounds: Region | None, outer: Matrix | None) -> Region | None:
-        """Return the bounds on the page after clipping; None if nothing is visible.
+        """Return the part of an object's bounds that is visible on the page, or None if nothing is visible.
 
         Args:
-            outer: transformation of the clip path; None = ignore clipping.
+            outer: transformation of the clip path to the page; None = ignore clipping.
         """
         if bounds is None:
             return None
@@ -154,7 +155,7 @@ class _Objects:
         return region if region.width >= 0 and region.height >= 0 else None
 
     def _clip(self, drawn: Any) -> Region | None:
-        """Return the bounds of the object's clip path if it is simple."""
+        """Return the bounds of the object's clip path, or None if it has none or a complex one."""
         pdfium = self._pdfium
         clip = pdfium.FPDFPageObj_GetClipPath(drawn)
         if not clip or pdfium.FPDFClipPath_CountPaths(clip) != 1:
@@ -171,7 +172,9 @@ class _Objects:
         return Region(min(xs), min(ys), max(xs), max(ys))
 
     def _shade(self, path: Any) -> int | None:
-        """Return the smallest colour component of a filled path, 255 for white; None if it is unknown."""
+        """Return the smallest colour component of a filled path (255 for white), or None if the colour is
+        unknown.
+        """
         red, green, blue, alpha = self._colour
         if not self._pdfium.FPDFPageObj_GetFillColor(path, red, green, blue, alpha):
             return None
@@ -182,7 +185,7 @@ Point = tuple[float, float]
 
 
 def _middle_line(bounds: Region) -> tuple[Rule, ...]:
-    """Return the centre line of a thin bar, which stands for a line."""
+    """Return the centre line of a thin bar as a rule, or an empty tuple if the bar is too short."""
     if bounds.width >= max(bounds.height, _MIN_RULE):
         return (Rule((bounds.bottom + bounds.top) / 2, bounds.left, bounds.right),)
     if bounds.height >= _MIN_RULE:
@@ -191,7 +194,7 @@ def _middle_line(bounds: Region) -> tuple[Rule, ...]:
 
 
 def _rule(start: Point, end: Point) -> tuple[Rule, ...]:
-    """Return the line between two points if it is straight and long enough."""
+    """Return the segment as a rule, or an empty tuple if it is slanted or too short."""
     (x, y), (other_x, other_y) = start, end
     width, height = abs(other_x - x), abs(other_y - y)
     if height <= _STRAIGHT and width >= _MIN_RULE:
@@ -202,7 +205,7 @@ def _rule(start: Point, end: Point) -> tuple[Rule, ...]:
 
 
 def has_hidden_text(page: Any) -> bool:
-    """Return whether the page's text is invisible, like the text layer that scanners add to a picture."""
+    """Return whether most text of a page is invisible, like the text layer that scanners add to a picture."""
     texts = islice(
         (text for text in page_objects(page) if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT),
         _HIDDEN_SAMPLE,
@@ -232,7 +235,7 @@ def tagged_headings(page: Any, objects: Sequence[Any]) -> Iterator[TaggedHeading
 
 
 class _Tree:
-    """Traversal of a page's structure tree."""
+    """Traversal of a page's structure tree that collects its headings."""
 
     def __init__(self, pdfium: Any) -> None:
         self._pdfium = pdfium
@@ -240,7 +243,7 @@ class _Tree:
         self._levels: dict[int, int] = {}
 
     def levels(self, tree: Any) -> Mapping[int, int]:
-        """Map each marked content id in a heading to the heading's level."""
+        """Return the heading level for each marked content id that belongs to a heading."""
         for index in range(self._pdfium.FPDF_StructTree_CountChildren(tree)):
             self._walk(self._pdfium.FPDF_StructTree_GetChildAtIndex(tree, index), None, 0)
         return self._levels

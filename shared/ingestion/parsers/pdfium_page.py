@@ -1,4 +1,4 @@
-"""Conversion of PDF pages to plain values, and rendering.
+"""Conversion of PDF pages to plain data types, and rendering of pages.
 
 Only this module, `pdfium_text`, `pdfium_objects` and `pdfium_forms` access PDFium's structures.
 """
@@ -16,18 +16,18 @@ from shared.ingestion.parsers.pdfium_text import text_lines
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_MIN_TURNED_CHARS = 60  # a chart's axis title alone doesn't rotate a page
+_MIN_TURNED_CHARS = 60  # the axis title of a chart isn't enough to rotate a page
 _TURNED_SHARE = 0.8  # share of the letters
 
 
 class Sheet:
-    """An open pypdfium2 page with its number, from 1.
+    """An open pypdfium2 page with its content and its number, counted from 1.
 
     Args:
         is_tagged: whether the document has a structure tree.
 
     Raises:
-        pypdfium2.PdfiumError: the page's text cannot be read.
+        pypdfium2.PdfiumError: the text of the page cannot be read.
     """
 
     def __init__(self, page: Any, number: int, *, is_tagged: bool = False) -> None:
@@ -36,7 +36,7 @@ class Sheet:
         self.content = read_page(page, is_tagged=is_tagged)
 
     def picture(self, scale: float, **options: Any) -> "Image":
-        """Render the page at `scale` pixels per point, in reading orientation.
+        """Render the page at `scale` pixels per point, in its reading orientation.
 
         Raises:
             pypdfium2.PdfiumError: the page cannot be rendered.
@@ -45,7 +45,8 @@ class Sheet:
         return drawn(self.page, scale, rotation=90 * self.content.quarters, **options)
 
     def part(self, region: Region, dpi: int, max_side_px: int) -> "Image":
-        """Render a region of the page, with a lower resolution if the picture would be too large.
+        """Render a region of the page at `dpi`, or at a lower resolution if the picture would exceed
+        `max_side_px`.
 
         Raises:
             pypdfium2.PdfiumError: the page cannot be rendered.
@@ -68,19 +69,19 @@ def drawn(page: Any, scale: float, **options: Any) -> "Image":
     """
     bitmap = page.render(scale=scale, **options)
     try:
-        image: Image = bitmap.to_pil().copy()  # the bitmap's memory belongs to PDFium
+        image: Image = bitmap.to_pil().copy()  # copy, because the bitmap's memory belongs to PDFium
         return image
     finally:
         bitmap.close()
 
 
 def shown_matrix(page: Any) -> Matrix:
-    """Return the transformation from PDF user space to the viewer's orientation."""
+    """Return the transformation from PDF user space to the page as shown by a viewer."""
     return upright_matrix(Region(*page.get_bbox()), page.get_rotation() // 90)
 
 
 def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
-    """Read a pypdfium2 page, rotated so that most of its text is upright.
+    """Read the content of a pypdfium2 page, rotated so that most of its text is upright.
 
     Args:
         is_tagged: whether the document has a structure tree.
@@ -108,7 +109,9 @@ def read_page(page: Any, *, is_tagged: bool = False) -> PageContent:
 
 
 def _reading_quarters(lines: Sequence[TextLine], viewer_quarters: int) -> int:
-    """Return the quarter turns that make most letters upright. The default is the viewer's orientation."""
+    """Return the clockwise quarter turns that make most letters upright. If unclear, keep the viewer's
+    orientation.
+    """
     chars = Counter[int]()
     for line in lines:
         chars[line.quarters] += sum(len(word.text) for word in line.words)

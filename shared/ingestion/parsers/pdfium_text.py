@@ -1,4 +1,4 @@
-"""The words of a PDF page and their style, read from PDFium. Runs only in the worker process."""
+"""Reading of the words of a PDF page and their style from PDFium, for use in the worker process only."""
 
 import ctypes
 import re
@@ -18,15 +18,15 @@ _WORD = re.compile(rf"[^\s{HYPHEN_MARK}]+{HYPHEN_MARK}?")
 _BOLD_NAME = re.compile(r"bold|black|heavy|demi|-medi(?:ital)?\Z", re.IGNORECASE)
 _FORCE_BOLD = 1 << 18  # PDF 32000-1, table 123: font descriptor flag 19
 _FONT_NAME_BYTES = 128
-_LEAP = 2.5  # letter heights to the left; indicates another column in the same content line
-_MIN_LEAP_WORDS = 6  # in a line that may contain two columns
+_LEAP = 2.5  # letter heights; a jump to the left by more indicates another column in the same content line
+_MIN_LEAP_WORDS = 6  # minimum words of a line that may contain two columns
 
 
 def text_lines(page: Any) -> Iterator[TextLine]:
     """Yield the non-blank lines of a pypdfium2 page in content order.
 
     Raises:
-        pypdfium2.PdfiumError: the page's text cannot be read.
+        pypdfium2.PdfiumError: the text of the page cannot be read.
     """
     text_page = page.get_textpage()
     try:
@@ -36,7 +36,7 @@ def text_lines(page: Any) -> Iterator[TextLine]:
 
 
 def clean_text(raw: str) -> str:
-    """Return PDFium's text on one line, with ligatures expanded and control characters removed.
+    """Return text from PDFium on one line, with ligatures expanded and control characters removed.
 
     Hyphen marks are kept.
     """
@@ -46,8 +46,8 @@ def clean_text(raw: str) -> str:
 class _TextReader:
     """Reader for the text of one page.
 
-    Only two letters per word are queried for bounds and two per line for style; all letters would be several
-    times slower.
+    Only two letters per word are queried for bounds and two per line for style. Querying all letters would be
+    several times slower.
     """
 
     def __init__(self, text_page: Any) -> None:
@@ -68,10 +68,10 @@ class _TextReader:
             start += len(raw) + 2
 
     def _line(self, raw: str, start: int, is_even: bool) -> Iterator[TextLine]:
-        """Read a line of text, split at hyphenated line ends and jumps to another column.
+        """Read a line of text. It is split at hyphens from line ends and at jumps to another column.
 
         Args:
-            is_even: text positions equal letter positions. Otherwise unreadable letters shift them.
+            is_even: whether text positions equal letter positions; otherwise unreadable letters shift them.
         """
         matches = list(_WORD.finditer(raw))
         shift = 0 if is_even or not matches else self._shift(start, raw)
@@ -99,7 +99,7 @@ class _TextReader:
             yield self._looked_at(words, spans)
 
     def _shift(self, start: int, raw: str) -> int | None:
-        """Return the offset from text position to letter index; None if it varies within the line."""
+        """Return the offset from text positions to letter indexes, or None if it varies within the line."""
         first, last = start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()) - 1
         shift = self._char_index(first) - first
         return shift if self._char_index(last) - last == shift else None
@@ -111,7 +111,7 @@ class _TextReader:
         left, bottom, right, top = box.left, box.bottom, box.right, box.top
         if last == first or not get_box(text_page, last, box):
             return Word(text, left, bottom, right, top)
-        # Letters in a word may differ in height, and rotated ones in both dimensions.
+        # The letters of a word may differ in height, and rotated letters in both dimensions.
         return Word(
             text,
             min(box.left, left),
@@ -123,7 +123,7 @@ class _TextReader:
     def _looked_at(self, words: Sequence[Word], letters: Sequence[tuple[int, int]]) -> TextLine:
         first, last = letters[0][0], letters[-1][1]
         middle = (first + last) // 2
-        # PDFium may have inserted the blank, which then has no style.
+        # A space that PDFium has inserted has no style, so move on to the next word.
         middle = max(middle, next((begin for begin, end in letters if end >= middle), first))
         size, quarters = self._size(middle)
         return TextLine(tuple(words), size, self._is_bold(first) and self._is_bold(middle), quarters)
@@ -133,7 +133,7 @@ class _TextReader:
         return max(0, min(index, self._count - 1))
 
     def _size(self, index: int) -> tuple[float, int]:
-        """Return a letter's rendered font size and the clockwise quarter turns that make it upright."""
+        """Return the rendered font size of a letter, and the clockwise quarter turns that make it upright."""
         nominal: float = self._pdfium.FPDFText_GetFontSize(self._raw_page, index)
         matrix = self._matrix
         # The nominal size is often 1 and scaled by the text matrix.
@@ -157,6 +157,6 @@ def _starts_line(words: Sequence[Word], word: Word, word_count: int) -> bool:
     before = words[-1]
     if before.text[-1] == HYPHEN_MARK:
         return True
-    # Arabic and Hebrew also run leftwards, but by one blank.
+    # Arabic and Hebrew words also run to the left, but only by one space.
     leap = before.left - word.right
     return word_count >= _MIN_LEAP_WORDS and word.left < words[0].left and leap > _LEAP * before.height > 0

@@ -1,4 +1,4 @@
-"""Parser for PowerPoint: a slide becomes a page and its title a heading.
+"""Parser for PowerPoint files (.pptx): each slide becomes a page, and its title a heading.
 
 Shapes are read from top to bottom, then from left to right.
 """
@@ -23,16 +23,16 @@ from shared.ingestion.parsers.office import (
 )
 from shared.ingestion.parsers.tables import Repeats, table_elements
 
-_BANDS = 20  # per slide; shapes whose tops are in the same band form a row
+_BANDS = 20  # bands per slide; shapes whose tops are in the same band form a row
 _BULLETED = frozenset(("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"))
 _FURNITURE = frozenset(("DATE", "FOOTER", "SLIDE_NUMBER", "HEADER"))
 
 
 def parse_pptx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Parse titles, texts, lists, tables, chart data and speaker notes.
+    """Parse the titles, texts, lists, tables, chart data, pictures and speaker notes of a presentation.
 
     Raises:
-        BadDocumentError: not a presentation, encrypted, damaged, or a decompression bomb.
+        BadDocumentError: the file is not a presentation, encrypted, damaged, or a decompression bomb.
     """
     with open_office(path, POWERPOINT, Presentation) as (presentation, warnings):
         notes = list(warnings)
@@ -48,7 +48,7 @@ def parse_pptx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
 
 
 def _elements(presentation: Slides, notes: list[str], context: ParseContext) -> list[Element]:
-    """Return the slides' elements. Warnings about skipped content are appended to `notes`."""
+    """Return the elements of all slides. Warnings about skipped slides are appended to `notes`."""
     elements: list[Element] = []
     band = max(int(presentation.slide_height or 0) // _BANDS, 1)
     for number, slide in enumerate(presentation.slides, start=1):
@@ -98,7 +98,9 @@ class _Slide:
             yield from drawn_elements(shape.element, self.slide.part, self.context, self.number)
 
     def _texts(self, shape: Any) -> Iterator[Element]:
-        """Yield list items for the paragraphs of a body placeholder, and one text for any other shape."""
+        """Yield a list item for each paragraph of a body placeholder, and a single paragraph for any other
+        shape.
+        """
         paragraphs = [
             (text, paragraph.level)
             for paragraph in shape.text_frame.paragraphs
@@ -121,7 +123,7 @@ class _Slide:
 
 
 def _placeholder(shape: Any) -> str | None:
-    """Return the shape's placeholder type; None if it is not a placeholder."""
+    """Return the name of the shape's placeholder type, or None if it is not a placeholder."""
     if not shape.is_placeholder:
         return None
     kind = shape.placeholder_format.type
@@ -129,7 +131,9 @@ def _placeholder(shape: Any) -> str | None:
 
 
 def _rows(table: Any) -> Iterator[list[str]]:
-    """Yield the rows' texts. Merged cells are repeated in every position that they cover."""
+    """Yield the cell texts of each row. The text of a merged cell is repeated in every position that it
+    covers.
+    """
     repeats = Repeats()
     spanning: dict[tuple[int, int], str] = {}
     for row_number, row in enumerate(table.rows):

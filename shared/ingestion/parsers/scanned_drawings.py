@@ -1,7 +1,7 @@
-"""Detection of drawings on scanned pages: connected areas of ink outside the words.
+"""Detection of drawings on scanned pages, as connected areas of ink outside the words.
 
 A scan is a single picture, so the PDF doesn't describe its figures. The positions of words are known from
-the scanner's hidden text layer or from text recognition; the remaining ink is drawings and table rules.
+the hidden text layer or from text recognition. The remaining ink belongs to drawings and table rules.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,19 +13,19 @@ from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings
 from shared.ingestion.parsers.pdf_geometry import Box, Region, pixels_of, region_of
 from shared.ingestion.parsers.pdfium_page import Sheet
 
-_SCALE = 2  # pixels per point; at 1, thin lines are too pale
+_SCALE = 2  # pixels per point; at 1, thin lines would be too pale
 _CELL_PX = 8  # cell size of the ink grid: 4 points
 _INK = 170  # of 255; scanned paper has 200 and more
 _MIN_CELL_INK = 16  # mean over a cell, of 255: four of its 64 pixels
 _REACH_CELLS = 5  # width of the filter that connects ink: 8 points on either side
-_MARGIN_SHARE = 0.02  # share of the page; excludes the shadow of the scanner's lid
+_MARGIN_SHARE = 0.02  # share of the page; excludes the shadow of the scanner lid
 _WORD_MARGIN_PX = 3
-_PAPER_SHARE = 0.5  # share of the page without ink; less means a photo or a background
+_PAPER_SHARE = 0.5  # minimum share of the page without ink; a lower share indicates a photo or a background
 _MIN_SIDE_PT = 60.0
-_MIN_INK_SHARE = 0.02  # share of the piece's cells; less is a frame or a rule
+_MIN_INK_SHARE = 0.02  # minimum share of cells with ink in a piece; frames and rules have less
 _MAX_TEXT_SHARE = 0.5  # share of the area; labels cover up to 0.45 of a drawing in our samples
 _MIN_BORDERS, _BORDER_SHARE, _TABLE_TEXT_SHARE = 3, 0.75, 0.05
-_MAX_PIECES = 500  # further ones are ignored as noise
+_MAX_PIECES = 500  # further pieces are ignored as noise
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class _Piece:
 
 
 def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
-    """Return the separate drawings of a scanned page, as pictures.
+    """Return the separate drawings of a scanned page, each as a picture.
 
     Args:
         words: bounds of all words on the page, including doubtful ones.
@@ -63,7 +63,7 @@ def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
         if piece.ink_count >= _MIN_INK_SHARE * piece.cell_count and not _is_text_or_table(ink, piece, boxes)
         for region in [scan.region(piece)]
     ]
-    # A pale photo breaks into pieces with nested bounds.
+    # Join pieces with nested bounds, into which pale photos break.
     return [
         drawing
         for drawing in joined_drawings(drawings, 0.0)
@@ -72,7 +72,7 @@ def scanned_drawings(sheet: Sheet, words: Sequence[Region]) -> list[Drawing]:
 
 
 class _Scan:
-    """A rendered page with conversions between points and pixels."""
+    """Rendered page with conversions between points and pixels."""
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
@@ -80,7 +80,7 @@ class _Scan:
         self._size = round(_SCALE * self._page.width), round(_SCALE * self._page.height)
 
     def ink(self) -> Image.Image:
-        """Return a mask: 255 for ink, 0 for paper. The page's margins count as paper."""
+        """Return a mask of the page with 255 for ink and 0 for paper. Margins count as paper."""
         grey = self._sheet.picture(_SCALE, grayscale=True).convert("L")
         ink: Image.Image = grey.point([255 if value < _INK else 0 for value in range(256)])
         x, y = (round(_MARGIN_SHARE * size) for size in ink.size)
@@ -91,13 +91,13 @@ class _Scan:
         return framed
 
     def box(self, region: Region) -> Box:
-        """Convert a region to pixels, with a margin."""
+        """Convert a region to a pixel box, enlarged by a margin."""
         left, top, right, bottom = pixels_of(region, self._page, self._size)
         margin = _WORD_MARGIN_PX
         return left - margin, top - margin, right + margin, bottom + margin
 
     def region(self, piece: _Piece) -> Region:
-        """Convert a piece's bounds to points."""
+        """Convert the bounds of a piece from cells to points."""
         cells = (piece.left, piece.top, piece.right + 1, piece.bottom + 1)
         left, top, right, bottom = (place * _CELL_PX for place in cells)
         return region_of((left, top, right, bottom), self._page, self._size)
@@ -161,8 +161,8 @@ def _is_text_or_table(ink: Image.Image, piece: _Piece, boxes: Sequence[Box]) -> 
 
 
 def _has_grid(ink: Image.Image) -> bool:
-    """Return whether full-length lines run in both directions, more than in a frame."""
-    thick = ink.filter(ImageFilter.MaxFilter(3))  # scans are slightly skewed
+    """Return whether several long lines run in each direction, more than in a frame."""
+    thick = ink.filter(ImageFilter.MaxFilter(3))  # thicken the lines, because scans are slightly skewed
     upright = thick.resize((thick.width, 1), Image.Resampling.BOX)
     level = thick.resize((1, thick.height), Image.Resampling.BOX)
     return min(_line_count(upright.tobytes()), _line_count(level.tobytes())) >= _MIN_BORDERS

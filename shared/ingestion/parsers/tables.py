@@ -1,4 +1,4 @@
-"""Markdown tables, and the parser for files of delimiter-separated values."""
+"""Formatting of Markdown tables, and the parser for delimiter-separated files such as CSV."""
 
 import csv
 import re
@@ -13,15 +13,15 @@ from shared.ingestion.parsers.ocr import Rows
 from shared.ingestion.parsers.text import find_encoding, text_lines, text_paragraphs
 from shared.platform.errors import BadDocumentError
 
-MAX_ROWS = 1000  # per element; longer tables are split, which bounds the size of strings
+MAX_ROWS = 1000  # per element; longer tables are split to bound the size of strings
 _MAX_PART_CELLS = 100_000  # per element: 1,000 rows of 100 columns
-_MAX_REPEATED_CHARS = 1_000_000  # per document; a merged header cell repeats hundreds
-_CELL_CHARS = 3  # separator between two cells
+_MAX_REPEATED_CHARS = 1_000_000  # per document; a normal merged header cell repeats hundreds
+_CELL_CHARS = 3  # length of the separator between two cells
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
 
 
 def markdown_table(rows: Iterable[Sequence[str]]) -> str:
-    """Format rows as a Markdown table with the first row as header. Returns "" if all cells are blank.
+    """Format rows as a Markdown table with the first row as header. Return "" if all cells are blank.
 
     Blank rows and columns are dropped, white space in cells is collapsed, pipes are escaped, and short rows
     are padded.
@@ -35,14 +35,14 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> str:
-    """Format rows of equal length, one per line, without further cleanup."""
+    """Format rows of equal length as a Markdown table, one line per row, without cleaning up the cells."""
     header, *body = rows
     lines = [header, ["---"] * len(header), *body]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
-    """Split a table of any length into elements of at most MAX_ROWS rows, each with the header."""
+    """Split a table of any length into elements of at most `MAX_ROWS` rows, each with the header."""
     part: list[Sequence[str]] = []
     is_first, cells = True, 0
     for row in rows:
@@ -58,7 +58,9 @@ def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None
 
 
 def grid_elements(rows: Sequence[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
-    """Yield a table of complete rows. A blank header is kept; otherwise each part would repeat a data row."""
+    """Yield a table of complete rows. A blank header is kept, so that a data row isn't repeated as the
+    header.
+    """
     if any(rows[0]):
         yield from table_elements(rows, page_number)
     else:
@@ -67,7 +69,7 @@ def grid_elements(rows: Sequence[Sequence[str]], page_number: int | None = None)
 
 
 def recognised_elements(parts: Iterable[str | Rows], page_number: int) -> Iterator[Element]:
-    """Yield the paragraphs and tables recognised in a picture as elements."""
+    """Yield an element for each paragraph and table recognised in a picture."""
     for part in parts:
         if isinstance(part, str):
             yield from text_paragraphs(part, page_number)
@@ -76,39 +78,39 @@ def recognised_elements(parts: Iterable[str | Rows], page_number: int) -> Iterat
 
 
 class Repeats:
-    """Counter of the text that merged cells repeat in one document, as a limit on expansion."""
+    """Counter that limits how much text the merged cells of one document may repeat."""
 
     def __init__(self) -> None:
         self._chars = 0
 
     def count(self, text: str, times: int) -> None:
-        """Count `times` copies of a merged cell's text.
+        """Count the repeated text of a merged cell that covers `times` positions.
 
         Raises:
-            BadDocumentError: the document expands to too much text.
+            BadDocumentError: the repeated text of the document exceeds the limit.
         """
         self._chars += (len(text) + _CELL_CHARS) * (times - 1)
         if self._chars > _MAX_REPEATED_CHARS:
             raise BadDocumentError(
-                "The merged cells in its tables repeat too much text.",
+                "The merged cells in the tables repeat too much text.",
                 "Undo merged cells, or split the file.",
                 failure="too_large",
             )
 
 
 def escaped_cell(text: str) -> str:
-    """Return a cell's text on one line with escaped pipes."""
+    """Return the text of a cell on one line, with pipes escaped."""
     return _UNESCAPED_PIPE.sub(r"\\|", " ".join(text.split()))
 
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARS = 50, 1 << 16
 _MAX_FIELD_CHARS = 1 << 20
-_DECLARED = re.compile(r"\Asep=(.)\n")  # Excel's declaration of the separator
+_DECLARED = re.compile(r"\Asep=(.)\n")  # declaration of the separator that Excel understands
 
 
 def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Parse the file as a table whose first row is the header.
+    """Parse a delimiter-separated file as a table whose first row is the header.
 
     Raises:
         BadDocumentError: the content is binary.

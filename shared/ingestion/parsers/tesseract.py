@@ -1,7 +1,7 @@
-"""Tesseract as a library, with limits on its memory and time.
+"""Text recognition by the Tesseract library, with limits on memory and time.
 
-A picture goes in and a table of words comes out. Tesseract aborts the process when it runs out of memory, so
-memory is checked beforehand and pictures that don't fit are rejected.
+Tesseract converts a picture to a table of words. It aborts the process when it runs out of memory, so
+memory is checked in advance, and pictures that need too much are rejected.
 """
 
 import mmap
@@ -20,12 +20,12 @@ from PIL.Image import Image
 from shared.platform.loading import load_module
 
 Problem = Literal["off", "missing", "time", "memory", "failed"]
-"""The reason why a picture was not read."""
+"""Reason why a picture could not be read."""
 
 _SUFFIX = ".traineddata"
-_NO_LANGUAGE = frozenset({"osd", "equ"})  # not languages
+_NO_LANGUAGE = frozenset({"osd", "equ"})  # data for page orientation and for equations
 _FIRST = ("eng", "deu")
-_MAX_LANGUAGES = 3  # each further language is slower and confuses similar letters
+_MAX_LANGUAGES = 3  # each further language takes time and confuses similar letters
 _PLACE = Path("share", "tessdata")  # location of the data in the environment or the packages
 # Measured with eng+deu: 161 MB of address space for 3.7 million pixels, 248 MB for 12.1 million, 68 MB of
 # which remain allocated after the import.
@@ -33,12 +33,12 @@ _ENGINE_BYTES, _BYTES_PER_PIXEL = 60 << 20, 12
 
 
 def is_installed(languages: Path | None = None) -> bool:
-    """Return whether text recognition is installed, without importing it."""
+    """Return whether text recognition and language data are installed, without importing the library."""
     return find_spec("tesserocr") is not None and bool(_languages(_data_folder(languages)))
 
 
 def open_engines(languages: Path | None = None) -> "Engines":
-    """Return the engines for the pictures of one document. Requires `is_installed`."""
+    """Return the engines for the pictures of one document. Call this only if `is_installed`."""
     folder = _data_folder(languages)
     return Engines(folder, _languages(folder))
 
@@ -52,7 +52,7 @@ def _data_folder(languages: Path | None) -> Path:
 
 @cache
 def _languages(folder: Path) -> tuple[str, ...]:
-    """Return the languages in a folder, English and German first, then by name."""
+    """Return the first three languages in a folder: English and German first, then by name."""
     with suppress(OSError):
         names = {path.stem for path in folder.iterdir() if path.suffix == _SUFFIX} - _NO_LANGUAGE
         ordered = [*(name for name in _FIRST if name in names), *sorted(names - set(_FIRST))]
@@ -61,7 +61,7 @@ def _languages(folder: Path) -> tuple[str, ...]:
 
 
 class Engines:
-    """Pool of engines with the same languages, for concurrent reading."""
+    """Pool of Tesseract engines with the same languages, for reading pictures concurrently."""
 
     def __init__(self, folder: Path, languages: Sequence[str]) -> None:
         self.folder = folder
@@ -71,13 +71,13 @@ class Engines:
         self._promised_bytes = 0
 
     def read(self, picture: Image, timeout_s: float) -> tuple[str, Problem | None]:
-        """Return the table of words in a greyscale picture, or the reason why there is none."""
+        """Return the table of words in a greyscale picture, and the reason if it could not be read."""
         size_bytes = _ENGINE_BYTES + _BYTES_PER_PIXEL * picture.width * picture.height
         with self._memory(size_bytes) as fits:
             return self._recognised(picture, timeout_s) if fits else ("", "memory")
 
     def close(self) -> None:
-        """Free the engines' memory."""
+        """Free the memory of all engines."""
         while self._idle:
             self._idle.pop().End()
 
@@ -97,13 +97,16 @@ class Engines:
         return table, None
 
     def _new_engine(self) -> Any:
-        os.environ["OMP_THREAD_LIMIT"] = "1"  # parallel pictures use the cores better than parallel threads
+        # use the cores for several pictures instead of several threads per picture
+        os.environ["OMP_THREAD_LIMIT"] = "1"
         tesserocr = load_module("tesserocr")
         return tesserocr.PyTessBaseAPI(path=str(self.folder), lang=self.languages, psm=tesserocr.PSM.AUTO)
 
     @contextmanager
     def _memory(self, size_bytes: int) -> Iterator[bool]:
-        """Wait until other pictures have freed enough memory. Yields False if it can never be enough."""
+        """Reserve memory, waiting until other pictures have freed enough of it. Yield False if it can never
+        be enough.
+        """
         with self._changed:
             while not (fits := _is_free(size_bytes + self._promised_bytes)) and self._promised_bytes:
                 self._changed.wait()

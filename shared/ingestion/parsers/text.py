@@ -1,4 +1,5 @@
-"""Parser for plain text, and helpers shared by parsers: encodings, paragraphs, page ranges, titles, authors.
+"""Parser for plain text, and helpers shared by parsers for encodings, paragraphs, page ranges, titles and
+authors.
 
 Paragraphs are separated by blank lines. Title and author properties are ignored if a program generated them.
 """
@@ -16,12 +17,12 @@ from shared.platform.errors import BadDocumentError
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is a prefix of it
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is a prefix of this one
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Encodings from before Unicode. Texts with runs of bytes above 127 use one of the first group.
+# Legacy encodings. Texts with runs of bytes above 127 use one of the first group.
 _OF_OTHER_SCRIPTS = ("cp1251", "koi8_r", "cp866", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "cp949")
 _LATIN = ("cp1252", "cp1250", "cp1254")
 _LANGUAGES_OF = {
@@ -35,7 +36,7 @@ _SAMPLE_BYTES = 1 << 16  # takes 0.03 s
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
-MAX_TEXT_BYTES = 20_000_000  # exceeds the limit of blocks; takes 180 MB to parse and chunk
+MAX_TEXT_BYTES = 20_000_000  # enough to exceed the limit of blocks; needs 180 MB to parse and chunk
 _PIECE_CHARS = 1 << 20
 _MIN_TITLE_LETTERS = 4
 _NO_TITLE = re.compile(
@@ -52,7 +53,7 @@ _MAX_CHARS = 300
 
 
 def parse_text(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
-    """Parse paragraphs. Line breaks within a paragraph are preserved.
+    """Parse the paragraphs of a text file. Line breaks within a paragraph are kept.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -61,13 +62,13 @@ def parse_text(path: Path, _context: ParseContext | None = None) -> ParsedDocume
 
 
 def read_text(path: Path, declared: str | None = None) -> str:
-    """Return the file's text with line feeds as line ends.
+    """Return the text of a file, with line feeds as line ends.
 
-    The encoding comes from the byte order mark, then UTF-8 if valid, then the declared encoding, then a guess
-    from the bytes. The default is Windows-1252, which western files from before Unicode use.
+    The encoding is taken from the byte order mark; otherwise it is UTF-8 if valid, then the declared
+    encoding, then a guess based on the bytes. The default is Windows-1252, the usual legacy encoding of Western files.
 
     Raises:
-        BadDocumentError: the content is binary, or more than 20 MB.
+        BadDocumentError: the content is binary, or larger than 20 MB.
     """
     size_bytes = path.stat().st_size
     if size_bytes > MAX_TEXT_BYTES:
@@ -81,14 +82,14 @@ def read_text(path: Path, declared: str | None = None) -> str:
 
 
 def text_lines(path: Path, encoding: str) -> Iterator[str]:
-    """Yield the file's lines, each with a trailing line feed and without control characters."""
+    """Yield the lines of a file, each ending with a line feed, without control characters."""
     with path.open(encoding=encoding, errors="replace") as file:
         for line in file:
             yield _CONTROL.sub("", line)
 
 
 def find_encoding(path: Path, declared: str | None = None) -> str:
-    """Return the encoding as in `read_text`, without loading the whole file.
+    """Return the encoding of a file, using the rules of `read_text`, without loading the whole file.
 
     Raises:
         BadDocumentError: the content is binary.
@@ -111,7 +112,7 @@ def find_encoding(path: Path, declared: str | None = None) -> str:
 def _guessed_encoding(path: Path) -> str:
     with path.open("rb") as file:
         sample = file.read(_SAMPLE_BYTES)
-    if len(sample) == _SAMPLE_BYTES:  # don't cut a multi-byte character
+    if len(sample) == _SAMPLE_BYTES:  # don't cut off a multi-byte character
         sample = sample.rpartition(b"\n")[0] or sample
     runs = _HIGH_BYTES.findall(sample)
     high_bytes = sum(map(len, runs))
@@ -137,14 +138,14 @@ def _require_text(path: Path, encoding: str, errors: str) -> None:
             controls += len(_CONTROL.findall(piece))
     if controls > _MAX_CONTROL_SHARE * chars:
         raise BadDocumentError(
-            "The file is not text, although its suffix says so.",
+            "The file is not a text file, although its suffix says so.",
             "Give the file the suffix of its format.",
             failure="wrong_suffix",
         )
 
 
 def text_paragraphs(text: str, page_number: int | None = None) -> tuple[Element, ...]:
-    """Split a text into paragraph elements."""
+    """Split a text at blank lines into paragraph elements."""
     paragraphs = (part.strip("\n").rstrip() for part in _BLANK_LINES.split(text))
     return tuple(
         Element(kind="paragraph", text=paragraph, page_number=page_number)
@@ -154,12 +155,12 @@ def text_paragraphs(text: str, page_number: int | None = None) -> tuple[Element,
 
 
 def folded_lines(text: str) -> str:
-    """Collapse white space within lines and drop empty lines."""
+    """Collapse white space within lines, and drop empty lines."""
     return "\n".join(line for raw in text.split("\n") if (line := " ".join(raw.split())))
 
 
 def page_ranges(numbers: Iterable[int]) -> list[str]:
-    """Return "1-3" and "5" for the pages 1, 2, 3 and 5."""
+    """Return consecutive page numbers as ranges, such as "1-3" and "5" for the pages 1, 2, 3 and 5."""
     ranges: list[list[int]] = []
     for number in sorted(set(numbers)):
         if ranges and number == ranges[-1][-1] + 1:
@@ -170,14 +171,14 @@ def page_ranges(numbers: Iterable[int]) -> list[str]:
 
 
 def meaningful_title(text: str | None) -> str | None:
-    """Return the title on one line; None if it is empty, a file name, or a program's default."""
+    """Return the title on one line, or None if it is empty, a file name, or the default of a program."""
     title = _on_one_line(text).removeprefix("Microsoft Word - ")
     letters = sum(character.isalpha() for character in title)
     return title if letters >= _MIN_TITLE_LETTERS and not _NO_TITLE.match(title) else None
 
 
 def meaningful_author(text: str | None) -> str | None:
-    """Return the author on one line; None if it is empty or the name of a program."""
+    """Return the author on one line, or None if it is empty or the name of a program."""
     author = _on_one_line(text)
     return author if author and not _NO_AUTHOR.match(author) else None
 

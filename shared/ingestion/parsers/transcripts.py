@@ -1,4 +1,4 @@
-"""Parser for transcripts of recordings (WebVTT and SubRip): cues merged into paragraphs with start times.
+"""Parser for transcripts (WebVTT and SubRip): merges cues into paragraphs with start times.
 
 WebVTT follows the W3C specification. SubRip has no standard; the parser accepts what players accept.
 """
@@ -24,17 +24,17 @@ _TAG = re.compile(r"<[^>]{0,200}>|\{\\[^}]{0,200}\}")
 _TURN = re.compile(r"(?:[-–] ?|[A-ZÀ-Þ][\w.'’-]*(?: [A-ZÀ-Þ][\w.'’-]*){0,3}: |[A-Z ]{2,30}: |>>)")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
 
-# Paragraphs are about as long as an index block, since citations link to their first second. Unmeasured.
-_ENOUGH_CHARS = 500  # then the paragraph ends with the sentence
-_MOST_CHARS = 800  # then the paragraph ends with the cue
-_PAUSE_S = 10.0  # of silence also end a paragraph
+# Paragraphs are about as long as an index block, since citations link to their start. Unmeasured.
+_ENOUGH_CHARS = 500  # from this length, a paragraph ends with the sentence
+_MOST_CHARS = 800  # from this length, a paragraph ends with the cue
+_PAUSE_S = 10.0  # silence that ends a paragraph
 _AT_ONCE_S = 0.05
 _MAX_NAMED_LINES = 5
 
 
 @dataclass(frozen=True)
 class _Cue:
-    """The text spoken from `start_s` to `end_s`, with one line per speaker's turn."""
+    """The text spoken from `start_s` to `end_s`, as displayed lines."""
 
     start_s: float
     end_s: float
@@ -42,16 +42,17 @@ class _Cue:
 
 
 def parse_transcript(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
-    """Parse paragraphs with `start_seconds`. Malformed cues are skipped and listed in a warning.
+    """Parse a transcript into paragraphs with `start_seconds`. Malformed cues are skipped and listed in a
+    warning.
 
     Raises:
-        BadDocumentError: binary, or without a readable cue.
+        BadDocumentError: the file is binary, or contains no readable cue.
     """
     malformed: list[int] = []
     cues = list(_without_repeats(_cues(read_text(path).split("\n"), malformed)))
     if not cues and malformed:
         raise BadDocumentError(
-            f"The transcript has no readable cue; the first malformed one is on line {malformed[0]}.",
+            f"The transcript has no readable cue. The first malformed cue is on line {malformed[0]}.",
             "Export it again as WebVTT or SubRip, with times such as 00:01:02.000 --> 00:01:04.000.",
             failure="no_cues",
         )
@@ -64,7 +65,9 @@ def parse_transcript(path: Path, _context: ParseContext | None = None) -> Parsed
 
 
 def _cues(lines: list[str], malformed: list[int]) -> Iterator[_Cue]:
-    """Yield the cues, which are separated by blank lines. First lines of malformed cues go to `malformed`."""
+    """Yield the cues, which are separated by blank lines. The line numbers of malformed cues are appended to
+    `malformed`.
+    """
     block: list[str] = []
     for number, line in enumerate([*lines, ""], start=1):
         if line.strip():
@@ -80,7 +83,7 @@ def _cues(lines: list[str], malformed: list[int]) -> Iterator[_Cue]:
 
 
 def _cue(block: list[str]) -> _Cue | None:
-    """Parse a cue whose first or second line has the times; None if they are malformed."""
+    """Parse a cue whose first or second line contains the times. Return None if they are malformed."""
     place = next((index for index, line in enumerate(block[:2]) if _ARROW in line), 0)
     timing = _TIMING.match(block[place])
     if timing is None:
@@ -98,13 +101,13 @@ def _seconds(parts: Iterable[str | None]) -> float:
 
 
 def _text(line: str) -> str:
-    """Return the text of a line; a voice tag becomes "Name: "."""
+    """Return a line as plain text. A voice tag becomes "Name: "."""
     text = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
     return " ".join(html.unescape(_TAG.sub("", text)).split())
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
-    """Remove the overlap of rolling captions, where each cue repeats the previous cue's last line."""
+    """Remove the overlap of rolling captions, where each cue repeats the last lines of the previous one."""
     before = _Cue(0.0, 0.0, ())
     for cue in cues:
         lines = cue.lines
@@ -140,7 +143,9 @@ def _is_full(text: str, pause_s: float) -> bool:
 
 
 def _appended(text: str, line: str) -> str:
-    """Append a line. A speaker's turn stays on one line."""
+    """Append a line to a paragraph. Consecutive lines of one speaker are joined, and a new speaker starts a
+    new line.
+    """
     if not text:
         return line
     speaker, _, words = line.partition(": ")

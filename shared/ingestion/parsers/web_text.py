@@ -1,4 +1,4 @@
-"""The text of a web page for the model: its main part, title and publication date."""
+"""Extraction of a web page's main text, title and publication date, for use by the model."""
 
 import json
 import re
@@ -17,8 +17,8 @@ from shared.platform.models import Model
 
 MAX_TEXT_CHARS = 40_000
 MAX_TITLE_CHARS = 200
-_LEAST_CHARS = 200  # in a main part; shorter ones only wrap other content
-_MAX_DEPTH = 6  # nesting of JSON-LD around a date
+_LEAST_CHARS = 200  # minimum length of a main part; shorter ones only wrap other content
+_MAX_DEPTH = 6  # maximum nesting of JSON-LD around a date
 _DATE_TAGS = (
     'meta[property="article:published_time"]',
     'meta[itemprop="datePublished"]',
@@ -28,12 +28,12 @@ _DATE_TAGS = (
 
 
 class PageText(Model):
-    """The extracted text of a page.
+    """Text extracted from a web page.
 
     Attributes:
         text: paragraphs separated by blank lines.
         published_at: date declared by the page, ISO 8601; None if there is none.
-        is_cut: the text was truncated.
+        is_cut: whether the text was truncated.
     """
 
     title: str = ""
@@ -43,11 +43,11 @@ class PageText(Model):
 
 
 def read_page_text(path: Path, filename: str, charset: str | None = None) -> PageText:
-    """Extract the text of a saved page.
+    """Extract the main text, title and publication date of a saved page.
 
     Args:
-        filename: its suffix selects the parser.
-        charset: encoding declared by the server.
+        filename: any name whose suffix selects the parser.
+        charset: encoding declared by the server, if any.
 
     Raises:
         BadDocumentError: the page cannot be parsed.
@@ -74,7 +74,7 @@ def read_page_text(path: Path, filename: str, charset: str | None = None) -> Pag
 
 
 def _published_and_main(content: str) -> tuple[str | None, str | None]:
-    """Return the page's date, and the HTML of its main part if it is marked."""
+    """Return the publication date of a page and the HTML of its main part, or None if they aren't marked."""
     tree = LexborHTMLParser(content)
     articles = tree.css("article")
     main = tree.css_first("main") or (articles[0] if len(articles) == 1 else None)
@@ -104,7 +104,7 @@ def _published(value: Any, depth: int) -> Iterator[str]:
 
 
 def _as_date(text: str | None) -> str | None:
-    """Return the text unchanged if it is an ISO 8601 date, otherwise None."""
+    """Return a date unchanged if it is in ISO 8601 format, otherwise None."""
     date = (text or "").strip()
     if not re.fullmatch(r"\d{4}-\d\d-\d\d(T[\d:.]{4,15}(Z|[+-]\d\d:?\d\d)?)?", date):
         return None

@@ -1,7 +1,7 @@
-"""Parser for Excel workbooks: a sheet becomes a page, its name a heading, its cells tables.
+"""Parser for Excel workbooks: each sheet becomes a page, its name a heading, and its cells tables.
 
-Cells contribute values, not formulas. Sheets are streamed by row, so memory grows with the text and not with
-the grid.
+Cells are read as values, not as formulas. Sheets are streamed by row, so the memory needed grows with the
+text and not with the grid.
 """
 
 import re
@@ -26,25 +26,26 @@ from shared.tables.loader import TableFile, continues_header, joined_header
 
 _FIGURE = re.compile(r"[-+−(]?[$€£]?\d[\d.,:%\s/-]*\)?\Z")
 _LINES_PER_PARAGRAPH = 50
-_MAX_PLACES = 5_000_000  # takes about 10 s; half as many cells reach the limit of blocks
+_MAX_PLACES = 5_000_000  # takes about 10 s; half as many filled cells reach the limit of blocks
 
 _VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*+(?:<v\s*/>\s*+|<v>\s*</v>\s*+)?</c>")
 _SCAN_BYTES = 4 << 20
 _LOCALE = re.compile(r"\[\$-[^\[\]]*\]")  # locale of dates and digits, without a currency
 _CURRENCY = re.compile(r"[€$£]|\b(?:EUR|USD|GBP|CHF)\b")
 _CODES = {"€": "EUR", "$": "USD", "£": "GBP"}
-_QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]|\\.')  # in number formats: text, colours, escaped characters
+# in number formats: quoted text, colours, escaped characters
+_QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]|\\.')
 
 
 def parse_xlsx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Parse the visible sheets in order.
+    """Parse the visible sheets of a workbook, in order.
 
     Raises:
-        BadDocumentError: not a workbook, encrypted, damaged, or a decompression bomb.
+        BadDocumentError: the file is not a workbook, encrypted, damaged, or a decompression bomb.
     """
     opener = partial(load_workbook, read_only=True, data_only=True, keep_links=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns about features without text
+        warnings.simplefilter("ignore")  # openpyxl warns about features that contain no text
         with open_office(path, EXCEL, opener) as (workbook, notes):
             return _read(workbook, path, list(notes), (context or ParseContext()).tables)
 
@@ -67,7 +68,9 @@ def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | 
             heading = Element(kind="heading", text=sheet.title, page_number=number, level=1)
             elements.insert(sheet_start, heading)
     if _has_valueless_formulas(path):
-        notes.append("Some formulas have no stored value; open the file in Excel and save it to add them.")
+        notes.append(
+            "Some formulas have no stored value. Open the file in Excel and save it to add the values."
+        )
     properties = workbook.properties
     return ParsedDocument(
         elements=tuple(elements),
@@ -79,18 +82,20 @@ def _read(workbook: Workbook, path: Path, notes: list[str], tables: TableFile | 
 
 
 class _Places:
-    """Counter of the cell positions visited in one workbook; two cells may be 16,384 columns apart."""
+    """Counter that limits the cell positions visited in one workbook, as filled cells may be thousands of
+    columns apart.
+    """
 
     def __init__(self) -> None:
         self._count = 0
 
     def rows(self, sheet: Any) -> Iterator[list[str]]:
-        """Yield the sheet's rows.
+        """Yield the rows of a sheet as cell texts.
 
         Raises:
-            BadDocumentError: too many cell positions.
+            BadDocumentError: the workbook has too many cell positions.
         """
-        sheet.reset_dimensions()  # declared dimensions are often wrong
+        sheet.reset_dimensions()  # the declared dimensions are often wrong
         for row in sheet.iter_rows():
             self._count += 1 + len(row)
             if self._count > _MAX_PLACES:
@@ -106,7 +111,7 @@ class _Places:
 
 
 def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> Iterator[Element]:
-    """Yield the elements of one sheet. Rows start at the first column and use "" for blank cells."""
+    """Yield the elements of one sheet. Rows must start at the first column and use "" for blank cells."""
     header: Sequence[str] = ()
     for is_filled, filled_rows in groupby(rows, key=lambda row: any(cell.strip() for cell in row)):
         titles: list[str] = []
@@ -127,7 +132,7 @@ def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> It
 
 
 def _with_one_header(row: Sequence[str], below: Sequence[str] | None) -> list[Sequence[str]]:
-    """Return the first two rows of a table. A second header line is merged into the first."""
+    """Return the first two rows of a table, or a single row if the second one continues the header."""
     if below is None:
         return [row]
     return [joined_header(row, below)] if continues_header(row, below) else [row, below]
@@ -147,7 +152,7 @@ def _paragraphs(lines: Sequence[str], page_number: int | None) -> Iterator[Eleme
 
 
 def cell_text(value: object, number_format: str | None) -> str:
-    """Format a cell's value for readers: ISO 8601 dates, percentages and currencies."""
+    """Format the value of a cell for readers, with ISO 8601 dates, percentages and currencies."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
@@ -159,13 +164,13 @@ def cell_text(value: object, number_format: str | None) -> str:
 
 
 def _currency(number_format: str) -> str:
-    """Return a blank and the currency of a number format; "" if there is none."""
+    """Return a space and the currency code of a number format, or "" if there is no currency."""
     match = _CURRENCY.search(_LOCALE.sub("", number_format).replace("[$", "["))
     return f" {_CODES.get(match[0], match[0])}" if match else ""
 
 
 def _has_valueless_formulas(path: Path) -> bool:
-    """Return whether the workbook has formulas without stored results."""
+    """Return whether the workbook contains formulas without stored results."""
     with ZipFile(path) as archive:
         for name in archive.namelist():
             if name.startswith("xl/worksheets/") and name.endswith(".xml"):

@@ -30,7 +30,7 @@ def test_each_suffix_has_a_parser_and_accepts_its_content(suffix: str) -> None:
 @pytest.mark.parametrize(
     ("filename", "beginning", "actual"),
     [
-        ("a.md", b"\xd0\xcf\x11\xe0....", "of before 2007, or an encrypted one"),
+        ("a.md", b"\xd0\xcf\x11\xe0....", "from before 2007, or an encrypted one"),
         ("a.png", b"\xff\xd8\xff\xe0", "a JPEG picture"),
         ("a.pdf", b"just words", "something else"),
         ("a.txt", b"\x89PNG\r\n\x1a\n", "a PNG picture"),

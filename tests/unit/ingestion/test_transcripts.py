@@ -77,6 +77,6 @@ def test_malformed_cues_are_named_and_the_others_read(parse: Parse) -> None:
 
 
 def test_a_transcript_without_a_readable_cue_is_refused(parse: Parse) -> None:
-    with pytest.raises(BadDocumentError, match="first malformed one is on line 1") as refused:
+    with pytest.raises(BadDocumentError, match="first malformed cue is on line 1") as refused:
         parse("just words\nand more\n", ".vtt")
     assert "00:01:02.000 --> 00:01:04.000" in refused.value.hints[0]
