@@ -46,7 +46,7 @@ async def accept(task: IngestTask) -> Accepted:
             raise DependencyError("The document was created a moment ago.", "The step will be retried.")
         return Accepted(outcome="nothing")
     state = await task.take()
-    # Read the blob only after the row's wish: an event that arrives later then triggers another ingestion.
+    # Read the blob only after the row, whose counter detects later events and triggers another ingestion.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
         return Accepted(outcome="gone", **task.looked)
@@ -106,7 +106,7 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
 
 
 def _begun(current: DocumentState, looked_at: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
-    # Keep permissions that were written after the row was read: they are newer than those in `read`.
+    # Keep permissions that were written after the row was read, because they are newer than those in `read`.
     noted = read if current.wanted_rights == looked_at else {}
     return revived(current.model_copy(update=noted)).model_copy(update={"wanted_etag": etag})
 
@@ -189,6 +189,6 @@ def queued(state: DocumentState) -> DocumentState:
     cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None, "failure": None}
     cleared |= {"tried_reason": tried[0], "tried_failure": tried[1]}
     if not state.content_hash:
-        # otherwise keep them: they describe the indexed version, whose bytes may be unchanged
+        # If a version is indexed, its warnings are kept, because the bytes may be unchanged.
         cleared["warnings"] = ()
     return with_status(state.model_copy(update=cleared), "queued")

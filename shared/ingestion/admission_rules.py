@@ -12,7 +12,7 @@ from shared.documents.open_work import OpenWork, Place, Urgency
 
 PLACES = 8
 PLACES_WHILE_ASKED = 4
-FIRST_LOOK = timedelta(seconds=1)  # an execution may not be visible before this
+FIRST_LOOK = timedelta(seconds=1)  # an execution may not have started before
 _URGENCIES: tuple[Urgency, ...] = ("change", "upload", "background")
 
 

@@ -47,7 +47,7 @@ class Reference(Wire):
 
 
 class BoundingBox(Wire):
-    """A box in units of the page. `coord_origin` tells whether y grows downwards or upwards."""
+    """A box in units of the page. `coord_origin` determines whether y grows downwards or upwards."""
 
     left: float = Field(alias="l")
     top: float = Field(alias="t")

@@ -61,7 +61,7 @@ class Span(Wire):
 
 
 class BoundingRegion(Wire):
-    """A polygon on a page: alternating x and y values in units of the page. Empty means the whole page."""
+    """A polygon on a page, as alternating x and y values in units of the page. Empty means the whole page."""
 
     page_number: int = Field(alias="pageNumber")
     polygon: tuple[float, ...] = ()

@@ -23,7 +23,7 @@ class IngestRequest(Model):
 
 
 class WatchMessage(Model):
-    """Message in the queue `ingestions`: check the ingestions in progress.
+    """Message in the queue `ingestions`, which triggers a check of the ingestions in progress.
 
     Attributes:
         token: token of the watch to continue; "" = check once.

@@ -175,9 +175,7 @@ def _require_tries_left(state: DocumentState) -> None:
 
 
 def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentState:
-    """Return the state to store before parsing. It counts this attempt and resets the counters if the bytes
-    changed.
-    """
+    """Return the state to store before parsing, with this attempt counted. New bytes reset the counters."""
     content_hash = version_key.partition("-")[0]
     begun = state.begun_parses + 1 if content_hash == state.tried_hash else 1
     read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": begun}

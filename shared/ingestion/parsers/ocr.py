@@ -53,7 +53,7 @@ class RecognisedLine:
 
 @dataclass(frozen=True)
 class Recognised:
-    """Text recognised in one picture, in several forms.
+    """Result of text recognition for one picture.
 
     Attributes:
         text: all lines except doubtful ones, with a blank line between paragraphs.

@@ -264,7 +264,7 @@ def _cut(line: Line, band: _Band) -> Iterator[Line]:
 
 
 class HyphenRule:
-    """Decides for hyphens at line ends whether to keep them, based on the words of one document."""
+    """Rule for keeping or removing hyphens at line ends, based on the words of one document."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         """Collect the words of `texts`, which must contain the whole document including hyphen marks."""

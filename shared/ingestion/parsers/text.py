@@ -65,7 +65,8 @@ def read_text(path: Path, declared: str | None = None) -> str:
     """Return the text of a file, with line feeds as line ends.
 
     The encoding is taken from the byte order mark; otherwise it is UTF-8 if valid, then the declared
-    encoding, then a guess based on the bytes. The default is Windows-1252, the usual legacy encoding of Western files.
+    encoding, then a guess based on the bytes. The default is Windows-1252, the usual legacy encoding of
+    Western files.
 
     Raises:
         BadDocumentError: the content is binary, or larger than 20 MB.
