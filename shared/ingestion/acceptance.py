@@ -19,7 +19,7 @@ from shared.ingestion.task import (
     is_quarantined,
     is_small,
     mark_deleted,
-    revived,
+    reset_after_deletion,
     with_status,
 )
 from shared.platform.blobs import BlobProperties
@@ -45,15 +45,15 @@ async def accept(task: IngestTask) -> Accepted:
         if not await task.end_nothing():
             raise DependencyError("The document was created a moment ago.", "The step will be retried.")
         return Accepted(outcome="nothing")
-    state = await task.take()
+    state = await task.acquire()
     # Read the blob only after the row, whose counter detects later events and triggers another ingestion.
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
         return Accepted(outcome="gone", **task.looked)
-    return await _compared(task, revived(state), properties)
+    return await _compare_blob(task, reset_after_deletion(state), properties)
 
 
-async def _compared(task: IngestTask, state: DocumentState, properties: BlobProperties) -> Accepted:
+async def _compare_blob(task: IngestTask, state: DocumentState, properties: BlobProperties) -> Accepted:
     """Return the work for a document whose blob exists, and update the document's row."""
     services, blob_name = task.services, properties.name
     rights, sidecar_etag = await read_rights(properties, services)
@@ -88,7 +88,7 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
 
     if is_changed or (state.wanted_rights, state.sidecar_etag) != (rights, sidecar_etag):
         read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
-        begun = partial(_begun, looked_at=state.wanted_rights, read=read, etag=properties.etag)
+        begun = partial(_begin, looked_at=state.wanted_rights, read=read, etag=properties.etag)
         state = await task.update(
             lambda current: queued(begun(current)) if content_changed else begun(current)
         )
@@ -105,13 +105,13 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
     )
 
 
-def _begun(current: DocumentState, looked_at: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
+def _begin(current: DocumentState, looked_at: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
     # Keep permissions that were written after the row was read, because they are newer than those in `read`.
     noted = read if current.wanted_rights == looked_at else {}
-    return revived(current.model_copy(update=noted)).model_copy(update={"wanted_etag": etag})
+    return reset_after_deletion(current.model_copy(update=noted)).model_copy(update={"wanted_etag": etag})
 
 
-async def is_duplicate_event(written: BlobProperties, services: IngestionServices) -> bool:
+async def is_duplicate_event(blob: BlobProperties, services: IngestionServices) -> bool:
     """Return whether an event for this document or sidecar can be skipped because nothing needs to be
     ingested.
 
@@ -123,12 +123,12 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
     Raises:
         GroundworkError: a service failed.
     """
-    blob_name = document_of_blob(written.name)
+    blob_name = document_of_blob(blob.name)
     state = await services.documents.get(document_id(blob_name))
     if state is None:
         # The file of this sidecar hasn't been ingested. The file's own event starts an ingestion that reads
         # both.
-        return is_sidecar(written.name)
+        return is_sidecar(blob.name)
     is_settled = (
         state.status == "ready"
         and not state.is_open
@@ -138,10 +138,10 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
         and state.rights == state.wanted_rights
         and state.pipeline == pipeline(services.settings)
     )
-    if not is_sidecar(written.name):
-        return is_settled and state.blob_etag == written.etag
-    known_etag = state.hints_etag if written.name == hints_of(blob_name) else state.sidecar_etag
-    return known_etag == written.etag and (is_settled or state.is_open)
+    if not is_sidecar(blob.name):
+        return is_settled and state.blob_etag == blob.etag
+    known_etag = state.hints_etag if blob.name == hints_of(blob_name) else state.sidecar_etag
+    return known_etag == blob.etag and (is_settled or state.is_open)
 
 
 def pipeline(settings: Settings) -> str:

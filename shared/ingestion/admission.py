@@ -61,13 +61,13 @@ class Admissions:
         admission = await self._open.admission()
         if token and admission.watch != token:
             return
-        ended, died = await self._looked_at(admission.places)
+        ended, died = await self._check_places(admission.places)
         given = await self._fill(ended, died)
         await self._watch(token)
         for place in [*died, *given]:
             await self._start(place)
 
-    async def _looked_at(self, places: Sequence[Place]) -> tuple[set[str], list[Place]]:
+    async def _check_places(self, places: Sequence[Place]) -> tuple[set[str], list[Place]]:
         """Return the ids of documents that no longer need a place, and the places whose execution died."""
         now = datetime.now(UTC)
         ended: set[str] = set()
@@ -107,12 +107,12 @@ class Admissions:
                     for place in admission.places
                     if place.doc_id not in leaving
                 ]
-                given = await self._given(kept, is_fresh=is_fresh)
+                given = await self._free_places(kept, is_fresh=is_fresh)
                 places = (*kept, *given)
                 if places != admission.places:
                     changed = admission.model_copy(update={"places": places})
                     try:
-                        await self._open.admit(await self._watched(changed) if given else changed)
+                        await self._open.admit(await self._with_watch(changed) if given else changed)
                     except ConflictError:
                         continue
             # A place remains free. Another process may have found no free place for work that this process
@@ -122,7 +122,7 @@ class Admissions:
             leaving, renewed, is_fresh = (), {}, True
         raise _contended()
 
-    async def _given(self, kept: Sequence[Place], *, is_fresh: bool) -> list[Place]:
+    async def _free_places(self, kept: Sequence[Place], *, is_fresh: bool) -> list[Place]:
         backlog = await self._open.backlog(is_fresh=is_fresh)
         is_asked = await self._open.is_asked()
         while True:
@@ -132,7 +132,7 @@ class Admissions:
                 return given
             backlog = await self._open.backlog()  # another process finished some of these documents
 
-    async def _watched(self, admission: Admission) -> Admission:
+    async def _with_watch(self, admission: Admission) -> Admission:
         """Return the admission with an active watch. Send a watch message first unless one is in flight."""
         now = datetime.now(UTC)
         if admission.watch and admission.watched_at is not None and now - admission.watched_at < _LOST:
@@ -154,7 +154,7 @@ class Admissions:
                     return
                 ended = admission.model_copy(update={"watch": ""}) if token else admission
                 has_work = bool(admission.places) or bool(await self._open.backlog())
-                changed = await self._watched(ended) if has_work else ended
+                changed = await self._with_watch(ended) if has_work else ended
                 try:
                     if changed != admission:
                         await self._open.admit(changed)

@@ -17,7 +17,7 @@ _URGENCIES: tuple[Urgency, ...] = ("change", "upload", "background")
 
 
 def admitted(
-    backlog: Collection[OpenWork], taken: Sequence[Place], *, is_asked: bool, now: datetime
+    backlog: Collection[OpenWork], occupied: Sequence[Place], *, is_asked: bool, now: datetime
 ) -> list[Place]:
     """Return the places to assign in addition to the occupied ones.
 
@@ -30,11 +30,11 @@ def admitted(
         is_asked: whether a person is waiting for an answer.
     """
     places = PLACES_WHILE_ASKED if is_asked else PLACES
-    at_work = Counter(place.whose for place in taken)
-    long = Counter(place.whose for place in taken if place.is_long)
-    free = places - 1 - sum(not place.is_kept for place in taken)
-    is_kept_free = not any(place.is_kept for place in taken)
-    known = {place.doc_id for place in taken}
+    at_work = Counter(place.whose for place in occupied)
+    long = Counter(place.whose for place in occupied if place.is_long)
+    free = places - 1 - sum(not place.is_kept for place in occupied)
+    is_kept_free = not any(place.is_kept for place in occupied)
+    known = {place.doc_id for place in occupied}
     waiting = {work.doc_id: work for work in backlog if work.doc_id not in known and _is_due(work, now)}
     given: list[Place] = []
     while free > 0 or is_kept_free:

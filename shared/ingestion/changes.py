@@ -52,13 +52,13 @@ async def changeable(doc_id: str, user: UserContext, documents: DocumentStore) -
     return state
 
 
-def corrections_of(wanted: MetadataCorrection) -> Corrections:
+def corrections_of(request: MetadataCorrection) -> Corrections:
     """Return the metadata fields that the request sets, with the date in ISO format.
 
     Raises:
         CallerError: the request sets no field.
     """
-    fields = wanted.model_dump(exclude_unset=True)
+    fields = request.model_dump(exclude_unset=True)
     if isinstance(date := fields.get("document_date"), datetime.date):
         fields["document_date"] = date.isoformat()
     if not fields:

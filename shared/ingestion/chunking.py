@@ -53,11 +53,11 @@ def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: T
     return [
         chunk
         for path, section in sections
-        for chunk in _timed(packer.pack(path, section, list(islice(places, len(section)))), section)
+        for chunk in _with_cues(packer.pack(path, section, list(islice(places, len(section)))), section)
     ]
 
 
-def _timed(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chunk]:
+def _with_cues(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chunk]:
     """Yield the chunks of a section. Each chunk of a transcript gets the cues for its own words."""
     cues = section[0].cues
     words = section[0].text.split()
@@ -369,8 +369,8 @@ def figure_text(figure: Figure, caption: str) -> str:
 
 def caption_by_rule(figure: Figure) -> str:
     """Return a caption without calling a model: the figure's label, its words, or the surrounding text."""
-    said = figure.label or " ".join(figure.words.split()) or " ".join(figure.context.split())
-    short = said[:_CONTEXT_CHARS].strip()
+    text = figure.label or " ".join(figure.words.split()) or " ".join(figure.context.split())
+    short = text[:_CONTEXT_CHARS].strip()
     place = f" on page {figure.page_number}" if figure.page_number else ""
     return short or f"A figure{place}."
 

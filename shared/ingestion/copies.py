@@ -41,7 +41,7 @@ def may_reuse(copy: DocumentState, original: DocumentState, content_hash: str, p
         content_hash, pipeline: values of the copy after its ingestion.
     """
     is_same = (original.content_hash, original.pipeline) == (content_hash, pipeline)
-    return is_same and original.doc_id != copy.doc_id and _may_tell(original, copy)
+    return is_same and original.doc_id != copy.doc_id and _may_see_original(original, copy)
 
 
 def has_same_owner(one: DocumentState, other: DocumentState) -> bool:
@@ -62,11 +62,11 @@ def is_new_name(old: DocumentState, other: DocumentState, moment: datetime) -> b
         and is_same
         and not other.corrections
         and has_same_owner(old, other)
-        and _may_tell(old, other)
+        and _may_see_original(old, other)
     )
 
 
-def _may_tell(original: DocumentState, copy: DocumentState) -> bool:
+def _may_see_original(original: DocumentState, copy: DocumentState) -> bool:
     """Return whether all readers of the copy may see the original under its current and its pending
     permissions.
     """
@@ -82,7 +82,7 @@ async def find_original(task: IngestTask) -> Original:
     """Return a document with the same bytes whose vectors, captions and metadata can be reused. If there is
     none, return an empty `Original`.
     """
-    state, current_pipeline = await task.look(), pipeline(task.services.settings)
+    state, current_pipeline = await task.current_state(), pipeline(task.services.settings)
     index = task.services.documents_index
     async for other in same_bytes(state, task.content_hash, index, task.documents):
         if may_reuse(state, other, task.content_hash, current_pipeline):
@@ -152,7 +152,7 @@ async def take_corrections(task: IngestTask, original: Original) -> None:
     """Copy the original's corrections to this document if the original file is gone, which means that it was
     renamed.
     """
-    if not original.corrections or (await task.look()).version:
+    if not original.corrections or (await task.current_state()).version:
         return
     if await task.blobs.properties(DOCUMENTS, original.blob_name) is not None:
         return

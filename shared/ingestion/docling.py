@@ -157,17 +157,17 @@ class _Walk:
         if reference in self._seen:
             return None
         self._seen.add(reference)
-        item = self._found(reference)
+        item = self._resolve(reference)
         return None if item is None or item.content_layer == "furniture" else item
 
-    def _found(self, reference: str) -> Item | None:
+    def _resolve(self, reference: str) -> Item | None:
         part, _, position = reference.removeprefix("#/").partition("/")
         items: tuple[Item, ...] = getattr(self.document, part) if part in _PARTS else ()
         return items[int(position)] if position.isdecimal() and int(position) < len(items) else None
 
     def _texts_of(self, references: tuple[Reference, ...]) -> Iterator[str]:
         for reference in references:
-            item = self._found(reference.ref)
+            item = self._resolve(reference.ref)
             if item is not None and item.text:
                 yield folded(item.text)
 
@@ -277,7 +277,7 @@ class Docling(LayoutReader):
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
         """Read the file with docling's standard pipeline, including its text recognition."""
         with call_span(SERVICE, "read layout"):
-            converted = await self._converted(source, filename, limits)
+            converted = await self._convert(source, filename, limits)
         if converted.status not in _SUCCESSES or converted.document is None:
             raise cannot_read(SERVICE)
         try:
@@ -285,7 +285,7 @@ class Docling(LayoutReader):
         except ValueError:
             raise not_understood(SERVICE) from None
 
-    async def _converted(self, source: Path, filename: str, limits: CallLimits) -> _Converted:
+    async def _convert(self, source: Path, filename: str, limits: CallLimits) -> _Converted:
         session = await self._connection.opened()
         deadline, retries = Deadline(limits.timeout_s), limits.max_retries
         task = await call_within(deadline, retries, lambda: _submit(session, source, filename, deadline))

@@ -86,7 +86,7 @@ async def plan(
     earlier = None if indexed is None else await versions.read_manifest(task.blobs, task.folder)
     if earlier is not None:
         others |= {*earlier.other_ids, *earlier.block_ids}
-        if task.version_key == (await task.look()).version_key:
+        if task.version_key == (await task.current_state()).version_key:
             owned |= {*earlier.block_ids}  # these blocks stay searchable until this ingestion succeeds
     await versions.write_manifest(task.blobs, task.folder, _manifest(owned, others, described))
     return changes
@@ -102,7 +102,7 @@ async def write_blocks(
     task: IngestTask, version: Version, positions: Sequence[int], original: Original
 ) -> None:
     """Embed the blocks at these positions, and write them to the index. Idempotent."""
-    await task.look()  # load the row, since `_turn` needs the owner
+    await task.current_state()  # load the row, since `_turn` needs the owner
     while positions:
         size = min(EMBED_BATCH, _PACE.texts)
         batch, positions = positions[:size], positions[size:]
@@ -154,8 +154,8 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
     """
     services = task.services
     await copies.take_corrections(task, original)
-    state = await task.look()
-    record = _of_its_age(_record(task, state, version), state)
+    state = await task.current_state()
+    record = _with_upload_date(_record(task, state, version), state)
     if version.parsed.figures or task.version_key == state.version_key:
         await _settle_manifest(task, version)
     positions: Sequence[int] = changes.moved
@@ -172,9 +172,14 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
     await services.documents_index.upload([{**record.model_dump(mode="json"), **naming}])
     written = state.wanted_rights
     indexed = partial(
-        _indexed, task=task, version=version, record=record, written=written, corrections=state.corrections
+        _indexed_state,
+        task=task,
+        version=version,
+        record=record,
+        written=written,
+        corrections=state.corrections,
     )
-    state = await _updated_or_taken_back(task, indexed)
+    state = await _record_indexed(task, indexed)
     if state.wanted_rights != state.rights:
         await rights.apply_rights(task)
 
@@ -196,7 +201,7 @@ async def clean_up(task: IngestTask) -> None:
     Raises:
         FencedError: another execution took over. The next ingestion deletes the rest.
     """
-    state = await task.look()
+    state = await task.current_state()
     current = await versions.read_manifest(task.blobs, state.folder)
     if current is None:
         return
@@ -214,14 +219,14 @@ async def clean_up(task: IngestTask) -> None:
     await StepFiles(task.blobs, state.folder).remove()
 
 
-def _of_its_age(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
+def _with_upload_date(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
     """Return the record with the state's upload date if the bytes are unchanged and only the rules differ."""
     if state.content_hash != record.content_hash:
         return record
     return record.model_copy(update={"upload_date": state.upload_date or record.upload_date})
 
 
-async def _updated_or_taken_back(
+async def _record_indexed(
     task: IngestTask, indexed: Callable[[DocumentState], DocumentState]
 ) -> DocumentState:
     """Record that the version is indexed. If the document was deleted meanwhile, delete its index record
@@ -382,7 +387,7 @@ def _warnings(version: Version) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*warnings, *version.parsed.warnings)))
 
 
-def _indexed(
+def _indexed_state(
     state: DocumentState,
     *,
     task: IngestTask,

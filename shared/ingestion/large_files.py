@@ -28,7 +28,7 @@ async def parse(task: IngestTask) -> Parsed:
 
 async def describe(task: IngestTask) -> Done:
     """Derive the document's metadata and store it for later steps."""
-    await task.look()
+    await task.current_state()
     files = _files(task)
     described = await files.find(DESCRIBED, DescribedFile)
     if described is not None and described.by_model:
@@ -43,7 +43,7 @@ async def describe(task: IngestTask) -> Done:
 
 async def plan(task: IngestTask) -> Planned:
     """Determine which blocks are new, moved or gone, and store the result for later steps."""
-    await task.look()
+    await task.current_state()
     files = _files(task)
     parsed = await files.get(PARSED, ParsedFile)
     described = await files.get(DESCRIBED, DescribedFile)
@@ -55,7 +55,7 @@ async def plan(task: IngestTask) -> Planned:
 
 async def caption(task: IngestTask) -> Done:
     """Caption the new figures from `step.first` up to, but not including, `step.end`."""
-    await task.look()
+    await task.current_state()
     files = _files(task)
     changes = await files.get(CHANGES, BlockChanges)
     figures = captions.new_figures(await files.get(PARSED, ParsedFile), changes)

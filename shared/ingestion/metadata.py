@@ -68,7 +68,7 @@ async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> 
     Raises:
         DependencyError: the model is unavailable, and this isn't the last attempt.
     """
-    state = await task.look()
+    state = await task.current_state()
     if earlier := await _by_earlier(task, state, original, parsed.opening):
         return earlier
     metadata = None

@@ -79,7 +79,7 @@ async def page_sheet(
         DailyLimitError: the user's daily limit is reached.
     """
     sheet = await known_sheet(state, page_number, services.blobs)
-    return sheet or await _rendered(state, page_number, user, services)
+    return sheet or await _render_once(state, page_number, user, services)
 
 
 async def page_picture(
@@ -89,7 +89,7 @@ async def page_picture(
     name = picture_name(state, page_number)
     properties = await services.blobs.properties(WORK, name)
     if properties is None:
-        await _rendered(state, page_number, user, services)
+        await _render_once(state, page_number, user, services)
         properties = await services.blobs.properties(WORK, name)
     if properties is None:
         raise NotFoundError(f"Page {page_number} doesn't exist.", "The document has just been deleted.")
@@ -110,12 +110,12 @@ async def narrow_picture(
     properties = await blobs.properties(WORK, name)
     if properties is None:
         content = await blobs.read(WORK, picture_name(state, page_number))
-        await blobs.write(WORK, name, await asyncio.to_thread(_narrowed, content, width))
+        await blobs.write(WORK, name, await asyncio.to_thread(_narrow, content, width))
         properties = await blobs.properties(WORK, name)
     return properties
 
 
-def _narrowed(content: bytes, width_px: int) -> bytes:
+def _narrow(content: bytes, width_px: int) -> bytes:
     with Image.open(io.BytesIO(content)) as picture:
         height = round(picture.height * width_px / picture.width)
         small = picture if picture.width <= width_px else picture.resize((width_px, height))
@@ -124,7 +124,7 @@ def _narrowed(content: bytes, width_px: int) -> bytes:
         return buffer.getvalue()
 
 
-async def _rendered(
+async def _render_once(
     state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> PageSheet:
     await _refuse_failed(state, page_number, services.blobs)
@@ -166,7 +166,7 @@ async def _render(
         raise DependencyError("Too many pages are being rendered.", "Try again in a moment.", retry_after_s=2)
     try:
         async with pool.turn(user.user_id, _MAX_WAITING * RENDER_TIMEOUT_S) as run:
-            sheet, picture = await _drawn(state, page_number, blobs, run)
+            sheet, picture = await _render_in_worker(state, page_number, blobs, run)
     except BadDocumentError as failed:
         failure = PageFailure(detail=failed.detail, hints=failed.hints, at=datetime.now(UTC))
         await write_model(blobs, WORK, _failure_name(state, page_number), failure)
@@ -185,7 +185,7 @@ async def _render(
     return sheet
 
 
-async def _drawn(
+async def _render_in_worker(
     state: DocumentState, page_number: int, blobs: BlobStore, run: RunJob
 ) -> tuple[PageSheet, bytes]:
     with TemporaryDirectory(prefix="groundwork-") as folder:

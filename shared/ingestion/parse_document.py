@@ -61,7 +61,7 @@ async def parse(task: IngestTask, find_parsed: FindParsed | None = None) -> Pars
         DependencyError: a service failed, or the file changed while it was read.
         NoPlaceFreeError: all workers are busy with other files.
     """
-    state = await task.look()
+    state = await task.current_state()
     format_of(state.filename)
     properties = task.blob or await task.blobs.properties(DOCUMENTS, task.step.blob_name)
     size_bytes = 0 if properties is None else properties.size_bytes
@@ -100,7 +100,7 @@ async def _parse(
             "The file was replaced while it was being read.", "The new file will be read."
         ) from None
     content_hash, magic_bytes = await asyncio.to_thread(_inspect, source)
-    task.version_key = version_key(content_hash, (await task.look()).hints_etag, settings)
+    task.version_key = version_key(content_hash, (await task.current_state()).hints_etag, settings)
     state = await task.update(partial(_with_bytes, version_key=task.version_key, etag=downloaded.etag))
     if task.version_key == state.version_key and state.pipeline == pipeline(settings):
         return None
@@ -214,15 +214,15 @@ class _FileReader:
         services, suffix = self.task.services.parser_services, PurePosixPath(self.job.filename).suffix.lower()
         if services.layout is not None and suffix in services.layout.suffixes:
             ask = partial(services.layout.read_layout, self.job.source, self.job.filename, self._limits)
-            layout = await self._paid_once("layout.json", Layout, ask, services.layout.name)
+            layout = await self._ask_once("layout.json", Layout, ask, services.layout.name)
             if isinstance(layout, str):
-                return await self._parsed(f"{layout} It was read by the built-in parser.")
-            return await self._parsed(layout=layout)
+                return await self._run_parser(f"{layout} It was read by the built-in parser.")
+            return await self._run_parser(layout=layout)
         if services.pages is not None and suffix in services.pages.suffixes:
             return await self._by_pages(services.pages)
-        return await self._parsed()
+        return await self._run_parser()
 
-    async def _parsed(self, *notes: str, **changes: Layout | dict[int, str]) -> ParsedFile:
+    async def _run_parser(self, *notes: str, **changes: Layout | dict[int, str]) -> ParsedFile:
         """Run the worker with a changed job, and return its result with `notes` added as warnings."""
         settings = self.task.services.settings.ingestion
         size_bytes = self.job.source.stat().st_size
@@ -234,24 +234,24 @@ class _FileReader:
 
     async def _by_pages(self, service: PageReader) -> ParsedFile:
         """Parse the file, have the service read the pages without text, and parse again with their words."""
-        first = await self._parsed(page_texts={})
+        first = await self._run_parser(page_texts={})
         unread = first.unread_pages[:_MAX_READ_PAGES]
         if not unread:
             return first
         ask = partial(service.read_pages, self.job.source, unread, self._limits)
-        pages = await self._paid_once("pages.json", PageTexts, ask, service.name)
+        pages = await self._ask_once("pages.json", PageTexts, ask, service.name)
         if isinstance(pages, PageTexts):
-            return await self._parsed(page_texts=pages.texts)
+            return await self._run_parser(page_texts=pages.texts)
         if not is_installed(self.job.languages):
             return first.model_copy(update={"warnings": (pages, *first.warnings)})
-        return await self._parsed(f"{pages} Pages without text were read by Tesseract.")
+        return await self._run_parser(f"{pages} Pages without text were read by Tesseract.")
 
     @property
     def _limits(self) -> CallLimits:
         timeout_s = self.task.services.settings.ingestion.parser_service_timeout_s
         return CallLimits(timeout_s=timeout_s, max_retries=_MAX_RETRIES)
 
-    async def _paid_once(
+    async def _ask_once(
         self, name: str, kind: type[Answer], ask: Callable[[], Awaitable[Answer]], service: str
     ) -> Answer | str:
         """Return the answer of the parser service, or the error message of a lasting failure. Answers are

@@ -54,9 +54,9 @@ def page_area(box: tuple[float, float, float, float], width: float, height: floa
     return PageArea(left=left / width, top=top / height, right=right / width, bottom=bottom / height)
 
 
-def cannot_read(dependency: Dependency, said: str = "") -> BadDocumentError:
-    """Return the error for a file that the service rejected. `said` is an error code to include."""
-    reason = f" ({said})" if said else ""
+def cannot_read(dependency: Dependency, error_code: str = "") -> BadDocumentError:
+    """Return the error for a file that the service rejected. `error_code` is added to the message."""
+    reason = f" ({error_code})" if error_code else ""
     return BadDocumentError(
         f"The file cannot be read by {dependency.name}{reason}.", "Check that the file opens in a viewer."
     )

@@ -25,7 +25,7 @@ from shared.ingestion.inventory import (
 from shared.ingestion.models import ReconcileReport
 from shared.ingestion.rights import note_event
 from shared.ingestion.services import IngestionServices
-from shared.ingestion.task import asked, is_quarantined, now
+from shared.ingestion.task import is_quarantined, now, request_ingestion
 from shared.ingestion.uploads import TICKET_LIFETIME_S
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import GroundworkError
@@ -38,9 +38,7 @@ MAX_STARTS = 100  # 1,200 an hour at one run every five minutes, which leaves ca
 SETTLED = timedelta(minutes=2)  # the search service shows new writes with some delay
 REMOVALS_S = 120.0  # no removal starts after this time: the host ends a function after ten minutes
 UPLOAD_EXPIRY = timedelta(seconds=2 * TICKET_LIFETIME_S)  # an upload may continue after its URL has expired
-RETRY_AFTER = timedelta(
-    minutes=15
-)  # before a failed ingestion is retried; a failed service may have recovered
+RETRY_AFTER = timedelta(minutes=15)  # for failed ingestions; by then, a failed service may have recovered
 
 _ROWS_DIFFER = frozenset({"row_missing", "row_differs", "blocks_missing", "blocks_differ"})
 
@@ -70,7 +68,7 @@ async def reconcile(
     due += _differing_blocks(inventory, of_blocks, read_at, {seen.name for seen, _ in due})
     started: Counter[str] = Counter()
     for seen, kind in due[:MAX_STARTS]:
-        if await _ask(seen, kind, services):
+        if await _request_due_ingestion(seen, kind, services):
             started[kind] += 1
     if started:
         await start()
@@ -120,13 +118,13 @@ def _differing_blocks(
     return found
 
 
-async def _ask(seen: SeenDocument, kind: str, services: IngestionServices) -> bool:
+async def _request_due_ingestion(seen: SeenDocument, kind: str, services: IngestionServices) -> bool:
     """Request the ingestion of a document. Return False if the request couldn't be stored."""
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
             await repair(seen.state, services)  # without it, the ingestion would find nothing to do
         elif kind == "stuck" and seen.state is not None:  # its backlog row was lost
-            await asked(seen.state, services.documents)
+            await request_ingestion(seen.state, services.documents)
         else:
             await note_event(seen.name, services)
     except GroundworkError as failed:

@@ -1,4 +1,4 @@
-"""Reading of a document's permissions from its sidecar, blob metadata or the default, and their application.
+"""Document permissions: read from the sidecar, blob metadata or the default, and applied to row and indexes.
 
 Fails closed: with invalid permissions only the owner can read the document, and without an owner nobody can.
 A change takes effect when the document's row is written, even during an ingestion. The copies in the indexes
@@ -30,10 +30,10 @@ from shared.ingestion.task import (
     MAX_WRITE_ATTEMPTS,
     FencedError,
     IngestTask,
-    asked,
-    contended,
+    contention_error,
     fresh_state,
     mark_deleted,
+    request_ingestion,
 )
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import ConflictError, NotFoundError
@@ -45,7 +45,7 @@ _MAX_SIDECAR_BYTES = 64 * 1024
 
 
 class _UnreadableError(ValueError):
-    """The permissions supplied with a file are invalid."""
+    """Raised if the permissions supplied with a file are invalid."""
 
 
 def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_access: str) -> Rights:
@@ -214,8 +214,8 @@ async def apply_newest(blob_name: str, services: IngestionServices) -> bool:
 Noted = Literal["noted", "known", "nothing"]
 
 
-async def note_event(written: str, services: IngestionServices) -> Noted:
-    """Record in a document's row that its file or a file next to it was written or deleted.
+async def note_event(changed_blob: str, services: IngestionServices) -> Noted:
+    """Record in a document's row that its file, access list or table hints were written or deleted.
 
     A deleted file is hidden immediately. During an ingestion, new permissions are applied immediately.
 
@@ -226,7 +226,7 @@ async def note_event(written: str, services: IngestionServices) -> Noted:
     Raises:
         DependencyError: a service failed, or there were too many concurrent changes.
     """
-    documents, blob_name = services.documents, document_of_blob(written)
+    documents, blob_name = services.documents, document_of_blob(changed_blob)
     doc_id = document_id(blob_name)
     for _ in range(MAX_WRITE_ATTEMPTS):
         state = await documents.get(doc_id)
@@ -237,11 +237,11 @@ async def note_event(written: str, services: IngestionServices) -> Noted:
             is_new = state is None
             state = state or fresh_state(blob_name)
             is_known = properties.etag in (state.noted_etag, state.wanted_etag)
-            if is_known and written == blob_name and state.is_open and not state.is_deleted:
+            if is_known and changed_blob == blob_name and state.is_open and not state.is_deleted:
                 return "known"
             noted = state.model_copy(update={"noted_etag": properties.etag})
-            urgency: Urgency | None = None if written == blob_name else "change"
-            await asked(noted, documents, urgency, properties.size_bytes)
+            urgency: Urgency | None = None if changed_blob == blob_name else "change"
+            await request_ingestion(noted, documents, urgency, properties.size_bytes)
             if is_new:
                 return "noted"
         except ConflictError:
@@ -249,7 +249,7 @@ async def note_event(written: str, services: IngestionServices) -> Noted:
         if state.is_open:
             await apply_newest(blob_name, services)
         return "noted"
-    raise contended()
+    raise contention_error()
 
 
 async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Rights) -> None:

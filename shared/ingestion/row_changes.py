@@ -17,11 +17,11 @@ from shared.documents.requests import MetadataCorrection
 from shared.documents.state import DocumentState
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.services import IngestionServices
-from shared.ingestion.task import MAX_WRITE_ATTEMPTS, IngestTask, asked, contended
+from shared.ingestion.task import MAX_WRITE_ATTEMPTS, IngestTask, contention_error, request_ingestion
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.platform.telemetry import get_logger
 
-# fields that users can correct and each block's row repeats
+# Correctable fields that are repeated in the index row of each block.
 _COPIED = frozenset({"document_type", "department"})
 
 
@@ -55,11 +55,11 @@ async def change_row(
         if before is None or changed is None:
             return None
         try:
-            after, work = await asked(changed, documents, "change")
+            after, work = await request_ingestion(changed, documents, "change")
         except ConflictError:
             continue
         return RowChange(before, after, work)
-    raise contended()
+    raise contention_error()
 
 
 async def write_copies(
@@ -129,7 +129,7 @@ async def apply_corrections(task: IngestTask) -> None:
     Raises:
         FencedError: another execution has taken over the document, or it was deleted.
     """
-    state = await task.look()
+    state = await task.current_state()
     copied = await copy_corrections(state, task.services, state.copied_hash)
     await task.update(shown_corrections=copied.shown_corrections, copied_hash=copied.copied_hash)
 

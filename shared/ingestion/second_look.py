@@ -18,7 +18,7 @@ LATER = timedelta(minutes=15)  # longer than any batch and any activity
 
 
 async def look_again(services: IngestionServices) -> int:
-    """Compare every document that is due, and mark those that differ for repair. Return how many differ.
+    """Compare every document that is due with its manifest, and request repairs. Return how many differ.
 
     Raises:
         GroundworkError: the row store failed. Other failures are logged, and the document is checked later.

@@ -110,7 +110,7 @@ async def ingest_small(task: IngestTask) -> SmallDone:
         BadDocumentError, PayloadTooLargeError, NotFoundError: the file can't be ingested; the error says why.
         DependencyError: a service failed.
     """
-    state = await task.look()
+    state = await task.current_state()
     is_new = not (state.tried_hash or state.content_hash)
     parsed = await parse(task)
     result = IngestResult(outcome="current")
@@ -146,13 +146,12 @@ async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) ->
 
 
 async def end_unchanged(task: IngestTask) -> None:
-    """End the ingestion of a version that is already indexed, and complete what earlier attempts left
-    unfinished.
+    """End the ingestion of a version that is already indexed, after repairing leftovers of earlier attempts.
 
     An attempt that died in its last step may have left stale blocks, or rows with outdated permissions.
     """
     await indexing.clean_up(task)
-    state = await task.look()
+    state = await task.current_state()
     if state.wanted_rights != state.rights or state.rows_outdated:
         await apply_rights(task)
     if state.has_unshown_corrections:
@@ -171,7 +170,7 @@ def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
 
 
 async def close(task: IngestTask, request: CloseRequest) -> Closed:
-    """Record how the ingestion ended. After a failure, first delete what the ingestion has written."""
+    """Record how the ingestion ended. After a failure, first delete its partial results."""
     if request.status == "failed":
         # Clean up before closing: afterwards, writes may belong to the next execution.
         state = await task.update()
@@ -211,7 +210,7 @@ async def _hand_over(task: IngestTask, state: DocumentState) -> None:
 
 
 async def _clear_up(task: IngestTask, state: DocumentState) -> None:
-    """Delete what a failed ingestion has written, but keep the published version. Idempotent.
+    """Delete the partial results of a failed ingestion, but keep the published version. Idempotent.
 
     Raises:
         GroundworkError: a service failed.

@@ -41,7 +41,7 @@ MAX_WRITE_ATTEMPTS = 8
 
 
 class FencedError(Exception):
-    """Another execution has taken over the document, or it was deleted. The step must stop."""
+    """Raised if another execution has taken over the document or it was deleted. The step must stop."""
 
 
 class IngestTask:
@@ -81,10 +81,10 @@ class IngestTask:
 
     @property
     def looked(self) -> dict[str, Any]:
-        """What this execution has read: wish counter, etag of the backlog row, and number of pauses."""
+        """Values read by this execution: wish counter, etag of the backlog row, and number of pauses."""
         return self.step.model_dump(include={"wish", "work", "rests"})
 
-    async def take(self) -> DocumentState:
+    async def acquire(self) -> DocumentState:
         """Write this execution's fence into the document's row, and return the row's state. Other executions
         are fenced off.
 
@@ -100,7 +100,7 @@ class IngestTask:
                 if work is None or state is None or not state.is_open:
                     # Mark the document as open while it is being ingested, even if nobody requested an
                     # ingestion.
-                    state, work = await asked(
+                    state, work = await request_ingestion(
                         (state or fresh_state(self.step.blob_name)).model_copy(
                             update={"fence": self.step.fence}
                         ),
@@ -109,16 +109,16 @@ class IngestTask:
                     )
                 elif state.fence != self.step.fence:
                     mine = state.model_copy(update={"fence": self.step.fence})
-                    state = await self.documents.replace(touched(mine))
+                    state = await self.documents.replace(with_new_timestamp(mine))
             except ConflictError:
                 continue
             self.known = state
             looked = {"wish": state.wish, "work": work.revision, "rests": work.rests}
             self.step = self.step.model_copy(update=looked)
             return state
-        raise contended()
+        raise contention_error()
 
-    async def look(self) -> DocumentState:
+    async def current_state(self) -> DocumentState:
         """Return the last known state, or read it if there is none.
 
         Raises:
@@ -136,7 +136,7 @@ class IngestTask:
             FencedError: the row has another fence.
         """
         self.known = None
-        return await self.look()
+        return await self.current_state()
 
     async def update(
         self, change: Callable[[DocumentState], DocumentState] = lambda state: state, /, **fields: object
@@ -147,16 +147,16 @@ class IngestTask:
             FencedError: the row has another fence.
         """
         for _ in range(MAX_WRITE_ATTEMPTS):
-            state = await self.look()
+            state = await self.current_state()
             self.known = None
             try:
                 changed = with_model_calls(change(state), self.model_calls).model_copy(update=fields)
-                self.known = await self.documents.replace(touched(changed))
+                self.known = await self.documents.replace(with_new_timestamp(changed))
             except ConflictError:
                 continue
             self.model_calls.clear()
             return self.known
-        raise contended()
+        raise contention_error()
 
     async def close(self, request: CloseRequest) -> Closed:
         """Record how the ingestion ended. In the reply, `again` means that a new request arrived meanwhile.
@@ -243,11 +243,11 @@ class IngestTask:
                 if state.wish == self.step.wish:
                     await self.documents.delete(state)
                     return Closed(again=not await self._is_work_done(self.step.work))
-                await self.documents.replace(touched(revived(state)))
+                await self.documents.replace(with_new_timestamp(reset_after_deletion(state)))
             except ConflictError:
                 continue
             return Closed(again=True)
-        raise contended()
+        raise contention_error()
 
     async def enter(self, status: DocumentStatus) -> DocumentState:
         """Record that the ingestion has reached `status`.
@@ -274,7 +274,7 @@ class IngestTask:
             raise
 
 
-async def asked(
+async def request_ingestion(
     state: DocumentState, documents: DocumentStore, urgency: Urgency | None = None, size_bytes: int = 0
 ) -> tuple[DocumentState, OpenWork]:
     """Request an ingestion: write the backlog row, then the document's state with an increased wish counter.
@@ -322,11 +322,11 @@ async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
             await documents.open_work.note_fenced(doc_id)
         hidden = state.model_copy(update={"is_deleted": True, "fence": ""})
         try:
-            await asked(hidden, documents, "change")
+            await request_ingestion(hidden, documents, "change")
         except ConflictError:
             continue
         return True
-    raise contended()
+    raise contention_error()
 
 
 def is_small(filename: str, size_bytes: int) -> bool:
@@ -380,7 +380,7 @@ def fresh_state(blob_name: str) -> DocumentState:
     )
 
 
-def revived(state: DocumentState) -> DocumentState:
+def reset_after_deletion(state: DocumentState) -> DocumentState:
     """Return the reset state of a document that was uploaded again during its deletion. Other states are
     returned unchanged.
 
@@ -397,11 +397,11 @@ def revived(state: DocumentState) -> DocumentState:
     return fresh_state(state.blob_name).model_copy(update=kept)
 
 
-def touched(state: DocumentState) -> DocumentState:
+def with_new_timestamp(state: DocumentState) -> DocumentState:
     """Return the state with the current time as `updated_at`."""
     return state.model_copy(update={"updated_at": now()})
 
 
-def contended() -> DependencyError:
+def contention_error() -> DependencyError:
     """Return the error for too many concurrent writes to one document."""
     return DependencyError("Too many concurrent changes to the document.", "Try again.")

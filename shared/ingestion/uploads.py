@@ -18,7 +18,13 @@ from shared.ingestion.changes import write_rights
 from shared.ingestion.registry import format_of
 from shared.ingestion.rights import read_rights
 from shared.ingestion.services import IngestionServices
-from shared.ingestion.task import MAX_WRITE_ATTEMPTS, asked, contended, fresh_state, revived
+from shared.ingestion.task import (
+    MAX_WRITE_ATTEMPTS,
+    contention_error,
+    fresh_state,
+    request_ingestion,
+    reset_after_deletion,
+)
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import CallerError, ConflictError, DocumentExistsError, PayloadTooLargeError
 from shared.platform.hashing import digest
@@ -55,7 +61,7 @@ def clean_filename(name: str) -> str:
             f"Names that end in {SIDECAR_SUFFIX} are reserved for access lists.",
             "Change who may read a document with PUT /api/documents/{id}/access.",
         )
-    return _shortened(cleaned)
+    return _shorten_name(cleaned)
 
 
 def clean_folder(folder: str) -> str:
@@ -65,7 +71,7 @@ def clean_folder(folder: str) -> str:
         CallerError: the folder is nested too deeply.
     """
     segments = [
-        _shortened(cleaned) for part in _SEPARATORS.split(folder) if (cleaned := _clean_segment(part))
+        _shorten_name(cleaned) for part in _SEPARATORS.split(folder) if (cleaned := _clean_segment(part))
     ]
     if len(segments) > MAX_DEPTH:
         raise CallerError(f"The folder is nested more than {MAX_DEPTH} levels deep.", "Send fewer levels.")
@@ -95,7 +101,7 @@ def _is_control(mark: str) -> bool:
     return unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Co", "Cn") and mark not in _JOINERS
 
 
-def _shortened(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """Shorten a name to `MAX_NAME_BYTES` in UTF-8, keeping its suffix."""
     if len(name.encode()) <= MAX_NAME_BYTES:
         return name
@@ -135,7 +141,7 @@ async def store(
 ) -> DocumentState:
     """Store a streamed file under a given blob name, with the same errors as `receive`."""
     await _prepare(path, request, user, services)
-    parts = _limited(parts, services.settings.ingestion.max_document_bytes)
+    parts = _limit_size(parts, services.settings.ingestion.max_document_bytes)
     # If the transfer is interrupted, the new permissions stay: a file that arrives later is restricted by
     # them.
     written = await services.blobs.write_stream(DOCUMENTS, path, parts)
@@ -232,21 +238,21 @@ async def _announce(written: BlobProperties, services: IngestionServices) -> Doc
         try:
             if state is None:
                 noted = fresh_state(written.name).model_copy(update={**known, "noted_etag": written.etag})
-                return (await asked(noted, documents, size_bytes=written.size_bytes))[0]
+                return (await request_ingestion(noted, documents, size_bytes=written.size_bytes))[0]
             if written.etag in (state.noted_etag, state.wanted_etag):  # the event arrived first
                 return state.model_copy(update=known)
             wanted: dict[str, object] = {**known, "noted_etag": written.etag}
             if state.is_open and not state.is_deleted:  # a running ingestion updates its own status
                 again = state.model_copy(update={**wanted, "rows_outdated": True})
             else:
-                again = queued(revived(state)).model_copy(update=wanted)
-            return (await asked(again, documents, size_bytes=written.size_bytes))[0]
+                again = queued(reset_after_deletion(state)).model_copy(update=wanted)
+            return (await request_ingestion(again, documents, size_bytes=written.size_bytes))[0]
         except ConflictError:
             continue
-    raise contended()
+    raise contention_error()
 
 
-async def _limited(parts: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:
+async def _limit_size(parts: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:
     size = 0
     async for part in parts:
         size += len(part)

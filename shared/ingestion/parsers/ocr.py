@@ -78,7 +78,7 @@ class Recognised:
         """Whether the words are illegible, as on a page that was scanned upside down."""
         return len(self.words) >= _MIN_WORDS and self.confidence < _CLEAR_CONFIDENCE
 
-    def turned_back(self, quarters: int) -> Self:
+    def in_original_picture(self, quarters: int) -> Self:
         """Convert all bounds to those in the original picture, which was rotated anticlockwise by this many
         quarter turns before recognition.
         """
@@ -122,7 +122,7 @@ def read_table(table: str, size: tuple[int, int]) -> Recognised:
     texts = ("\n".join(_line(line).text for line in paragraph) for paragraph in paragraphs if paragraph)
     return Recognised(
         text="\n\n".join(texts),
-        parts=tuple(_parts([[_placed(line) for line in paragraph] for paragraph in paragraphs])),
+        parts=tuple(_parts([[_line_in_points(line) for line in paragraph] for paragraph in paragraphs])),
         lines=tuple(_line(line) for paragraph in paragraphs for line in paragraph),
         words=tuple(word.box for word in words),
         size=size,
@@ -144,7 +144,7 @@ def _parts(paragraphs: Sequence[Sequence[Line]]) -> Iterator[str | Rows]:
                 yield part.rows
 
 
-def _placed(line: Sequence[_Word]) -> Line:
+def _line_in_points(line: Sequence[_Word]) -> Line:
     """Convert a line from pixels to points. All words get the height of the line, since their boxes only
     enclose the ink.
     """
@@ -313,7 +313,7 @@ class TextRecognition:
                 break
             turned = self._read_upright(grey.rotate(90 * quarters, expand=True))
             if turned is not None and turned.confidence > best.confidence:
-                best = turned.turned_back(quarters)
+                best = turned.in_original_picture(quarters)
         return best
 
     def _read_upright(self, grey: Image) -> Recognised | None:

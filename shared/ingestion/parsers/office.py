@@ -102,9 +102,11 @@ def open_office(
                 is_strict = "_rels/.rels" in names and b"purl.oclc.org/ooxml" in archive.read("_rels/.rels")
             is_plain = types == {kind.main_type} and not is_strict
             try:
-                opened = opener(files.enter_context(path.open("rb") if is_plain else _rewritten(path, kind)))
+                opened = opener(
+                    files.enter_context(path.open("rb") if is_plain else _rewrite_package(path, kind))
+                )
             except KeyError:  # the target of a relationship is missing
-                opened = opener(files.enter_context(_rewritten(path, kind)))
+                opened = opener(files.enter_context(_rewrite_package(path, kind)))
             yield opened, (_MACRO_WARNING,) if has_macros else ()
     except (*PART_ERRORS, EOFError) as error:
         raise BadDocumentError(
@@ -183,7 +185,7 @@ def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
     )
 
 
-def _rewritten(path: Path, kind: OfficeKind) -> IO[bytes]:
+def _rewrite_package(path: Path, kind: OfficeKind) -> IO[bytes]:
     """Copy the package in memory to a form that the libraries accept.
 
     The copy has transitional XML names, the plain content type and no dangling relationships.

@@ -129,7 +129,7 @@ def _elements(pages: Sequence[list[Line]], reader: "_Reader") -> Iterator[Elemen
         for place, part in enumerate(place_tables(page, reader.tables.get(page_number, ()))):
             if isinstance(part, Table):
                 last = part.continuing(last) if place == 0 and isinstance(last, Table) else part
-                rows = [[hyphens.mend(cell) for cell in row] for row in last.rows]
+                rows = [[hyphens.resolve_marks(cell) for cell in row] for row in last.rows]
                 yield from grid_elements(rows, page_number)
                 continue
             last = part
@@ -148,7 +148,7 @@ def _text_elements(
         groups = [run] if level is not None or is_chart else split_groups(run, rule)
         for group in groups:
             yield from reader.pictures.before(page_number, group, hyphens)
-            text = hyphens.mend(_chart_text(group) if is_chart else paragraph_text(group, rule))
+            text = hyphens.resolve_marks(_chart_text(group) if is_chart else paragraph_text(group, rule))
             if is_chart and level is None:
                 yield Element(kind="paragraph", text=text, page_number=page_number)
             elif level is None:
@@ -359,7 +359,7 @@ class PdfPictures:
     def texts(self) -> Iterator[str]:
         """Yield the recognised paragraphs, with hyphens at line ends marked."""
         parts = (part for page in self._pages.values() for part in page.parts or ())
-        return (_marked(part) for part in parts if isinstance(part, str))
+        return (_mark_hyphens(part) for part in parts if isinstance(part, str))
 
     def before(self, page_number: int, lines: Sequence[Line], hyphens: HyphenRule) -> Iterator[Element]:
         """Yield the figures anchored to one of these lines. Each figure is yielded only once."""
@@ -368,17 +368,17 @@ class PdfPictures:
             return
         due = [element for anchor, element in page.figures if anchor in lines]
         page.figures = [pair for pair in page.figures if pair[1] not in due]
-        yield from (_mended(element, hyphens) for element in due)
+        yield from (_resolve_hyphens(element, hyphens) for element in due)
 
     def rest(self, page_number: int, hyphens: HyphenRule) -> Iterator[Element]:
         """Yield the remaining figures of a page, then its recognised text."""
         page = self._pages.get(page_number)
         if page is None:
             return
-        yield from (_mended(element, hyphens) for _, element in page.figures)
-        parts = (_marked(part) if isinstance(part, str) else part for part in page.parts or ())
+        yield from (_resolve_hyphens(element, hyphens) for _, element in page.figures)
+        parts = (_mark_hyphens(part) if isinstance(part, str) else part for part in page.parts or ())
         for element in recognised_elements(parts, page_number):
-            yield _mended(element, hyphens)
+            yield _resolve_hyphens(element, hyphens)
 
     def _recognise(self, sheet: Sheet, lines: Sequence[Line]) -> bool:
         """Request the text of a scanned page. Return whether it is available or in progress."""
@@ -408,7 +408,7 @@ class PdfPictures:
         figures: list[PageFigure] = []
         try:
             is_full = self._context.figures.is_full
-            scanned = [] if is_full else _scanned(sheet, lines, scanned_words)
+            scanned = [] if is_full else _drawings_in_scan(sheet, lines, scanned_words)
             figures = page_figures(sheet.content, lines, tables, scanned)
             for figure in [] if is_full else figures:
                 self._keep(sheet, figure, is_read=scanned_words is not None)
@@ -452,7 +452,7 @@ class PdfPictures:
                 self._keep(sheet, whole, is_read=False)
 
 
-def _scanned(sheet: Sheet, lines: Sequence[Line], words: Sequence[Region] | None) -> list[Drawing]:
+def _drawings_in_scan(sheet: Sheet, lines: Sequence[Line], words: Sequence[Region] | None) -> list[Drawing]:
     """Return the drawings inside the picture of a scanned page.
 
     Args:
@@ -501,14 +501,14 @@ def _is_like(recognised: str, stamp: str) -> bool:
     return SequenceMatcher(None, recognised, stamp, autojunk=False).ratio() >= _STAMP_LIKENESS
 
 
-def _mended(element: Element, hyphens: HyphenRule) -> Element:
+def _resolve_hyphens(element: Element, hyphens: HyphenRule) -> Element:
     """Resolve hyphen marks in the text of an element and in the words of its picture."""
     picture = element.picture
     if picture is not None:
-        picture = picture.model_copy(update={"words": hyphens.mend(picture.words)})
-    return element.model_copy(update={"text": hyphens.mend(element.text), "picture": picture})
+        picture = picture.model_copy(update={"words": hyphens.resolve_marks(picture.words)})
+    return element.model_copy(update={"text": hyphens.resolve_marks(element.text), "picture": picture})
 
 
-def _marked(text: str) -> str:
+def _mark_hyphens(text: str) -> str:
     """Mark hyphens at line ends in the same way as PDFium, so that `HyphenRule` handles both sources."""
     return text.replace("-\n", HYPHEN_MARK)

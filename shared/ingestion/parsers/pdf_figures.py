@@ -90,7 +90,7 @@ class FigureText:
             if (
                 len(caption) == _MAX_CAPTION_LINES
                 or _CAPTION.match(line.text)
-                or not _goes_on(caption[-1], line)
+                or not _continues_caption(caption[-1], line)
             ):
                 break
             caption.append(line)
@@ -154,7 +154,7 @@ def _running_lines(lines: Sequence[Line]) -> set[Line]:
     return running
 
 
-def _goes_on(before: Line, line: Line) -> bool:
+def _continues_caption(before: Line, line: Line) -> bool:
     """Return whether `line` continues the caption line `before`: same style, directly below."""
     is_alike = abs(line.size - before.size) <= _SAME_SIZE * before.size and line.bold == before.bold
     return is_alike and 0 <= before.bottom - line.bottom < 1.7 * max(before.size, line.size)
@@ -232,7 +232,10 @@ class _Finder:
     def find(self, drawings: Sequence[Drawing]) -> list[PageFigure]:
         self._left = list(drawings)
         figures: list[PageFigure] = []
-        for drawing, caption in [*self._captioned(), *((drawing, None) for drawing in self._others())]:
+        for drawing, caption in [
+            *self._captioned_drawings(),
+            *((drawing, None) for drawing in self._uncaptioned_drawings()),
+        ]:
             # Figures that overlap once their labels are included are the same figure.
             if not any(_are_one(figure.region, drawing.region) for figure in figures):
                 figure = self._figure(drawing, caption)
@@ -240,19 +243,19 @@ class _Finder:
                 figures.append(figure)
         return figures
 
-    def _captioned(self) -> Iterator[tuple[Drawing, Line]]:
+    def _captioned_drawings(self) -> Iterator[tuple[Drawing, Line]]:
         """Yield each captioned drawing, which is above its caption or else below, with the caption's line."""
         captions = list(self._text.captions)
         # Search above all captions first, because a drawing below one may belong to the next caption.
         for is_above in (True, False):
             for line, box in list(captions):
-                parts = self._gathered(box, is_above)
+                parts = self._gather_drawings(box, is_above)
                 if parts and self._is_figure(_whole_of(parts).region):
                     self._left = [drawing for drawing in self._left if drawing not in parts]
                     captions.remove((line, box))
                     yield _whole_of(parts), line
 
-    def _others(self) -> Iterator[Drawing]:
+    def _uncaptioned_drawings(self) -> Iterator[Drawing]:
         """Yield figures without a caption from the remaining drawings."""
         for drawing in _joined_panels(self._left):
             if self._stands_alone(drawing):
@@ -271,7 +274,7 @@ class _Finder:
         is_ground = region.area > 0.5 * self._whole.area and self._text.share(region) > _MAX_TEXT_SHARE
         return is_large and not is_ground and region.area <= _PAGE_SHARE * self._whole.area
 
-    def _gathered(self, caption: Region, is_above: bool) -> list[Drawing]:
+    def _gather_drawings(self, caption: Region, is_above: bool) -> list[Drawing]:
         """Collect the drawings next to a caption, each close to those found before.
 
         Running text ends the search.

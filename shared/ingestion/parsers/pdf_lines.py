@@ -133,7 +133,7 @@ def in_columns(lines: Sequence[Line]) -> list[Line]:
     """
     ordered = list(lines)
     for number, band in enumerate(_bands(ordered), start=1):
-        ordered = _column_by_column(ordered, _grown(band, ordered), number)
+        ordered = _column_by_column(ordered, _grow_band(band, ordered), number)
     return ordered
 
 
@@ -169,7 +169,7 @@ def _is_wrapped(texts: Sequence[str]) -> bool:
     return any(text[0].isalpha() and not text[0].isupper() for text in texts)
 
 
-def _grown(band: _Band, lines: Sequence[Line]) -> _Band:
+def _grow_band(band: _Band, lines: Sequence[Line]) -> _Band:
     """Extend a two-column area by adjacent lines above and below that leave its strip empty.
 
     The result starts with a line of the left column and ends with one of the right column. Other lines, such
@@ -193,7 +193,7 @@ def _grown(band: _Band, lines: Sequence[Line]) -> _Band:
 
 
 def _leaves_free(line: Line, band: _Band) -> bool:
-    return all(part.right <= band.left or part.left >= band.right for part in _cut(line, band))
+    return all(part.right <= band.left or part.left >= band.right for part in _split_at_strip(line, band))
 
 
 def _strips(lines: Sequence[Line]) -> Iterator[tuple[_Band, float, tuple[str, str]]]:
@@ -239,7 +239,7 @@ def _on_one_line(one: Line, other: Line) -> bool:
 def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[Line]:
     """Return the lines with the area's left column before its right one."""
     inside = [place for place, line in enumerate(lines) if band.bottom <= line.middle <= band.top]
-    parts = [part for place in inside for part in _cut(lines[place], band)]
+    parts = [part for place in inside for part in _split_at_strip(lines[place], band)]
     if any(part.left < band.left and part.right > band.right for part in parts):
         return list(lines)  # a line crosses the strip, so there are no columns
     left = [replace(part, column=2 * number) for part in parts if part.left < band.left]
@@ -250,7 +250,7 @@ def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[L
     return [*before, *left, *right, *after]
 
 
-def _cut(line: Line, band: _Band) -> Iterator[Line]:
+def _split_at_strip(line: Line, band: _Band) -> Iterator[Line]:
     """Yield the parts of a line on both sides of the strip, or the whole line if it has no gap there."""
     for place, (before, word) in enumerate(pairwise(line.words), start=1):
         if (
@@ -272,7 +272,7 @@ class HyphenRule:
         self._words = set(_WORD.findall(whole.lower()))
         self._words.update([part for word in self._words if "-" in word for part in word.split("-")])
 
-    def mend(self, text: str) -> str:
+    def resolve_marks(self, text: str) -> str:
         """Replace each hyphen mark with a hyphen or nothing, and rejoin the halves of the word."""
         return _BROKEN.sub(self._decide, text) if HYPHEN_MARK in text else text
 

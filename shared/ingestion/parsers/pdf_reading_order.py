@@ -61,7 +61,7 @@ def _blocks(lines: Sequence[Line], tables: Sequence[Region]) -> Iterator[_Block]
             open_tables[table].append(line)
             continue
         is_next = table is None and blocks and blocks[-1] not in open_tables.values()
-        if is_next and _goes_on(blocks[-1], line):
+        if is_next and _continues_block(blocks[-1], line):
             blocks[-1].append(line)
             continue
         blocks.append([line])
@@ -75,7 +75,7 @@ def _is_within(box: Region, table: Region) -> bool:
     return table.holds((box.left + box.right) / 2, (box.bottom + box.top) / 2)
 
 
-def _goes_on(block: Sequence[Line], line: Line) -> bool:
+def _continues_block(block: Sequence[Line], line: Line) -> bool:
     """Return whether a line is directly below a block or continues its last row."""
     before = block[-1]
     if line.column != before.column:

@@ -170,7 +170,7 @@ def _paragraph_lines(lines: Sequence[Line]) -> set[int]:
     positions: set[int] = set()
     run: list[int] = []
     for place in [*order, None]:
-        if place is not None and run and _goes_on(lines[run[-1]], lines[place]):
+        if place is not None and run and _continues_paragraph(lines[run[-1]], lines[place]):
             run.append(place)
             continue
         first_words = [lines[one].words[0].text for one in run if lines[one].words]
@@ -182,7 +182,7 @@ def _paragraph_lines(lines: Sequence[Line]) -> set[int]:
     return positions
 
 
-def _goes_on(before: Line, line: Line) -> bool:
+def _continues_paragraph(before: Line, line: Line) -> bool:
     is_below = 0 < before.top - line.top <= _LINE_STEP * line.size
     is_aligned = abs(before.left - line.left) <= line.size and before.size == line.size
     figures = sum(_kind(word.text) in _FIGURES for word in line.words)
@@ -447,7 +447,7 @@ def _whole_or_halves(header: Sequence[_Row], body: Sequence[_Row], block: _Block
 
 def _table(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Table:
     columns = _all_columns(body, block)
-    rows = [_placed(row, columns, block) for row in body]
+    rows = [_row_texts(row, columns, block) for row in body]
     texts = [_header_texts(header, columns, block), *_with_whole_labels(rows, body)]
     words = [word for row in [*header, *body] for word in row.words]
     box = Region(
@@ -471,7 +471,7 @@ def _all_columns(body: Sequence[_Row], block: _Block) -> list[Span]:
     return sorted([*block.columns, *_joined_spans(spans)])
 
 
-def _placed(row: _Row, columns: Sequence[Span], block: _Block) -> list[str]:
+def _row_texts(row: _Row, columns: Sequence[Span], block: _Block) -> list[str]:
     texts = [""] * len(columns)
     for cell in row.cells:
         is_label = cell is row.cells[0] and cell.left < block.columns[0][0] and cell not in row.figures

@@ -15,7 +15,7 @@ import pypdfium2.raw as pdfium
 from shared.ingestion.parsers.pdf_content import Drawn, Rule, TaggedHeading
 from shared.ingestion.parsers.pdf_geometry import IDENTITY, Matrix, Region, product
 
-# per page, without text; a map may have a million objects, but far fewer show that it is a drawing
+# per page, without text; a map may have a million, but a fraction is enough to detect a drawing
 _MAX_OBJECTS = 20_000
 _MAX_FORM_DEPTH = 5
 _MAX_SEGMENTS = 2000  # per path; paths with more segments are maps or plots without table rules

@@ -91,12 +91,12 @@ class _TextReader:
                 first, last = first + shift, last + shift
             word = self._word(text, first, last)
             if words and _starts_line(words, word, len(matches)):
-                yield self._looked_at(words, spans)
+                yield self._text_line(words, spans)
                 words, spans = [], []
             words.append(word)
             spans.append((first, last))
         if words:
-            yield self._looked_at(words, spans)
+            yield self._text_line(words, spans)
 
     def _shift(self, start: int, raw: str) -> int | None:
         """Return the offset from text positions to letter indexes, or None if it varies within the line."""
@@ -120,7 +120,7 @@ class _TextReader:
             max(box.top, top),
         )
 
-    def _looked_at(self, words: Sequence[Word], letters: Sequence[tuple[int, int]]) -> TextLine:
+    def _text_line(self, words: Sequence[Word], letters: Sequence[tuple[int, int]]) -> TextLine:
         first, last = letters[0][0], letters[-1][1]
         middle = (first + last) // 2
         # A space that PDFium has inserted has no style, so move on to the next word.

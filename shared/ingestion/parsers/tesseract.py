@@ -74,14 +74,14 @@ class Engines:
         """Return the table of words in a greyscale picture, and the reason if it could not be read."""
         size_bytes = _ENGINE_BYTES + _BYTES_PER_PIXEL * picture.width * picture.height
         with self._memory(size_bytes) as fits:
-            return self._recognised(picture, timeout_s) if fits else ("", "memory")
+            return self._recognise(picture, timeout_s) if fits else ("", "memory")
 
     def close(self) -> None:
         """Free the memory of all engines."""
         while self._idle:
             self._idle.pop().End()
 
-    def _recognised(self, picture: Image, timeout_s: float) -> tuple[str, Problem | None]:
+    def _recognise(self, picture: Image, timeout_s: float) -> tuple[str, Problem | None]:
         try:
             engine = self._idle.pop() if self._idle else self._new_engine()
             engine.SetImage(picture)

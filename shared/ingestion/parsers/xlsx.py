@@ -122,7 +122,7 @@ def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> It
                 titles += filled
                 continue
             yield from _paragraphs(titles, page_number)
-            goes_on = not titles and _goes_on(header, row)
+            goes_on = not titles and _fits_header(header, row)
             first = [header, row] if goes_on else _with_one_header(row, next(rest, None))
             header = first[0]
             yield from table_elements(chain(first, rest), page_number)
@@ -138,7 +138,7 @@ def _with_one_header(row: Sequence[str], below: Sequence[str] | None) -> list[Se
     return [joined_header(row, below)] if continues_header(row, below) else [row, below]
 
 
-def _goes_on(header: Sequence[str], row: Sequence[str]) -> bool:
+def _fits_header(header: Sequence[str], row: Sequence[str]) -> bool:
     fits = len(row) <= len(header) and all(
         head.strip() for head, cell in zip(header, row, strict=False) if cell.strip()
     )

@@ -164,7 +164,7 @@ async def test_a_step_that_outlived_its_execution_changes_nothing(services: Serv
     await ingest(services, name, "first")
     await drop(services, name, b"A new version.")
     dead = IngestStep(blob_name=name, fence="dead")
-    await IngestTask(dead, services).take()
+    await IngestTask(dead, services).acquire()
     assert (await ingest(services, name, "successor")).outcome == "ready"
     before = await state_of(services, name)
     assert isinstance(await perform(plan, dead, services), Fenced)
@@ -187,7 +187,7 @@ async def test_an_ingestion_whose_look_failed_is_closed_and_one_that_looked_foll
     await drop(services, name)
     step = IngestStep(blob_name=name, fence="one")
     task = IngestTask(step, services)
-    await task.take()
+    await task.acquire()
     assert await note_event(f"{name}.acl.json", services) == "noted"
     assert await perform_close(task.step, services) == Closed(again=True)
     assert await perform_close(step, services) == Closed(again=False)

@@ -111,12 +111,12 @@ async def test_while_a_document_is_worked_on_its_rows_are_closed_all_the_same(
 ) -> None:
     name = await blob_name_of(services, document)
     holder = IngestStep(blob_name=name, fence="holder")
-    at_work = await IngestTask(holder, services).take()
+    at_work = await IngestTask(holder, services).acquire()
     closed = await user("anna").put(f"{address(document)}/access", json={"acl": []})
     assert closed.status_code == 200
     assert {tuple(row["access_control_list"]) for row in await blocks_of(services, name)} == {("anna",)}
     assert (await user("ben", groups=["hr"]).get(address(document))).status_code == 404
-    assert (await IngestTask(holder, services).look()).wish > at_work.wish, "it must look again"
+    assert (await IngestTask(holder, services).current_state()).wish > at_work.wish, "it must look again"
 
 
 async def test_corrections_are_in_the_list_the_blocks_and_later_versions(
@@ -144,7 +144,7 @@ async def test_a_document_in_work_shows_corrections_at_once_and_the_ingestion_wr
     anna, name = user("anna"), await blob_name_of(services, document)
     step = IngestStep(blob_name=name, fence="holder")
     holder = IngestTask(step, services)
-    await holder.take()
+    await holder.acquire()
     corrected = await anna.patch(address(document), json={"title": "Now", "document_type": "guide"})
     assert (corrected.status_code, corrected.json()["title"]) == (200, "Now")
     (listed,) = (await anna.get("/documents")).json()["documents"]

@@ -90,7 +90,7 @@ async def open_row(services: Services) -> None:
 
 
 async def die_at_work(services: Services) -> None:
-    await IngestTask(IngestStep(blob_name=NAME, fence="dead"), services).take()
+    await IngestTask(IngestStep(blob_name=NAME, fence="dead"), services).acquire()
 
 
 async def leave_wish(services: Services) -> None:
@@ -183,7 +183,7 @@ async def test_an_administrator_sees_what_nobody_may_read(services: Services, us
 
 
 async def test_what_is_being_worked_on_is_left_alone(services: Services, durable: IngestingClient) -> None:
-    await IngestTask(IngestStep(blob_name=NAME, fence="alive"), services).take()
+    await IngestTask(IngestStep(blob_name=NAME, fence="alive"), services).acquire()
     assert kinds(await audit(services)) == ["in_work"]
     await durable.start_new("ingest_document", ingestion_id(NAME), {"blob_name": NAME})
     report = await reconciliation_timer.reconcile(durable)

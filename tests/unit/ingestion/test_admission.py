@@ -15,7 +15,7 @@ from shared.ingestion import admission, admission_rules
 from shared.ingestion.admission import Admissions
 from shared.ingestion.admission_rules import PLACES, PLACES_WHILE_ASKED
 from shared.ingestion.models import WatchMessage
-from shared.ingestion.task import asked, fresh_state
+from shared.ingestion.task import fresh_state, request_ingestion
 from shared.platform.errors import ConflictError
 from shared.platform.instances import Instances
 from shared.platform.names import INGESTIONS_QUEUE
@@ -66,7 +66,7 @@ def admissions(services: Services, host: Host) -> Admissions:
 
 
 async def add(services: Services, name: str) -> None:
-    await asked(fresh_state(name), services.documents)
+    await request_ingestion(fresh_state(name), services.documents)
 
 
 async def end(services: Services, host: Host, name: str) -> None:
@@ -249,7 +249,7 @@ async def test_a_row_of_the_backlog_is_deleted_only_if_nothing_was_asked_since()
     assert first is not None
     state = await services.documents.get(first.doc_id)
     assert state is not None
-    await asked(state, services.documents)
+    await request_ingestion(state, services.documents)
     with pytest.raises(ConflictError):
         await store.delete(first.doc_id, first.revision or "")
     assert await store.get(first.doc_id) is not None

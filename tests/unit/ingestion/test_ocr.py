@@ -238,7 +238,7 @@ def test_a_page_is_read_whichever_way_up_it_lies(quarters: int) -> None:
     assert expected is not None
     assert found is not None
     assert "The relief valve opens at 7.2 bar." in found.text
-    back = found.turned_back(quarters)
+    back = found.in_original_picture(quarters)
     assert back.size == expected.size
     for line, where in zip(back.lines, expected.lines, strict=True):
         assert all(abs(one - other) < 10 for one, other in zip(line.box, where.box, strict=True))

@@ -69,7 +69,7 @@ class CountingBlobs(InMemoryBlobStore):
 async def parsed(services: Services, name: str, content: bytes) -> IngestReply:
     await services.blobs.write(DOCUMENTS, name, content)
     step = IngestStep(blob_name=name, fence="one")
-    await IngestTask(step, services).take()
+    await IngestTask(step, services).acquire()
     return await perform(large_files.parse, IngestTask(step, services))
 
 

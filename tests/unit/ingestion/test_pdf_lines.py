@@ -37,7 +37,7 @@ from shared.ingestion.parsers.pdfium_text import text_lines
     ],
 )
 def test_the_documents_own_words_decide_on_a_hyphen(elsewhere: str, broken: str, mended: str) -> None:
-    assert HyphenRule([elsewhere, broken]).mend(broken) == mended
+    assert HyphenRule([elsewhere, broken]).resolve_marks(broken) == mended
 
 
 def line(text: str, top: float, *, left: float = 50, right: float = 500, size: float = 10) -> Line:

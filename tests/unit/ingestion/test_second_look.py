@@ -110,7 +110,7 @@ async def test_what_a_paused_cleanup_deletes_of_the_newest_version_comes_back(
 async def test_blocks_that_come_after_the_deletion_are_removed(services: Services) -> None:
     await drop(services, NAME, A)
     await ingest(services, NAME, "first")
-    await IngestTask(IngestStep(blob_name=NAME, fence="dying"), services).take()
+    await IngestTask(IngestStep(blob_name=NAME, fence="dying"), services).acquire()
     late = [dict(row) for row in await blocks_of(services, NAME)]
     await delete(await state_of(services, NAME), services)
     assert (await ingest(services, NAME, "removal")).outcome == "removed"
@@ -122,7 +122,7 @@ async def test_blocks_that_come_after_the_deletion_are_removed(services: Service
 async def test_nothing_is_compared_before_a_late_request_must_have_arrived(services: Services) -> None:
     await drop(services, NAME, A)
     await ingest(services, NAME, "first")
-    await IngestTask(IngestStep(blob_name=NAME, fence="dying"), services).take()
+    await IngestTask(IngestStep(blob_name=NAME, fence="dying"), services).acquire()
     await ingest(services, NAME, "second")
     doc_id = document_id(NAME)
     keys = [str(row["block_id"]) for row in await blocks_of(services, NAME)]

@@ -17,7 +17,7 @@ async def test_bytes_are_not_quarantined_for_a_failure_that_may_pass(may_pass: b
     )
     for _ in range(MAX_TRIES):
         claim = IngestTask(step, services)
-        assert await claim.take() is not None
+        assert await claim.acquire() is not None
         await claim.close(request)
     state = await services.documents.get(document_id(step.blob_name))
     assert state is not None

@@ -64,7 +64,7 @@ def test_an_encoding_from_before_unicode_is_told_by_its_letters(
 
 
 def test_binary_content_is_refused(parse: Parse) -> None:
-    with pytest.raises(BadDocumentError, match="not text"):
+    with pytest.raises(BadDocumentError, match="not a text file"):
         parse(bytes(range(256)) * 4, ".txt")
 
 
