@@ -44,7 +44,7 @@ _RESOURCES = (
     mcp,
     agents,
     completions,
-    # must precede `documents`, whose route `/api/documents/{doc_id}` also matches `/api/documents/events`
+    # Must precede `documents`, whose route `/api/documents/{doc_id}` also matches `/api/documents/events`.
     document_events,
     documents,
     pages,

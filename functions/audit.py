@@ -89,5 +89,5 @@ async def _names(page: AuditPage, services: Services) -> dict[str, str]:
     """
     doc_ids = dict.fromkeys(doc_id for entry in page.entries for doc_id in entry.doc_ids[:_NAMED])
     states = await run_together(*map(services.documents.get, doc_ids), at_once=_AT_ONCE)
-    shown = [one for one in states if one is not None and not one.is_deleted and not one.thread_id]
-    return {state.doc_id: state.filename for state in shown}
+    visible_states = [one for one in states if one is not None and not one.is_deleted and not one.thread_id]
+    return {state.doc_id: state.filename for state in visible_states}

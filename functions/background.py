@@ -1,7 +1,7 @@
 """Background triggers: queue messages that store memories or erase data, and timers that purge expired data
 and restart failed instances.
 
-A message that cannot be parsed raises, and ends in the poison queue.
+A queue message that cannot be parsed raises an error, and ends in the poison queue.
 """
 
 from collections.abc import Awaitable, Callable
@@ -160,7 +160,7 @@ async def revive_instances(client: df.DurableOrchestrationClient) -> None:
     """Restart runs and channel replies that recently failed because the host lost them, then check on
     interrupted work and running ingestions.
 
-    Instances are selected by their failure rather than by their start, which can be days earlier.
+    Instances are selected by the time of their failure, because they may have started days earlier.
     """
     services, instances = await wiring.ready_services(), Instances(client)
     now = datetime.now(UTC)
@@ -185,8 +185,8 @@ async def _purge_histories(client: df.DurableOrchestrationClient, before: dateti
     """Purge the histories of orchestrations that ended before the given time, and return the number of purged
     instances.
 
-    The client times out after 240 s, so a backlog is purged in periods of time, each twice as long
-    as the one before. A purge that timed out keeps its progress: the next hour continues from there.
+    The client times out after 240 s, so a backlog is purged period by period, each twice as long as the
+    previous one. A purge that times out keeps its progress, and the next hourly run continues from there.
     """
     count, end, length = 0, before, timedelta(hours=1)
     while end > _FIRST:

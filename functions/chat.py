@@ -71,16 +71,18 @@ async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, c
     if "respond-async" in req.headers.get("prefer", ""):
         run_id, _ = await begin_question(question)
         return json_response(await view_of(run_id, question), 202, _headers(run_id))
-    # before the run starts, so that a run never starts whose answer could not be sent
+    # Reserved before the run starts, so that no run starts without a connection for its answer.
     place = open_stream(user, services)
-    run_id, begun = await begin_question(question)
+    run_id, first_slice = await begin_question(question)
     if body.stream:
         revive = closer(client, run_id, services)
-        after = 0 if begun else after
-        frames = follow(services.run_log, run_id, after, question.stream_seconds, revive, first_slice=begun)
+        after = 0 if first_slice else after
+        frames = follow(
+            services.run_log, run_id, after, question.stream_seconds, revive, first_slice=first_slice
+        )
         return event_stream(frames, place, run_id)
     with closing(place):
-        view = await view_at_end(run_id, question.events(run_id, begun), question)
+        view = await view_at_end(run_id, question.events(run_id, first_slice), question)
     return json_response(portable_view(view), _status_of(view), _headers(run_id))
 
 

@@ -150,7 +150,7 @@ MODELS = {
     "groundwork": "Answers questions from the documents.",
     "groundwork-deep": "Answers questions with deep research.",
 }
-# the platform ends responses after 230 s, and a client of this protocol cannot resume a stream
+# The platform ends responses after 230 s, and a client of this protocol cannot resume a stream.
 _WITHIN_S = 210.0
 _CHUNK = "chat.completion.chunk"
 _MARK = re.compile(r" ?\(Source: [^\n]*?\)\[(\d{1,3})\]")
@@ -230,7 +230,9 @@ async def complete_chat(
         )
     *earlier, last = body.questions or ("",)
     if not last.strip():
-        raise CallerError("The last message with the role `user` has no text.", "Put the question there.")
+        raise CallerError(
+            "The last message with the role `user` has no text.", "Put the question in this message."
+        )
     if _is_chore(last):
         raise CallerError(
             "Requests for chat titles, tags and similar tasks are not supported.",
@@ -239,9 +241,9 @@ async def complete_chat(
     agent = None if body.model in MODELS else body.model
     chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")
-    # before the run starts, so that a run never starts whose answer could not be sent
+    # Reserved before the run starts, so that no run starts without a connection for its answer.
     place = open_stream(user, services)
-    completion = await _started(question, earlier, body.model)
+    completion = await _start_or_resume(question, earlier, body.model)
     if body.stream:
         tells_usage = body.stream_options is not None and body.stream_options.include_usage
         return event_stream(_chunks(replace(completion, tells_usage=tells_usage)), place, completion.run_id)
@@ -253,8 +255,8 @@ def _is_chore(text: str) -> bool:
     """Return whether the text is a request for a chat title, tags or follow-up questions, such as Open WebUI
     sends in the background.
 
-    Answered as a question, it would cost a run and clutter the user's threads. Programs work without the
-    reply: they then name the chat after its first question.
+    Answering it would cost a run and clutter the user's threads. Chat programs work without a reply: they
+    then name the chat after its first question.
     """
     return text.lstrip().startswith("### Task:") and "<chat_history>" in text
 
@@ -265,7 +267,7 @@ def _models_for(user: UserContext, services: Services) -> dict[str, str]:
     return {**MODELS, **{agent.name: agent.description for agent in agents}}
 
 
-async def _started(question: Question, earlier: list[str], model: str) -> _Completion:
+async def _start_or_resume(question: Question, earlier: list[str], model: str) -> _Completion:
     """Start a run. If a run of this conversation is waiting for a clarification, deliver the message to that
     run instead.
     """

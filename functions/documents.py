@@ -13,7 +13,7 @@ from functions.http.requests import (
     Caller,
     Durable,
     Ready,
-    admitted,
+    count_call,
     note_act,
     note_list,
 )
@@ -105,10 +105,7 @@ class FileHeaders(Model):
     if_range: str = Field(
         default="",
         alias="If-Range",
-        description=(
-            "ETag of the version of which the caller already has a part. If the file has changed, all of it "
-            "is sent."
-        ),
+        description="ETag of the partially downloaded version. If it is outdated, the whole file is sent.",
     )
 
 
@@ -305,7 +302,7 @@ async def reingest_document(
     req: Request, doc_id: DocId, user: Caller, services: Ready, client: Durable
 ) -> Response:
     """Ingest the file of a document again, even if earlier attempts used up its retries."""
-    await admitted(req, user, services, needs=SENDING)
+    await count_call(req, user, services, needs=SENDING)
     state = await changeable(doc_id, user, services.documents)
     await try_again(state, services)
     await note_act(req, user, services, "reingest", state.doc_id)

@@ -88,9 +88,9 @@ async def get_readiness(req: Request) -> Response:
     signed-in callers.
     """
     is_known = await _is_known(req)
-    failed = await (_checked() if is_known else _failed())
+    failed = await (_probe_stores() if is_known else _recent_failures())
     # A failing tool is listed in the details but doesn't change the status, because the app works without it.
-    tools = await _checked_tools() if is_known else {}
+    tools = await _probe_tools() if is_known else {}
     details = failed | tools if is_known else {}
     view = ReadinessView(status="unavailable" if failed else "ok", failed=details)
     return json_response(view, 503 if failed else 200)
@@ -104,15 +104,15 @@ async def _is_known(request: Request) -> bool:
     return True
 
 
-async def _failed() -> dict[str, str]:
+async def _recent_failures() -> dict[str, str]:
     """Return an error code for each failing store, from a probe that is at most `_KEPT_S` seconds old."""
     now, loop = time.monotonic(), asyncio.get_running_loop()
     if _LAST.failed is None or now - _LAST.at >= _KEPT_S or _LAST.failed.get_loop() is not loop:
-        _LAST.at, _LAST.failed = now, loop.create_task(_checked())
+        _LAST.at, _LAST.failed = now, loop.create_task(_probe_stores())
     return await asyncio.shield(_LAST.failed)
 
 
-async def _checked() -> dict[str, str]:
+async def _probe_stores() -> dict[str, str]:
     services = wiring.get_services()
     checks = {
         "search": services.documents_index.search(SearchRequest(top=1, select=("doc_id",))),
@@ -122,7 +122,7 @@ async def _checked() -> dict[str, str]:
     return await _failures(checks)
 
 
-async def _checked_tools() -> dict[str, str]:
+async def _probe_tools() -> dict[str, str]:
     """Return an error code for each enabled tool whose service doesn't respond, keyed by tool name."""
     clients = wiring.get_services().tool_clients
     return await _failures({name: client.check() for name, client in clients.items()})

@@ -1,9 +1,10 @@
 """Triggers that start the ingestion of documents whose blobs were written or deleted. They read only blob
 names and properties, never file contents.
 
-An event only names a blob, and `ingest_document` decides what to do. So events may arrive late, twice and out
-of order, and a sidecar's event counts for its document. Each is noted in the backlog and in the document's
-row; the ingestion starts once it is admitted, and one that is running sees it before it ends.
+An event only names a blob, and `ingest_document` decides what to do, so events may arrive late, twice or out
+of order. An event about a sidecar counts as an event about its document. Each event is noted in the backlog
+and in the state of the document. The ingestion starts once it is admitted; an ingestion in progress notices
+the event before it ends.
 """
 
 import json
@@ -54,7 +55,7 @@ class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger")
         """Convert the trigger data that the host sent to a `BlobReference`.
 
         Raises:
-            ValueError: the host sent no location.
+            ValueError: the host sent data of another type.
         """
         del trigger_metadata, pytype
         if data is None or data.type != "model_binding_data":
@@ -132,7 +133,7 @@ def read_event(body: bytes) -> Mapping[str, Any]:
     """Parse the Event Grid event in a queue message, which is JSON, possibly encoded as base64.
 
     Raises:
-        CallerError: it is neither.
+        CallerError: the message is not a JSON object in either form.
     """
     from shared.platform.queues import read_object
 

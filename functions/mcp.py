@@ -24,7 +24,7 @@ from functions.http.mcp_protocol import (
     RpcError,
     check_version,
     error_answer,
-    negotiated,
+    negotiate_version,
     read_message,
     status_of,
 )
@@ -107,7 +107,7 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
         "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER},
     },
     "ping": {},
-    # empty because a list of all pages would be too long; clients find documents with the tools
+    # Empty because a list of all pages would be too long; clients find documents with the tools.
     "resources/list": {"resources": []},
     "resources/templates/list": {"resourceTemplates": [_PAGE]},
 }
@@ -170,9 +170,9 @@ async def _result_of(message: Message, call: McpCall) -> Mapping[str, Any]:
     if message.method == "resources/read":
         return await _read_page(message, call)
     if message.method == "tools/list":
-        return {"tools": [tool.described(call) for tool in TOOLS.values()]}
+        return {"tools": [tool.describe(call) for tool in TOOLS.values()]}
     if message.method == "initialize":
-        version = negotiated(message.params.get("protocolVersion"))
+        version = negotiate_version(message.params.get("protocolVersion"))
         return {**_ABOUT, "protocolVersion": version, "serverInfo": _SERVER}
     if message.method not in _FIXED:
         raise RpcError(METHOD_NOT_FOUND, "This server doesn't support the method.")
@@ -206,12 +206,12 @@ async def _call_tool(message: Message, call: McpCall, *, streams: bool) -> Respo
         )
     if streams and message.progress_token is not None:
         place = open_stream(call.user, call.services)
-        return event_stream(_streamed(message, tool, call, arguments), place)
+        return event_stream(_stream_tool(message, tool, call, arguments), place)
     with closing(open_stream(call.user, call.services)) if tool.waits else nullcontext():
         return json_response(message.result(_tool_result(await tool(call).execute(**arguments))))
 
 
-async def _streamed(
+async def _stream_tool(
     message: Message, tool: type[McpTool], call: McpCall, arguments: dict[str, Any]
 ) -> AsyncIterator[bytes]:
     """Run a tool, and stream its progress notifications followed by its response. If the client disconnects,

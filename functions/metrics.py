@@ -50,7 +50,7 @@ class SubagentMetrics(Model):
     Attributes:
         since, until: the covered period; `complete` is False if it is shorter than requested.
         decisions, delegated, deferred: decisions of the policy for all profiles.
-        profiles: profiles that were selected or had a child in this period.
+        profiles: metrics of profiles that were selected or had a sub-agent in this period.
         control: None if the control state could not be read.
     """
 

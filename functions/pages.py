@@ -13,15 +13,15 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from functions.http.api_route import ApiRoute
-from functions.http.conditions import preferred
+from functions.http.conditions import preferred_type
 from functions.http.contracts import HTML, JSON, MARKDOWN, PNG, WEBP, Reply, contract
 from functions.http.models import CachedHeaders, DocId
 from functions.http.requests import (
     Caller,
     Ready,
     SignInRedirect,
-    admitted,
     caller_of,
+    count_call,
     note_act,
 )
 from functions.http.responses import json_response, picture_response
@@ -90,7 +90,7 @@ PageName = Annotated[
     str,
     Path(
         description="Page number, counted from 1.",
-        # documented but not validated here, so that other values get a 404 instead of a 422
+        # Documented but not validated here, so that other values get a 404 instead of a 422.
         json_schema_extra={"pattern": "^[1-9][0-9]{0,6}$"},
     ),
 ]
@@ -117,7 +117,8 @@ async def reader_of(doc_id: DocId, user: Caller, services: Ready) -> Reader:
 async def with_own_files(doc_id: str, user: UserContext, services: Services) -> UserContext:
     """Return the user, extended with access to a file that belongs to one of their conversations.
 
-    So the owner can open the sources of an answer. Lists and searches have no such caller.
+    This lets owners open the sources of an answer. Lists and searches don't use this function, so these files
+    don't appear there.
     """
     state = await services.documents.get(doc_id) if is_conversation_id(doc_id) else None
     if state is None:
@@ -133,8 +134,8 @@ async def browsing_reader(req: Request, doc_id: DocId) -> Reader:
     document in the path.
 
     Raises:
-        SignInRedirect: a browser has no session. The sign-in leads back to the requested page.
-        NotAuthenticatedError: another client has no valid identity.
+        SignInRedirect: the caller is a browser without a session. After signing in, it returns to the page.
+        NotAuthenticatedError: the caller is another client without a valid identity.
     """
     try:
         user = await caller_of(req)
@@ -220,7 +221,7 @@ async def _viewing(request: Request, reader: Reader) -> AsyncIterator[None]:
     Raises:
         TooManyRequestsError: the rate limit is reached, or too many views of this reader are waiting.
     """
-    await admitted(request, reader.user, reader.services)
+    await count_call(request, reader.user, reader.services)
     async with _views().take(reader.user.user_id):
         yield
 
@@ -299,7 +300,7 @@ async def get_document_page(
         sheet, has_picture = await sheet_of(material, state, number, reader.user, reader.services)
         picture = ViewedPicture(path=f"/api/documents/{reader.doc_id}/pages/{number}/image")
         view = await asyncio.to_thread(page_view, material, number, picture if has_picture else None, sheet)
-    if preferred(req.headers.get("accept"), (_HTML, _JSON)) == _HTML:
+    if preferred_type(req.headers.get("accept"), (_HTML, _JSON)) == _HTML:
         return _html(page_html(view))
     signed: dict[str, object] = {"elements": await _with_signed(view.elements, reader)}
     if view.picture and sheet:
@@ -355,7 +356,7 @@ async def get_readable_document(
         number = wanted_part(opened.material.outline, query, places)
         elements = await opened.elements(range(number, number + 1))
         view = readable_view(replace(opened.material, elements=elements), number, places)
-    kind = preferred(req.headers.get("accept"), (_HTML, _JSON, _MARKDOWN))
+    kind = preferred_type(req.headers.get("accept"), (_HTML, _JSON, _MARKDOWN))
     if kind == _JSON:
         signed = await _with_signed(view.elements, reader)
         return json_response(view.model_copy(update={"elements": signed}), headers=_VARYING)

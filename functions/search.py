@@ -8,7 +8,7 @@ from pydantic import Field
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
 from functions.http.models import PLAIN_DIGITS, MetadataQuery
-from functions.http.requests import Caller, Ready, admitted, note_act
+from functions.http.requests import Caller, Ready, count_call, note_act
 from functions.http.responses import json_response
 from shared.access.models import UserContext
 from shared.documents.figures import image_urls
@@ -115,7 +115,7 @@ async def search_by_address(
 
 
 async def _search(req: Request, body: SearchBody, user: UserContext, services: Services) -> Response:
-    await admitted(req, user, services)
+    await count_call(req, user, services)
     hits = await block_search(services, user).search([body.query], body.top_k, body.filters)
     await note_act(req, user, services, "search", *dict.fromkeys(hit.doc_id for hit in hits))
     results = search_results(hits, await image_urls(hits, services))

@@ -1,9 +1,10 @@
 """Routes of the web page: the page at `/` and `/web`, its files below `/web/assets/`, and its settings at
 `/api/site`.
 
-No identity is read: responses are the same for all callers and contain no personal data. web/build.mjs builds
-the files and their compressed variants. File names are fixed, because the platform's sign-in lists every
-public address; the query parameter `v` is the version of the build, so browsers may cache files forever.
+Callers are not authenticated: responses are the same for all and contain no personal data. web/build.mjs
+builds the files and their compressed variants. File names are fixed, because the platform's sign-in lists
+every public address; the query parameter `v` is the version of the build, so browsers may cache files
+forever.
 """
 
 import asyncio

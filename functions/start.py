@@ -13,9 +13,10 @@ def require_settings() -> None:
     every request.
 
     Raises:
-        ConfigurationError: one line for each such setting: name, purpose and example.
+        ConfigurationError: a setting is missing or invalid. The message has a line with name, purpose and
+        example for each.
     """
     settings = get_settings()
     if next((_ROOT / settings.answering.agents_folder).glob("*.agent.md"), None):
-        # imported only if there are agents, to keep the start fast
+        # Imported only if there are agents, to keep the start fast.
         load("shared.answering.agent_files", "agents_of")(settings)

@@ -19,8 +19,8 @@ from functions.http.requests import (
     Caller,
     Durable,
     Ready,
-    admitted,
     client_address,
+    count_call,
     note_act,
 )
 from functions.http.responses import json_response
@@ -72,7 +72,7 @@ _WAIT = re.compile(r"(?:^|[,\s])wait=([0-9]{1,4})(?:$|[,;\s])")
 
 
 @dataclass(frozen=True)
-class _Order:
+class _SummaryRequest:
     """A request for a summary, together with the user and the services that process it."""
 
     request: Request
@@ -101,7 +101,7 @@ async def create_summary(
     result.
     """
     wait = _WAIT.search(req.headers.get("prefer", ""))
-    summary = await _begin(_Order(req, order, user, services, client))
+    summary = await _begin(_SummaryRequest(req, order, user, services, client))
     if wait:
         await _wait(summary, services.runs, min(int(wait[1]), services.settings.host.stream_seconds))
     view = await view_summary(summary, services, user)
@@ -178,49 +178,51 @@ async def _note_read(req: Request, user: UserContext, services: Services, view: 
         await note_act(req, user, services, "summary", *shown, run_id=view.summary_id)
 
 
-async def _begin(wanted: _Order) -> RunRecord:
+async def _begin(summary_request: _SummaryRequest) -> RunRecord:
     """Start a summary, or return the one that an earlier request with the same key started.
 
     Raises:
         NotFoundError: the earlier summary has been deleted.
     """
-    services = wanted.services
-    summary_id = new_summary_id(wanted.user, services)
-    key = Key(wanted.request, wanted.order, wanted.user, services, resource_id=summary_id)
+    services = summary_request.services
+    summary_id = new_summary_id(summary_request.user, services)
+    key = Key(
+        summary_request.request, summary_request.order, summary_request.user, services, resource_id=summary_id
+    )
 
     async def find(claimed: Claimed) -> RunRecord | None:
         return await services.runs.get(claimed.resource_id)
 
-    async def make(claimed: Claimed | None, known: RunRecord | None) -> RunRecord:
-        if known is None:
-            record = await _store(claimed.resource_id if claimed else summary_id, wanted)
+    async def make(claimed: Claimed | None, existing: RunRecord | None) -> RunRecord:
+        if existing is None:
+            record = await _store(claimed.resource_id if claimed else summary_id, summary_request)
         else:
-            record = await current_record(known, services.run_log)
+            record = await current_record(existing, services.run_log)
         async with beginning(claimed, services.idempotency):  # closes the summary if it cannot be started
-            await _start(record, wanted, is_known=known is not None)
+            await _start(record, summary_request, is_known=existing is not None)
         return record
 
     return await idempotent(key, make, find)
 
 
-async def _store(summary_id: str, wanted: _Order) -> RunRecord:
-    user, services, order = wanted.user, wanted.services, wanted.order
+async def _store(summary_id: str, summary_request: _SummaryRequest) -> RunRecord:
+    user, services, order = summary_request.user, summary_request.services, summary_request.order
     slot = slot_of_summary(summary_id, services.settings)
     # Each document counts as a call, because it costs at least as much as a question.
-    await admitted(wanted.request, user, services, calls=len(set(order.doc_ids)), slot=slot)
+    await count_call(summary_request.request, user, services, calls=len(set(order.doc_ids)), slot=slot)
     try:
-        return await begin_summary(order, user, services, summary_id, client_address(wanted.request))
+        return await begin_summary(order, user, services, summary_id, client_address(summary_request.request))
     except GroundworkError:
         await release(user.user_id, summary_id, services.settings, services.user_limits)
         raise
 
 
-async def _start(record: RunRecord, wanted: _Order, *, is_known: bool) -> None:
+async def _start(record: RunRecord, summary_request: _SummaryRequest, *, is_known: bool) -> None:
     """Start the orchestration of a summary unless it is already running. If the summary has ended, only
     release its slot.
     """
-    run_id, user, services = record.run_id, wanted.user, wanted.services
-    instances = Instances(wanted.client)
+    run_id, user, services = record.run_id, summary_request.user, summary_request.services
+    instances = Instances(summary_request.client)
     if record.finished_at is not None:
         # The summary may have ended before this request acquired the slot, so nothing else would release it.
         await release(user.user_id, run_id, services.settings, services.user_limits)

@@ -1,8 +1,8 @@
 """The route POST /api/messages, which authenticates, stores and acknowledges messages from Teams and other
 chat channels.
 
-A channel waits 15 s and resends unacknowledged activities. So nothing here waits for a model: a separate
-orchestration writes the answer into the conversation.
+Channels resend activities that are not acknowledged within 15 s. Therefore nothing here waits for a model: a
+separate orchestration posts the answer to the conversation.
 """
 
 from fastapi import APIRouter, Request, Response
@@ -72,8 +72,8 @@ async def _authenticated_activity(req: Request) -> BotActivity:
 def _peer(req: Request) -> str | None:
     """Return the IP address of the client, or None if it can't be trusted or if a web page sent the request.
 
-    Behind a proxy every client appears to be this machine. Proxies are recognised by their headers, or by the
-    host name of the request.
+    Behind a proxy, every client appears to have the address of this machine. Proxies are recognised by their
+    headers, or by the host name of the request.
     """
     host = req.headers.get("host", "").strip().lower()
     name = host if host.endswith("]") else host.rpartition(":")[0] or host

@@ -10,7 +10,7 @@ from functions.http.contracts import contract, json_reply
 from functions.http.idempotency import Key, idempotent
 from functions.http.models import DocId, KeyHeaders
 from functions.http.requests import Caller, Durable, Ready, note_act
-from functions.http.responses import json_response, validated
+from functions.http.responses import json_response, validate_as
 from functions.ingest import start_ingestions
 from functions.threads import ThreadId
 from functions.uploads import CountedContent, admit_document, max_form_bytes, refuse_large
@@ -59,7 +59,7 @@ async def add_thread_file(
     await form.open()
     if form.fields:
         raise CallerError(f"Unknown form field {min(form.fields)[:40]!r}.", "Send only `file`.")
-    request = validated(FileRequest, lambda: FileRequest(filename=form.filename or ""))
+    request = validate_as(FileRequest, lambda: FileRequest(filename=form.filename or ""))
     name, location = blob_name_in(thread_id, request.filename), f"/api/threads/{thread_id}/files"
     content = CountedContent(form.parts(), max_form_bytes(services))
 

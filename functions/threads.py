@@ -17,7 +17,7 @@ from functions.http.requests import (
     Caller,
     Durable,
     Ready,
-    admitted,
+    count_call,
 )
 from functions.http.responses import json_response, tagged_response
 from functions.ingest import start_ingestions
@@ -87,7 +87,7 @@ async def create_thread(req: Request, body: NewThread, user: Caller, services: R
         return view_of(await owned_thread(claimed.resource_id, user, services.threads))
 
     async def make(claimed: Claimed | None, _: ThreadView | None) -> ThreadView:
-        await admitted(req, user, services)
+        await count_call(req, user, services)
         thread_id = claimed.resource_id if claimed else key.resource_id
         if body.branch:
             made = await branch_thread(body.branch, body.title, user, services, thread_id)

@@ -18,10 +18,10 @@ from functions.http.requests import (
     Caller,
     Durable,
     Ready,
-    admitted,
+    count_call,
     note_act,
 )
-from functions.http.responses import json_response, validated
+from functions.http.responses import json_response, validate_as
 from functions.ingest import start_ingestions
 from shared.access.access_lists import with_ids
 from shared.access.audit_trail import is_wide
@@ -142,12 +142,12 @@ async def import_page(
         return state
 
     state = await idempotent(Key(req, asked, user, services, resource_id=""), make, find)
-    return await _accepted(req, state, user, services)
+    return await _accept_response(req, state, user, services)
 
 
 async def admit_document(req: Request, user: UserContext, services: Services) -> None:
-    """Count a call and a document against the limits of the user. Raises the errors of `admitted`."""
-    await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
+    """Count a call and a document against the limits of the user. Raises the errors of `count_call`."""
+    await count_call(req, user, services, needs=SENDING, used=Usage(documents=1))
 
 
 def _upload_action(acl: Sequence[str]) -> AuditAction:
@@ -183,10 +183,12 @@ async def _receive(
         return state
 
     state = await idempotent(Key(req, request, user, services, resource_id=doc_id), make, find)
-    return await _accepted(req, state, user, services)
+    return await _accept_response(req, state, user, services)
 
 
-async def _accepted(req: Request, state: DocumentState, user: UserContext, services: Services) -> Response:
+async def _accept_response(
+    req: Request, state: DocumentState, user: UserContext, services: Services
+) -> Response:
     """Record the upload in the audit trail, and return the 202 response for the stored document."""
     await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
@@ -232,22 +234,22 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> Uploa
     Raises:
         CallerError: a field is unknown, repeated or invalid.
     """
-    known = tuple(name for name in UploadForm.model_fields if name != "file")
-    unknown = sorted(set(fields) - set(known))
+    field_names = tuple(name for name in UploadForm.model_fields if name != "file")
+    unknown = sorted(set(fields) - set(field_names))
     if unknown:
         raise CallerError(
-            f"Unknown form field {unknown[0][:40]!r}.", f"Known fields: {', '.join(known)}, file."
+            f"Unknown form field {unknown[0][:40]!r}.", f"Known fields: {', '.join(field_names)}, file."
         )
-    given: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     for name in ("folder", "project_id", "source_url", "replace"):
         values = [value for value in fields.get(name, ()) if value]
         if len(values) > 1:
             raise CallerError(f"The form field {name} occurs twice.", "Send it only once.")
         if values:
-            given[name] = values[0]
+            values_by_name[name] = values[0]
     if "acl" in fields:
-        given["acl"] = [name for value in fields["acl"] for name in value.split(",") if name.strip()]
-    return validated(UploadRequest, lambda: UploadRequest(filename=filename or "", **given))
+        values_by_name["acl"] = [name for value in fields["acl"] for name in value.split(",") if name.strip()]
+    return validate_as(UploadRequest, lambda: UploadRequest(filename=filename or "", **values_by_name))
 
 
 def refuse_large(content_length: str | None, max_bytes: int) -> None:

@@ -13,7 +13,7 @@ from functions.http.requests import (
     Administrator,
     Caller,
     Ready,
-    admitted,
+    count_call,
     note_act,
 )
 from functions.http.responses import json_response
@@ -91,10 +91,10 @@ async def get_audiences(
     selected people and groups of the directory.
     """
     if query.q:
-        await admitted(req, user, services)
+        await count_call(req, user, services)
         return json_response(await find_audiences(query.q, services.directory))
     if query.principal:
-        await admitted(req, user, services)
+        await count_call(req, user, services)
         return json_response(await audiences_named(query.principal, services.directory))
     return json_response(await audiences_of(user, services.directory, services.settings))
 

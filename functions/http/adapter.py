@@ -20,8 +20,8 @@ from shared.platform.loading import load
 class _AnyPath(PathConvertor):
     """A path convertor that also matches line breaks.
 
-    A request that the extension's own route doesn't match never gets a response, and after functionTimeout
-    the host ends the whole worker.
+    If the route of the extension doesn't match a request, the request never gets a response, and the host
+    ends the whole worker after functionTimeout.
     """
 
     regex = r"[\s\S]*"

@@ -1,8 +1,9 @@
 """The route class of all routers. It authenticates callers before it reads a body, and converts validation
 errors to `CallerError`.
 
-FastAPI reads a body before it resolves dependencies: strangers would get 422 instead of 401, and bodies of
-any size would be read. This class authenticates, reads the body within its limits, and then calls FastAPI.
+FastAPI reads a body before it resolves dependencies, so strangers would get 422 instead of 401, and bodies of
+any size would be read. This class authenticates the caller, reads the body within its limits, and then calls
+FastAPI.
 """
 
 from difflib import get_close_matches
@@ -32,7 +33,7 @@ class ApiRoute(APIRoute):
     """A route whose handler runs inside the tracing span of the request. Frames streamed after the handler
     returns are outside the span.
 
-    Routes with a JSON body require an identity. Blank query parameters, which forms send, are dropped.
+    Routes with a JSON body require authentication. Blank query parameters, which forms send, are dropped.
     """
 
     def get_route_handler(self) -> Any:

@@ -96,8 +96,8 @@ class RequestScope:
                 await self._serve(request, route, receive, sender)
             except BaseException as error:
                 if sender.has_begun or not isinstance(error, Exception):
-                    # the response has begun, or the request was cancelled because the client left or the host
-                    # is stopping
+                    # The response has begun, or the request was cancelled because the client left or the host
+                    # is stopping.
                     tracing.fail_by(span, error)
                     raise
                 get_logger().exception("http.defect", function=route.name if route else "")
@@ -211,7 +211,8 @@ def _refuse_unread_parameters(request: Request, route: APIRoute) -> None:
 def _refuse_foreign_page(request: Request) -> None:
     """Reject requests from pages of other sites that could change data with the visitor's cookie.
 
-    Browsers state the origin of a request. Other clients don't, and send their own credentials.
+    Browsers send the origin of a request in its headers. Other clients don't, and need no protection, because
+    they send their own credentials.
 
     Raises:
         AccessDeniedError: a page of another origin sent the request.

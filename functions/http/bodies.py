@@ -1,7 +1,7 @@
 """Streaming readers for request bodies, and for multipart forms whose fields precede a single file.
 
-Memory holds one piece of the body, whatever the file's size. So the fields must precede the file; browsers
-and HTTP libraries keep the order in which the form was built.
+Only one piece of the body is in memory at a time, whatever the size of the file. Therefore the fields must
+precede the file. Browsers and HTTP libraries keep the order in which a form was built.
 Source: RFC 7578; the parser is python-multipart's push parser.
 """
 
@@ -37,7 +37,7 @@ async def read_body(parts: AsyncIterator[bytes], max_bytes: int, within_s: float
 
     Raises:
         PayloadTooLargeError: the body exceeds `max_bytes`; reading stops there.
-        SlowBodyError: it did not arrive within `within_s`.
+        SlowBodyError: the body did not arrive within `within_s` seconds.
     """
     body = bytearray()
     try:
@@ -57,7 +57,8 @@ async def file_parts(
     """Yield the pieces of a large request body as they arrive.
 
     Raises:
-        SlowBodyError: nothing arrived for `silence_s`, or the body takes longer than `within_s`.
+        SlowBodyError: nothing arrived for `silence_s` seconds, or the body took longer than `within_s`
+        seconds.
     """
     end = asyncio.get_running_loop().time() + within_s
     while True:

@@ -16,7 +16,7 @@ _QUALITY = re.compile(r"q\s*=\s*([01](?:\.\d{0,3})?)\Z", re.IGNORECASE)
 _MAX_CHARS = 1000  # limit on the header length that is parsed; browsers send about 100 characters
 
 
-def preferred(accept: str | None, offered: Sequence[str]) -> str:
+def preferred_type(accept: str | None, offered: Sequence[str]) -> str:
     """Return the offered media type to which the Accept header gives the highest weight. Ties go to the type
     offered first.
     """

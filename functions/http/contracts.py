@@ -46,7 +46,7 @@ class Reply:
 
     Attributes:
         contents: media type and model, which is None for bytes. Empty if there is no body.
-        headers: names of fields of `ReplyHeaders`.
+        headers: response headers, as field names of `ReplyHeaders`.
     """
 
     status: int
@@ -64,15 +64,15 @@ def json_reply(status: int, description: str, shape: Shape, *headers: str) -> Re
 class Contract:
     """The part of a route's interface that its handler's signature doesn't declare.
 
-    Errors that follow from parameters and body are implied.
+    Errors that follow from the parameters or the body need not be declared.
 
     Attributes:
         body: model of a JSON body, or `form` of a multipart body, that the handler reads itself.
-        headers: model whose fields are request headers.
-        is_open: whether the route needs no identity.
+        headers: model whose fields are the request headers.
+        is_open: whether the route can be called without authentication.
         costs: whether a call counts against the caller's limits.
         ends_as: model of the body if the work ended with an error, whatever the status.
-        any_query: whether unknown query parameters are ignored, since links to the web page acquire some.
+        any_query: whether unknown query parameters are ignored, because other sites append some to links.
     """
 
     replies: tuple[Reply, ...] = ()
@@ -137,7 +137,7 @@ class Operation:
     Attributes:
         route: path below `/api/`.
         name: name of the handler, used as operationId.
-        tag: group in which the description shows it.
+        tag: group in which the API description lists the operation.
         body: model of the JSON body.
         query: model of the query parameters.
         names: path parameters, in order.
@@ -220,8 +220,8 @@ _PROMISES = frozenset({"make_upload_ticket"})  # the document exists only after 
 def links_of(reply: Reply, maker: Operation, operations: Sequence[Operation]) -> Json:
     """Return the OpenAPI links from a reply to the operations that can be called next, keyed by operationId.
 
-    A POST without path parameters whose reply holds an id links to every operation whose only path parameter
-    is that id.
+    If a POST operation without path parameters returns an id, its reply links to every operation whose only
+    path parameter is that id.
     """
     if maker.method != "POST" or maker.names or maker.name in _PROMISES:
         return {}

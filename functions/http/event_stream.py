@@ -1,9 +1,9 @@
 """Streaming of a run's journal as server-sent events. Events are numbered, streams can be resumed, and a
 replay is byte-identical.
 
-If a run executes in the process that serves its readers, they get its events from memory. A run in another
-process is polled once per process for all readers. Each reader holds one piece of the journal, and reads the
-next one after sending it.
+If a run executes in the process that serves its readers, they get its events from memory. Otherwise the
+process polls the journal once for all readers of the run. Each reader keeps only one piece of the journal in
+memory, and reads the next one after sending it.
 """
 
 import json
@@ -73,10 +73,10 @@ async def follow(
     """Yield the events of a run after number `after` as server-sent event frames, as they are appended to the
     journal.
 
-    Stops after the run's last event, or after `stream_seconds`; clients resume.
+    Ends after the last event of the run, or after `stream_seconds`; clients then resume the stream.
 
     Args:
-        close_if_dead: called during silence; restarts a dead run or writes its last event.
+        close_if_dead: called if no event arrives for a while; restarts a dead run or ends its journal.
         first_slice: start of the journal, if the caller has just written it.
     """
     events = follow_named(log, run_id, after, stream_seconds, close_if_dead, first_slice=first_slice)
@@ -198,8 +198,9 @@ def closer(client: df.DurableOrchestrationClient, run_id: str, services: Service
     """Return a function that restarts a run whose orchestration is dead, or writes the last event to its
     journal if it can't be restarted.
 
-    It is called only while the journal has no last event: a completed orchestration then failed to store its
-    end. Events can be requested only after the start of a run, so a missing orchestration was lost.
+    The function must be called only while the journal has no last event. Therefore a completed orchestration
+    means that storing its end failed. A missing orchestration was lost, because events can be requested only
+    after a run was started.
     """
 
     async def close_if_dead() -> None:

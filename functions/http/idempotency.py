@@ -1,7 +1,8 @@
 """Handling of the Idempotency-Key header, shared by all routes that create resources.
 
-A repeat under the same key gets the first request's result. It counts as a call, and its response has the
-header `Idempotency-Replayed`. `make` decides when the result counts as made (`finish` or `beginning`).
+A repeated request with the same key gets the result of the first one. It counts as a call, and its response
+has the header `Idempotency-Replayed`. Each route decides when its result counts as complete (`finish` or
+`beginning`).
 """
 
 import re
@@ -13,7 +14,7 @@ from typing import TypeVar
 
 from fastapi import Request
 
-from functions.http.requests import admitted
+from functions.http.requests import count_call
 from functions.http.responses import add_headers
 from shared.access.idempotency import LIFETIME, Claimed, claim_key, digest_of
 from shared.access.models import UserContext
@@ -33,7 +34,7 @@ class Key:
     Attributes:
         resource_id: id of the resource to be made; empty if only `make` can choose it.
         value: the key; None = the request's header, if any.
-        holds: lifetime of the key.
+        holds: how long the key is stored.
     """
 
     request: Request
@@ -82,7 +83,7 @@ async def idempotent(
     Args:
         make: makes the resource and counts the call, or completes an unfinished result of `find`. Its claim
             is None if the request has no key.
-        find: returns the earlier request's result; None if it made none, or the result was deleted.
+        find: returns the result of the earlier request; None if it has none, or the result was deleted.
 
     Raises:
         NotFoundError: the earlier result has been deleted.
@@ -93,7 +94,7 @@ async def idempotent(
         return await make(claimed, None)
     is_done = claimed.claim.is_done
     if is_done:
-        await admitted(key.request, key.user, key.services)
+        await count_call(key.request, key.user, key.services)
     existing = await find(claimed)
     if existing is None and is_done:
         raise NotFoundError(
@@ -102,6 +103,6 @@ async def idempotent(
         )
     if existing is not None:
         if not is_done:
-            await admitted(key.request, key.user, key.services)
+            await count_call(key.request, key.user, key.services)
         add_headers(key.request, {"Idempotency-Replayed": "true"})
     return existing if existing is not None and is_done else await make(claimed, existing)

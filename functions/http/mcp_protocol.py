@@ -1,9 +1,9 @@
 """The message format of the Model Context Protocol over HTTP, in which each POST contains one JSON-RPC
 message. Performs no I/O.
 
-Two generations are served, without sessions. Up to version 2025-11-25, clients begin with `initialize`. Since
-2026-07-28, each request states its version in `params._meta` and repeats routing fields in headers.
-Source: modelcontextprotocol.io/specification.
+Two generations of the protocol are supported, both without sessions. Up to version 2025-11-25, clients begin
+with `initialize`. Since 2026-07-28, each request states its version in `params._meta` and repeats routing
+fields in headers. Source: modelcontextprotocol.io/specification.
 """
 
 import base64
@@ -107,7 +107,7 @@ def check_version(message: Message, headers: Mapping[str, str]) -> None:
     its body.
 
     Raises:
-        RpcError: it isn't, or they don't.
+        RpcError: the version is not supported, or a header doesn't match.
     """
     version = headers.get("mcp-protocol-version")
     if message.is_stateless and message.id is not None:
@@ -129,7 +129,7 @@ def _check_envelope(message: Message, headers: Mapping[str, str]) -> None:
         raise RpcError(HEADER_MISMATCH, "The MCP-Protocol-Version header doesn't match the body.")
     if headers.get("mcp-method") != message.method:
         raise RpcError(HEADER_MISMATCH, "The Mcp-Method header doesn't match the body.")
-    if name is not None and _decoded(headers.get("mcp-name")) != name:
+    if name is not None and _decode_header(headers.get("mcp-name")) != name:
         raise RpcError(HEADER_MISMATCH, f"The Mcp-Name header doesn't match `{named_by}` in the body.")
     if claimed != STATELESS_VERSION:
         raise _unsupported(claimed)
@@ -151,7 +151,7 @@ def status_of(error: RpcError, *, is_stateless: bool) -> int:
     return status if is_stateless or error.code in (PARSE_ERROR, INVALID_REQUEST) else 200
 
 
-def negotiated(requested: object) -> str:
+def negotiate_version(requested: object) -> str:
     """Return the protocol version for a client that sent `initialize`: the requested version if it supports
     `initialize`, otherwise the newest version that does.
     """
@@ -168,7 +168,7 @@ def _meta_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
     return meta if isinstance(meta, dict) else {}
 
 
-def _decoded(value: str | None) -> str | None:
+def _decode_header(value: str | None) -> str | None:
     """Return a header value, decoding the form `=?base64?...?=`. Return None if it is missing or
     malformed.
     """

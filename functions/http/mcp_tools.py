@@ -1,7 +1,7 @@
 """Tools of the MCP server for other assistants. Each call runs with the permissions of the calling user.
 
-`search` and `fetch` have the format that ChatGPT requires. A run outlives its call: `ask` returns the run's
-id if the answer takes long, and the same question within ten minutes finds the same run.
+`search` and `fetch` have the format that ChatGPT requires. A run may outlast the tool call: if the answer
+takes long, `ask` returns the id of the run, and repeating the question within ten minutes joins the same run.
 """
 
 import re
@@ -18,7 +18,7 @@ from pydantic import Field
 
 from functions.http.event_stream import NamedFrame, closer, follow_named
 from functions.http.questions import Question, begin_question, deliver_answer, view_at_end
-from functions.http.requests import admitted, note_act, note_list
+from functions.http.requests import count_call, note_act, note_list
 from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for
 from shared.answering.runs import view_run
@@ -104,18 +104,18 @@ class McpTool(Tool):
         return result
 
     @classmethod
-    def described(cls, call: McpCall) -> dict[str, Any]:
+    def describe(cls, call: McpCall) -> dict[str, Any]:
         """Return the entry that describes the tool in `tools/list`."""
         return {
             "name": cls.name,
-            "description": cls.described_to(call),
+            "description": cls.description_for(call),
             "inputSchema": cls.parameters.model_json_schema(),
             # `ask` is read-only too: it stores a run of the caller but changes no other data.
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
 
     @classmethod
-    def described_to(cls, call: McpCall) -> str:
+    def description_for(cls, call: McpCall) -> str:
         """Return the description of the tool, which subclasses may adapt to the caller."""
         del call
         return cls.description
@@ -141,7 +141,7 @@ class Search(McpTool):
 
     async def _run(self, arguments: SearchParameters) -> ToolResult:
         call = self._call
-        await admitted(call.request, call.user, call.services)
+        await count_call(call.request, call.user, call.services)
         search = block_search(call.services, call.user)
         hits = await search.search([arguments.query], arguments.top_k, arguments.filters)
         doc_ids = dict.fromkeys(hit.doc_id for hit in hits)
@@ -202,7 +202,7 @@ async def read_item(item: str, call: McpCall) -> tuple[DocumentRecord, list[Hit]
         DocumentNotFoundError: the document or page doesn't exist, or the caller may not read it.
         TooManyRequestsError: the caller has reached the rate limit.
     """
-    await admitted(call.request, call.user, call.services)
+    await count_call(call.request, call.user, call.services)
     matched = _ITEM.fullmatch(item)
     absent = DocumentNotFoundError(
         f"There is no document or page {item[:64]!r}.", "Use the id of a search result."
@@ -251,7 +251,7 @@ class Ask(McpTool):
     waits = True
 
     @classmethod
-    def described_to(cls, call: McpCall) -> str:
+    def description_for(cls, call: McpCall) -> str:
         """Return the description of the tool, followed by the agents that the caller may use."""
         agents = agents_for(call.user, call.services.settings, "mcp")
         agent_list = " ".join(f"{agent.name}: {agent.description.rstrip('.')}." for agent in agents)
@@ -296,7 +296,7 @@ class GetAnswer(McpTool):
     async def _run(self, arguments: GetAnswerParameters) -> ToolResult:
         call, run_id = self._call, arguments.run_id
         services = call.services
-        await admitted(call.request, call.user, services)
+        await count_call(call.request, call.user, services)
         record = await owned_run(run_id, call.user, services.runs)
         if record.status == "running":
             revive = closer(call.client, run_id, services)
@@ -334,7 +334,7 @@ class Reply(McpTool):
     async def _run(self, arguments: ReplyParameters) -> ToolResult:
         call, run_id = self._call, arguments.run_id
         services = call.services
-        await admitted(call.request, call.user, services)
+        await count_call(call.request, call.user, services)
         record = await owned_run(run_id, call.user, services.runs)
         log_slice = await services.run_log.read(run_id) if record.has_log else None
         answer = ClarificationAnswer(text=arguments.answer)
@@ -361,7 +361,7 @@ class ListTables(McpTool):
 
     async def _run(self, arguments: Parameters) -> ToolResult:
         call = self._call
-        await admitted(call.request, call.user, call.services)
+        await count_call(call.request, call.user, call.services)
         return await bound_tool(self.name, call.services, call.user).execute(**arguments.model_dump())
 
 
@@ -406,7 +406,7 @@ class ListDocuments(McpTool):
 
     async def _run(self, arguments: ListDocumentsParameters) -> ToolResult:
         user, services = self._call.user, self._call.services
-        await admitted(self._call.request, user, services)
+        await count_call(self._call.request, user, services)
         if arguments.query:
             listed = await find_documents(arguments.query, user, services, arguments.filters, arguments.limit)
         else:

@@ -1,6 +1,6 @@
 """Starting a run for a question that arrived over HTTP, and waiting for its result.
 
-A repeat under the same key follows the run of the first request.
+A repeated request with the same key follows the run of the first one.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -14,7 +14,7 @@ from fastapi import Request
 
 from functions.http.event_stream import NamedFrame, closer, follow_named
 from functions.http.idempotency import Key, idempotent, new_id
-from functions.http.requests import admitted, client_address
+from functions.http.requests import client_address, count_call
 from shared.access.idempotency import LIFETIME, Claimed, beginning
 from shared.access.limits import is_expected, release, slot_of_run
 from shared.access.models import UserContext
@@ -116,7 +116,7 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
 
     question_run = await idempotent(key, make, find)
     if question_run.is_running:
-        # the process of the first request may have died before it started the orchestration
+        # The process of the first request may have died before it started the orchestration.
         await _start_late(question_run.run_id, question)
     return question_run.run_id, question_run.log
 
@@ -124,12 +124,12 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
 async def _store(run_id: str, question: Question, *, is_claimed: bool) -> LogSlice:
     user, services = question.user, question.services
     slot = slot_of_run(run_id, services.settings)
-    admit: Admit | None = partial(admitted, question.request, user, services, slot=slot)
+    admit: Admit | None = partial(count_call, question.request, user, services, slot=slot)
     if is_claimed or not is_expected(user, services.settings, services.user_limits, slot):
         # In these cases the limits are checked before the run is stored. Checking them concurrently saves
         # time, but a refusal must then undo the stored run: this must stay rare, and must not remove a run
         # that another request with the same key may use.
-        await admitted(question.request, user, services, slot=slot)
+        await count_call(question.request, user, services, slot=slot)
         admit = None
     try:
         request = await begin_run(

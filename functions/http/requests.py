@@ -43,7 +43,7 @@ async def caller_of(request: Request) -> UserContext:
 
     Raises:
         NotAuthenticatedError: (401) there is no valid identity.
-        AccessDeniedError: (403) the user isn't admitted.
+        AccessDeniedError: (403) the user may not use this app.
         DependencyError: (502-504) the user's groups aren't in the token and cannot be looked up.
     """
     if (cached := request.scope.get(_CALLER)) is not None:
@@ -78,7 +78,7 @@ def only_header(request: Request, name: str) -> str:
     """Return the value of a header, or "" if it is missing. Raises `NotAuthenticatedError` (401) if the
     header occurs with different values.
 
-    It is unknown which of the two the platform has checked.
+    With two values, it is unknown which of them the platform has checked.
     """
     values = set(request.headers.getlist(name))
     if len(values) > 1:
@@ -112,7 +112,7 @@ async def caller_and_services(request: Request) -> tuple[UserContext, Services]:
 _MAX_ID_CHARS = 128  # maximum length of a document id
 
 
-async def admitted(
+async def count_call(
     request: Request,
     user: UserContext,
     services: Services,

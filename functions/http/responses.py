@@ -42,7 +42,7 @@ def address_of(request: Request) -> str:
     request.
     """
     host = get_settings().host
-    # local hosts don't serve https
+    # Local hosts don't serve https.
     address = host.public_address if host.public_url or host.in_azure else None
     return address or str(request.base_url).rstrip("/")
 
@@ -72,7 +72,7 @@ def add_headers(request: Request, headers: Mapping[str, str]) -> None:
     request.scope.setdefault(_ADDED, {}).update(headers)
 
 
-def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
+def validate_as(model: type[Body], validate: Callable[[], Body]) -> Body:
     """Call `validate` and return its result. A validation error is converted to a `CallerError` about the
     first invalid field of `model`.
     """
@@ -105,7 +105,7 @@ async def file_response(
 ) -> Response:
     """Stream a file as a response. With `span`, send only these bytes, with status 206.
 
-    Only PDFs are rendered in our origin: an HTML document could contain scripts.
+    Only PDFs may be displayed in the app's origin, because HTML documents could contain scripts.
     """
     filename = blob.name.rpartition("/")[2]
     is_pdf = filename.lower().endswith(".pdf")
@@ -131,7 +131,7 @@ async def picture_response(
 ) -> Response:
     """Return a generated picture for inline display, or 304 if the caller already has this version.
 
-    Browsers may cache it, but must revalidate, which checks access again.
+    Browsers may cache the picture but must revalidate it, so that access is checked again.
     """
     headers = {"ETag": f'"{blob.etag}"', "Cache-Control": "private, no-cache"}
     if is_known(request.headers.get("if-none-match"), blob.etag):
@@ -159,13 +159,13 @@ def event_stream(frames: AsyncIterator[bytes], place: OpenStream, run_id: str | 
     """Return a streaming response of server-sent events that proxies don't buffer. Clients that stop reading
     are disconnected.
 
-    `place` is closed with the stream.
+    `place` is released when the stream ends.
     """
     headers = {"X-Accel-Buffering": "no", **({"X-Run-Id": run_id} if run_id else {})}
-    return PatientResponse(_opened(frames, place), media_type="text/event-stream", headers=headers)
+    return PatientResponse(_open_frames(frames, place), media_type="text/event-stream", headers=headers)
 
 
-async def _opened(frames: AsyncIterator[bytes], place: OpenStream) -> AsyncIterator[bytes]:
+async def _open_frames(frames: AsyncIterator[bytes], place: OpenStream) -> AsyncIterator[bytes]:
     """Yield the frames of a stream. If none is ready soon, a comment comes first, because the host sends the
     headers only with the first byte.
     """
@@ -242,7 +242,7 @@ def explain(error: Mapping[str, Any], fields: Iterable[str]) -> tuple[str, str]:
     if error["type"] == "json_invalid":
         return "The body is not valid JSON.", "Send a JSON object with Content-Type: application/json."
     place = ".".join(str(part) for part in error["loc"]) or "body"
-    # pydantic adds this prefix to messages of custom validators
+    # Pydantic adds this prefix to messages of custom validators.
     message = error["msg"].removeprefix("Value error, ")
     return f"{place}: {message}.", f"Fields: {', '.join(fields)}."
 

@@ -12,7 +12,7 @@ from shared.platform.telemetry import log_scope
 async def trigger_scope(name: str, **fields: str) -> AsyncIterator[None]:
     """Run the block inside a tracing span, which continues the current trace or starts a new one.
 
-    `fields` become attributes of the span and fields of every line logged inside.
+    `fields` become attributes of the span, and fields of every log line inside the block.
     """
     await (await load_async("shared.wiring", "start_telemetry"))()
     goes_on = tracing.traceparent()

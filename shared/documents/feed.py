@@ -67,7 +67,7 @@ class FeedEvent:
     """The current state of a document, or the news that the user can no longer see it.
 
     Attributes:
-        moment: time of the change; a feed that starts there reports everything after it.
+        moment: time of the change. A new feed that starts at this time reports all later changes.
     """
 
     name: Literal["document", "removed"]
@@ -85,7 +85,7 @@ class DocumentFeed:
         """Create a feed for one reader.
 
         Args:
-            scans: shared by all readers of the process.
+            scans: scans shared by all readers of the process.
             after: moment of the last event that the reader received; None = start with documents in progress.
         """
         self._scans = scans
@@ -96,7 +96,7 @@ class DocumentFeed:
 
     async def poll(self) -> list[FeedEvent]:
         """Return the changes since the previous call, oldest first, followed by removals. The first call of a
-        new feed returns all documents in progress.
+        new feed returns the documents in progress or failed.
         """
         if self._moment is None:
             begin = datetime.now(UTC)
@@ -110,7 +110,7 @@ class DocumentFeed:
     def _change(self, state: DocumentState) -> FeedEvent | None:
         self._moment = max(self._moment or state.updated_at, state.updated_at)
         if not may_see(self._user, state):
-            return self._removed(state.doc_id) if state.doc_id in self._sent else None
+            return self._forget(state.doc_id) if state.doc_id in self._sent else None
         self._watched[state.doc_id] = state.updated_at
         view = view_of_state(state)
         if self._sent.get(state.doc_id) == view:
@@ -127,12 +127,12 @@ class DocumentFeed:
             if doc_id in seen:
                 continue
             if await self._scans.store.get(doc_id) is None:
-                events.append(self._removed(doc_id))
+                events.append(self._forget(doc_id))
             elif datetime.now(UTC) - changed_at > _WATCHED:
                 del self._watched[doc_id]
         return events
 
-    def _removed(self, doc_id: str) -> FeedEvent:
+    def _forget(self, doc_id: str) -> FeedEvent:
         self._sent.pop(doc_id, None)
         self._watched.pop(doc_id, None)
         return FeedEvent("removed", self._moment or datetime.now(UTC), doc_id)

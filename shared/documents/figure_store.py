@@ -40,8 +40,8 @@ async def put_new(
     """
     if not figures:
         return
-    stored = {_key(blob) for blob in await _listed(blobs, folder)}
-    captioned = {_key(blob): blob.metadata for blob in await _listed(blobs, earlier)}
+    stored = {_key(blob) for blob in await _list_pictures(blobs, folder)}
+    captioned = {_key(blob): blob.metadata for blob in await _list_pictures(blobs, earlier)}
     for figure in figures:
         if figure.key not in stored:
             content = await asyncio.to_thread((source / f"{figure.key}.png").read_bytes)
@@ -54,7 +54,7 @@ async def captions(blobs: BlobStore, folder: str) -> dict[str, Caption]:
     current caption are left out.
     """
     captions_by_key: dict[str, Caption] = {}
-    for blob in await _listed(blobs, folder):
+    for blob in await _list_pictures(blobs, folder):
         caption = _caption(blob)
         if caption is not None:
             captions_by_key[_key(blob)] = caption
@@ -75,7 +75,7 @@ async def put_caption(blobs: BlobStore, folder: str, key: str, content: bytes, c
     await blobs.write(WORK, _name(folder, key), content, metadata=metadata)
 
 
-async def _listed(blobs: BlobStore, folder: str) -> list[BlobProperties]:
+async def _list_pictures(blobs: BlobStore, folder: str) -> list[BlobProperties]:
     return [blob async for blob in blobs.list_blobs(WORK, folder + _FOLDER)]
 
 

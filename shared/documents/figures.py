@@ -1,7 +1,7 @@
 """Pictures of documents for users who may read them: access checks, signed URLs, and small copies for vision
 models.
 
-The document's row is read each time, so changed permissions apply at once.
+The stored state of the document is read each time, so that changed permissions apply at once.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ async def readable_documents(
 ) -> frozenset[str]:
     """Return those of the given documents and databases that the user may read.
 
-    A citation of a database table names the database instead of a document.
+    A citation of a database table contains the id of the database instead of a document id.
     """
     sources = readable_databases(user, services.settings.databases.sources)
     databases = frozenset(sources.keys() & set(doc_ids))
@@ -69,7 +69,8 @@ async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[st
     """Return a URL for the picture of each hit that has one, keyed by block id. The caller must have filtered
     the hits by permissions.
 
-    URLs are signed for at least an hour. If signing fails, they point to our API, which requires an identity.
+    URLs are valid for at least an hour. If signing fails, they point to this API, which requires
+    authentication.
     """
     paths = {hit.block_id: path for hit in hits if (path := figure_path(hit.image_url))}
     names = {block_id: name_of_path(path) or "" for block_id, path in paths.items()}
@@ -90,7 +91,7 @@ async def signed_urls(names: Iterable[str], services: DocumentServices) -> dict[
     except GroundworkError as failed:
         get_logger().warning("figure.sign_failed", error_type=failed.code)
         return {}
-    signed = await run_together(*(_signed(name, services.blobs) for name in blob_names.values()))
+    signed = await run_together(*(_sign(name, services.blobs) for name in blob_names.values()))
     return {name: url for name, url in zip(blob_names, signed, strict=True) if url is not None}
 
 
@@ -111,7 +112,7 @@ async def _blob_names(names: Iterable[str], services: DocumentServices) -> dict[
     }
 
 
-async def _signed(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
+async def _sign(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
     try:
         return await blobs.read_url(WORK, blob_name, URL_LIFETIME_S)
     except GroundworkError as failed:
@@ -125,11 +126,11 @@ async def seen_pictures(hits: Sequence[Hit], services: DocumentServices) -> tupl
 
     Invalid pictures, and pictures that can't be read in time, are omitted.
     """
-    pictures = await run_together(*(_seen(hit, services) for hit in hits))
+    pictures = await run_together(*(_picture_of(hit, services) for hit in hits))
     return tuple(picture for picture in pictures if picture is not None)
 
 
-async def _seen(hit: Hit, services: DocumentServices) -> Picture | None:
+async def _picture_of(hit: Hit, services: DocumentServices) -> Picture | None:
     name = name_of_path(figure_path(hit.image_url) or "")
     if name is None:
         return None
@@ -139,7 +140,7 @@ async def _seen(hit: Hit, services: DocumentServices) -> Picture | None:
             if name not in blob_names:
                 return None
             content = await services.blobs.read(WORK, blob_names[name])
-            small = await asyncio.to_thread(_reduced, content)
+            small = await asyncio.to_thread(_shrink, content)
     except (GroundworkError, TimeoutError, OSError, ValueError) as failed:
         get_logger().warning("figure.read_failed", doc_id=hit.doc_id, error_type=type(failed).__name__)
         return None
@@ -147,7 +148,7 @@ async def _seen(hit: Hit, services: DocumentServices) -> Picture | None:
     return Picture(label=f"Picture of the block {hit.block_id}", url=url)
 
 
-def _reduced(content: bytes) -> bytes:
+def _shrink(content: bytes) -> bytes:
     """Convert a picture to a JPEG that fits into 768 x 768 pixels. The same input always gives the same
     bytes.
     """

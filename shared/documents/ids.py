@@ -1,7 +1,7 @@
 """Ids of documents, blocks and ingestions, derived from blob names and contents, and windows of document ids.
 
-A file for one conversation lies at `conversation-files/{thread_id}/{name}`. Its thread follows from its name,
-so nothing can move it to another thread, and it can be recognised by the length of its id.
+A file that belongs to one conversation is stored as `conversation-files/{thread_id}/{name}`. Its name
+determines its thread, so it can't be moved to another thread. Its id is longer than that of other documents.
 """
 
 import re
@@ -167,7 +167,7 @@ class IdWindow:
 
     Attributes:
         bits: number of bits; 0 = all documents, with any id.
-        value: the bits as a number.
+        value: the bits as a non-negative integer.
     """
 
     bits: int = 0

@@ -15,7 +15,7 @@ from shared.retrieval.models import DocumentRecord
 
 MIN_NAMED_BLOCKS = 4
 _PAGE_ROWS = 1000
-# delays between attempts; after the last one, the whole step is retried
+# Delays between attempts; after the last one, the whole step is retried.
 _REMOVAL_PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 

@@ -139,7 +139,7 @@ class DocumentDetail(DocumentView):
         folder: the uploader's folder; a file with the same folder and name replaces the document. None unless
             uploaded through the API. Only for callers who may change the document.
         content_hash: SHA-256 of the ready version as hex; "" before. Only for callers who may change it.
-        access_via: why the caller may read it; names no group and no other user.
+        access_via: why the caller may read the document, without names of groups and other users.
         history: phases of the last ingestion, in order.
         failed_tries: number of failed attempts at this version; it is given up after three.
     """
@@ -220,9 +220,9 @@ class Wanted:
     """Criteria that select documents for a list.
 
     Attributes:
-        filters: conditions on complete documents; documents in progress have no metadata and never match.
+        filters: metadata filters. Documents in progress have no metadata, so they never match a filter.
         status: "" = all.
-        words: required in the file name of a document in progress or failed.
+        words: words that the file name of a document in progress or failed must contain.
     """
 
     filters: Filters
@@ -265,7 +265,7 @@ async def list_documents(
         rows = RowsReadOnce(services.documents)
         complete = await _search(user, services, rows).page(filters, behind, limit + 1 - len(views))
         positions += [ListPosition(doc_id=one.doc_id, upload_date=one.upload_date) for one in complete]
-        views += await _listed(complete, user, rows)
+        views += await _views_of(complete, user, rows)
     page = tuple(views[:limit])
     further = write_cursor(positions[limit - 1]) if len(views) > limit else None
     return DocumentList(documents=page, count=len(page), cursor=further)
@@ -285,7 +285,7 @@ async def find_documents(
     """
     rows = RowsReadOnce(services.documents)
     records = await _search(user, services, rows).find(text, filters, limit, match)
-    return DocumentList(documents=tuple(await _listed(records, user, rows)), count=len(records))
+    return DocumentList(documents=tuple(await _views_of(records, user, rows)), count=len(records))
 
 
 _SKIP = re.compile(r"skip-([0-9]{1,6})")  # the search service limits `skip` to 100,000
@@ -311,7 +311,7 @@ async def sorted_documents(
     skip = int(match[1]) if match else 0
     rows = RowsReadOnce(services.documents)
     records, next_skip = await _search(user, services, rows).sorted_page(filters, sort_by, skip, limit)
-    views = tuple(await _listed(records, user, rows))
+    views = tuple(await _views_of(records, user, rows))
     further = None if next_skip is None else f"skip-{next_skip}"
     return DocumentList(documents=views, count=len(views), cursor=further)
 
@@ -415,7 +415,7 @@ async def readable_blob(doc_id: str, user: UserContext, services: DocumentServic
     """Return the blob of a document's file, if the user may read exactly the version that it contains.
 
     Raises:
-        DocumentNotFoundError: it is missing or forbidden.
+        DocumentNotFoundError: the document is missing or forbidden, without distinction.
         ConflictError: the container has a newer version whose permissions are not applied yet.
     """
     state = (await readable_document(doc_id, user, services)).state
@@ -447,18 +447,18 @@ class _Access:
     acl: tuple[str, ...]
 
 
-async def _listed(
+async def _views_of(
     records: Sequence[DocumentRecord], user: UserContext, rows: RowsReadOnce
 ) -> list[DocumentView]:
     """Return views of complete documents, with access, status and corrections from their stored rows. Copies
     of these values in the search index may be out of date.
 
-    The index's copies may lag, so the rows that the search has read are used.
+    `rows` contains the stored rows that the search has already read.
     """
     views: list[DocumentView] = []
     for record in records:
         row = await rows.row(record.doc_id)
-        # if two lists apply while access is being changed, show the new one
+        # If two lists apply while access is being changed, show the new one.
         acl = row.access_lists[-1] if row else ()
         if row and row.corrections:
             record = with_corrections(record, row.corrections)  # noqa: PLW2901

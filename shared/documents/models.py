@@ -53,7 +53,7 @@ class ParsedDocument(Model):
     """The result of parsing a file.
 
     Attributes:
-        elements: in reading order.
+        elements: elements in reading order.
         page_count: pages, slides or sheets; None for formats without them.
         title, author: from the file's properties; None if missing or meaningless.
         unreadable_pages: number of pages without readable text.
@@ -92,8 +92,8 @@ class Figure(Model):
     """A figure that becomes a block of its own. Its PNG is stored under its key.
 
     Attributes:
-        label: its name in the document; empty without one.
-        context: text before and after it.
+        label: name of the figure in the document; empty if it has none.
+        context: text before and after the figure.
         words: words in it, if known.
         place: index among the document's elements, from 0.
     """
@@ -161,7 +161,7 @@ class Manifest(Model):
     so that an interrupted ingestion leaves no unknown blocks.
 
     Attributes:
-        block_ids: blocks of the version; during ingestion, blocks that it may get.
+        block_ids: ids of the blocks of the version; during ingestion, of blocks that may be written.
         other_ids: blocks to delete when the version becomes current: blocks of other versions found in the
             index, and blocks that were possibly written but aren't used.
         described: the metadata, so that repairs and copies need no model call. None = ask the model again.

@@ -15,11 +15,11 @@ class OpenWork(Model):
     """A row of the ingestion backlog, for a document that needs to be ingested, updated or deleted.
 
     Attributes:
-        revision: etag of this row; each wish changes it.
-        whose: the folder of an uploader, or the top folder of other files.
-        is_long: the file isn't a short text, which takes less than a second.
+        revision: etag of this row, which changes with each request for work.
+        whose: folder of the uploader, or top-level folder of any other file.
+        is_long: whether the ingestion may take more than a second, unlike that of a short text.
         due_at: no ingestion starts before this time.
-        rests: number of waits for a failed service so far.
+        rests: number of times that the ingestion has waited for an unavailable service.
     """
 
     doc_id: str
@@ -49,7 +49,7 @@ class Place(Model):
     Attributes:
         is_kept: it has the place that is kept for people without a document in progress.
         look_at: the watch doesn't look for a dead execution before this time.
-        starts: number of executions that the watch had to start.
+        starts: number of times that the watch had to start the ingestion again.
     """
 
     doc_id: str
@@ -66,7 +66,7 @@ class Admission(Model):
 
     Attributes:
         watch: token of the message that looks after them; "" = none is needed.
-        watched_at: when it last did.
+        watched_at: time of the last check.
     """
 
     places: tuple[Place, ...] = ()

@@ -1,9 +1,9 @@
 """Storage of the ingestion backlog, which has a row for each document with outstanding work, and of the row
 that lists the admitted documents.
 
-They are in the table of documents, in partitions of their own. A writer stores the backlog's row before the
-document's row, and the ingestion deletes it last, under the etag that it read first. So a crash leaves an
-unneeded row, never a document that nobody works on.
+These rows are in separate partitions of the document table. A writer stores the backlog row before the state
+of the document. The ingestion deletes the backlog row last, and only if its etag is still the one read at the
+start. Therefore a crash may leave an unneeded row, but never a document with forgotten work.
 """
 
 import asyncio
@@ -37,14 +37,14 @@ class OpenWorkStore:
     be out of date.
 
     Attributes:
-        changing: held by the task of this process that changes the admission.
+        changing: lock that a task of this process holds while it changes the admission.
     """
 
     def __init__(self, table: Table) -> None:
         self.changing = asyncio.Lock()
         self._table = table
         self._copy: dict[str, OpenWork] = {}
-        # ids of documents that this process changed during a scan, whose scanned rows may be out of date
+        # Ids of documents that this process changed during a scan, whose scanned rows may be out of date.
         self._touched: set[str] = set()
         self._scan_at = 0.0
         self._asked_at = datetime.min.replace(tzinfo=UTC)
@@ -81,7 +81,7 @@ class OpenWorkStore:
         """Return the backlog rows of all documents. Recent changes by other processes may be missing.
 
         Args:
-            is_fresh: read all rows now; otherwise at most a tenth of the time is spent on that.
+            is_fresh: whether to read all rows now. By default, reads take at most a tenth of the time.
         """
         began = time.monotonic()
         if is_fresh or began >= self._scan_at:

@@ -25,7 +25,7 @@ _MAX_LEVEL = 6
 _PIPE = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|(?: *:?-+:? *\|)+ *")
 _BULLET = re.compile(r"[-\u2013\u2022\u00b7\u25aa\u25cf*o]\s+")
-# control characters that HTML text must not contain
+# Control characters that HTML text must not contain.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 BY_MODEL = "Described by a model; the picture itself is the source."
 
@@ -42,8 +42,8 @@ class ElementsHtml:
 
         Args:
             source_url: URL of the recording.
-            shows_pages: whether to render a line at page starts.
-            anchor: id of the first mark.
+            shows_pages: whether to render a line where a page starts.
+            anchor: HTML id of the first highlighted passage.
         """
         self._anchor_name = anchor
         self._source_url = source_url
@@ -72,9 +72,9 @@ class ElementsHtml:
             return self._figure(element)
         if element.kind == "table":
             return self._table(element)
-        text = self._marked(element, after_bullet(element), len(element.text))
+        text = self._highlight(element, after_bullet(element), len(element.text))
         if element.kind == "heading":
-            # the title of the document is the h1 of the page
+            # The title of the document is the h1 of the page.
             level = min(_MAX_LEVEL, (element.level or 1) + 1)
             return f"<h{level}{self._anchor(element)}>{text}</h{level}>"
         if element.kind == "code":
@@ -101,7 +101,7 @@ class ElementsHtml:
         return f'<a class="moment" rel="noreferrer noopener" href="{escape(address)}">{clock}</a>'
 
     def _figure(self, element: ViewedElement) -> str:
-        words = self._marked(element, 0, len(element.text))
+        words = self._highlight(element, 0, len(element.text))
         if element.figure is None:
             return f'<p class="none">[Figure] {words}</p>'
         figure = element.figure
@@ -118,9 +118,9 @@ class ElementsHtml:
     def _table(self, element: ViewedElement) -> str:
         rows = list(table_rows(element.text))
         if not rows:
-            return f"<p>{self._marked(element, 0, len(element.text))}</p>"
+            return f"<p>{self._highlight(element, 0, len(element.text))}</p>"
         header, *body = (
-            [self._marked(element, start, end).replace("\\|", "|") for start, end in row] for row in rows
+            [self._highlight(element, start, end).replace("\\|", "|") for start, end in row] for row in rows
         )
         cells = "".join(f'<th scope="col">{cell}</th>' for cell in header)
         lines = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
@@ -129,7 +129,7 @@ class ElementsHtml:
             f"</thead><tbody>{lines}</tbody></table></div>"
         )
 
-    def _marked(self, element: ViewedElement, start: int, end: int) -> str:
+    def _highlight(self, element: ViewedElement, start: int, end: int) -> str:
         """Return an element's text from `start` to `end` as HTML, with the marks in this range
         highlighted.
         """
@@ -168,11 +168,11 @@ def table_rows(markdown: str) -> Iterator[list[tuple[int, int]]]:
     for line in markdown.split("\n"):
         if line.startswith("|") and not _RULE.fullmatch(line):
             borders = [match.start() for match in _PIPE.finditer(line)]
-            yield [_stripped(line, left + 1, right, offset) for left, right in pairwise(borders)]
+            yield [_strip(line, left + 1, right, offset) for left, right in pairwise(borders)]
         offset += len(line) + 1
 
 
-def _stripped(line: str, start: int, end: int, offset: int) -> tuple[int, int]:
+def _strip(line: str, start: int, end: int, offset: int) -> tuple[int, int]:
     cell = line[start:end]
     first = start + len(cell) - len(cell.lstrip())
     return offset + first, offset + max(first, start + len(cell.rstrip()))
@@ -208,7 +208,7 @@ def readable_markdown(view: ReadableView) -> str:
     title, elements = view.title or view.filename, view.elements
     parts = []
     if not view.previous_cursor:
-        parts = [f"# {_escaped(title)}"]
+        parts = [f"# {_escape(title)}"]
         if elements and elements[0].kind == "heading" and _plain(elements[0].text) == _plain(title):
             elements = elements[1:]
     parts += [_element(element) for element in elements]
@@ -239,7 +239,7 @@ def _element(element: ViewedElement) -> str:
     if element.kind == "code":
         fence = max([*_FENCE.findall(element.text), "``"], key=len) + "`"
         return f"{fence}\n{_CONTROL.sub('', element.text)}\n{fence}"
-    text = _escaped(element.text[after_bullet(element) :])
+    text = _escape(element.text[after_bullet(element) :])
     if element.kind == "heading":
         return f"{'#' * min(6, (element.level or 1) + 1)} {' '.join(text.split())}"
     if element.kind == "list_item":
@@ -251,10 +251,10 @@ def _element(element: ViewedElement) -> str:
 
 
 def _figure(element: ViewedElement) -> str:
-    label = _escaped(" ".join(element.text.split()))
+    label = _escape(" ".join(element.text.split()))
     if element.figure is None:
         return f"*\\[Figure\\] {label}*" if label else "*\\[Figure\\]*"
-    caption = _escaped(" ".join((element.figure.caption or "").split()))
+    caption = _escape(" ".join((element.figure.caption or "").split()))
     lines = [f"![{label or caption or 'Figure'}]({element.figure.path})"]
     if caption and caption != label:
         lines.append(f"*{caption}*")
@@ -263,7 +263,7 @@ def _figure(element: ViewedElement) -> str:
     return "\n".join(lines)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     signs = _SIGNS.sub(r"\\\g<0>", _CONTROL.sub("", text))
     return _NUMBERED.sub(r"\1\\\2", _LINE_START.sub(r"\1\\\2", signs))
 

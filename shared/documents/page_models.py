@@ -82,7 +82,7 @@ class Part(Model):
     Attributes:
         start: index of its first element in the document.
         first_byte, size_bytes: position of its JSON in the stored reading.
-        pages: lowest and highest page number of its elements; None without any.
+        pages: lowest and highest page number of its elements; None if they have none.
         first_moment: start of its first element in the recording, in seconds.
     """
 
@@ -117,10 +117,10 @@ class ViewedFigure(Model):
     """A picture within the text of a document.
 
     Attributes:
-        path: its URL in our API, which requires an identity.
+        path: path of the picture in this API, which requires authentication.
         image_url: signed for at least an hour; None if signing failed.
-        caption: None without one.
-        by_model: whether a model wrote the caption, which then proves nothing.
+        caption: caption of the picture; None if it has none.
+        by_model: whether a model wrote the caption, so that it can't serve as evidence.
     """
 
     path: str
@@ -135,8 +135,8 @@ class ViewedElement(Model):
     Attributes:
         text: plain text; a table is a Markdown table, header row first.
         level: 1-6 for headings, otherwise None.
-        marks: the cited passage in `text`.
-        figure: the picture of a figure; None without one.
+        marks: the parts of `text` that belong to the cited passage.
+        figure: the picture of a figure; None if there is none.
     """
 
     kind: ElementKind = Field(description="Kind of the element.")
@@ -174,10 +174,10 @@ class ViewedPicture(Model):
     """The picture of a page, with the highlighted areas.
 
     Attributes:
-        path: its URL in our API, which requires an identity.
+        path: path of the picture in this API, which requires authentication.
         image_url: signed for at least an hour; None until the picture is rendered.
-        width_px, height_px: None until it is rendered.
-        marks: positions of the cited passage.
+        width_px, height_px: size in pixels; None until the picture is rendered.
+        marks: areas of the picture that show the cited passage.
         words: all words in content order, if requested; none for a scan.
     """
 
@@ -223,7 +223,7 @@ class PageView(DocumentText):
             divided into parts, which are counted the same way.
         has_pages: whether the format has pages, rather than parts.
         picture: None for formats without page pictures.
-        readable_url: URL of the whole text.
+        readable_url: URL of the continuous text.
     """
 
     page_number: int
@@ -237,8 +237,8 @@ class ReadableView(DocumentText):
     """Reply of GET /api/documents/{doc_id}/readable: one part of the document's continuous text.
 
     Attributes:
-        cursor: leads to the next part; None at the end.
-        previous_cursor: leads to the previous part; None at the beginning.
+        cursor: cursor of the next part; None in the last part.
+        previous_cursor: cursor of the previous part; None in the first part.
     """
 
     page_count: int | None = Field(

@@ -47,7 +47,7 @@ class Cited:
     """The citation to highlight in a view, with its run and the text that surrounds the cited passage.
 
     Attributes:
-        rows: cells of the rows behind a calculated result, as written in the sheet.
+        rows: cells of the rows from which a result was calculated, as written in the sheet.
     """
 
     run_id: str
@@ -67,7 +67,7 @@ class Material:
 
     Attributes:
         elements: elements of one or more parts.
-        captions: captions of the visible pictures, by key.
+        captions: captions of the pictures, keyed by picture key.
     """
 
     record: DocumentRecord
@@ -107,7 +107,7 @@ def page_view(
 
     Args:
         picture: None if the page has none.
-        sheet: picture size and words, once rendered.
+        sheet: size and words of the picture; None if it isn't rendered yet.
     """
     elements, cited, outline = material.elements, material.cited, material.outline
     if material.has_pages:
@@ -212,13 +212,13 @@ def _text(
         title=record.title,
         language=record.language,
         source_url=web_address(record.source_url),
-        elements=_viewed(elements, places, material),
+        elements=_views_of(elements, places, material),
         cited=passage,
         content_url=content_url,
     )
 
 
-def _viewed(
+def _views_of(
     elements: Sequence[Element], places: Sequence[Place], material: Material
 ) -> tuple[ViewedElement, ...]:
     marks: dict[int, list[TextMark]] = {}
@@ -227,7 +227,7 @@ def _viewed(
     views = []
     for index, element in enumerate(elements):
         figure = _figure(element, material)
-        # skip decorative elements, which have neither text nor picture
+        # Skip decorative elements, which have neither text nor picture.
         if element.text or figure is not None:
             fields = element.model_dump(exclude={"picture", "cues"})
             views.append(ViewedElement(**fields, marks=tuple(marks.get(index, ())), figure=figure))

@@ -155,7 +155,7 @@ class AccessChange(Model):
 class MetadataCorrection(Model):
     """Body of PATCH /api/documents/{doc_id}. The given fields permanently override the extracted ones.
 
-    null empties a field that may be empty.
+    Optional fields can be emptied with null.
     """
 
     title: MetadataText = Field(default="", description="Title of the document.")

@@ -37,8 +37,8 @@ def readers_row(state: DocumentState) -> DocumentRow | None:
 def may_see(user: UserContext, state: DocumentState) -> bool:
     """Return whether the user may read the document under both its current and its pending permissions.
 
-    While permissions change, the narrower of the two apply; before the first version only the pending ones
-    exist. Deleted documents are hidden, and those of a thread outside that thread.
+    Before the first version is complete, only the pending permissions exist. Deleted documents are hidden,
+    and files of a conversation are visible only in that conversation.
     """
     if not is_in_reach(user, state.thread_id):
         return False
@@ -50,7 +50,7 @@ def may_change(user: UserContext, state: DocumentState) -> bool:
     """Return whether the user may change the document: only the owner and administrators may. The
     administrator role alone doesn't permit reading it.
 
-    Files for one conversation can't be changed, only removed from their thread.
+    Files that belong to a conversation can't be changed, only removed from its thread.
     """
     if state.thread_id:
         return False

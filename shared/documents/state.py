@@ -56,13 +56,13 @@ class DocumentState(Model):
         version: number of the indexed version.
         begun_key, begun_version: key and number of the newest version whose ingestion has started. The number
             is assigned here before anything of the version is written, and is never reused.
-        wish: counter of events and changes that require an ingestion.
-        settled: value of `wish` that the last completed ingestion had read.
+        wish: number of events and changes so far that required an ingestion.
+        settled: value of `wish` that the last completed ingestion took into account.
         fence: token of the execution that works on the document; a step with another token can't write.
         noted_etag: the file's etag when its newest event was recorded.
         unreadable_pages, has_text: pages without readable text, and whether any text is searchable.
         phases: statuses of the last ingestion, in order.
-        rows_outdated: whether the permissions in the indexes lag behind this row.
+        rows_outdated: whether the indexes still contain earlier permissions than this state.
         sidecar_etag: etag of the permissions file that was read last; empty if there was none.
         hints_etag: etag of the table hints that were read last; empty if there were none.
         upload_date: time at which the indexed bytes were first published.

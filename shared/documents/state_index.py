@@ -1,9 +1,9 @@
 """Index rows that list unfinished and recently changed documents, so that queries need not scan the states of
 all documents.
 
-A query that filters states by anything but their key would scan the states of all users. These rows contain
-only keys; the state decides. A row is written before the state that needs it, so a crash leaves a superfluous
-row, never a missing one. Partitions start with `~`, which sorts after all document ids.
+A query for states by anything but their key would scan the states of all users. The index rows contain only
+document ids; what counts is the state itself. An index row is written before its state, so a crash may leave
+a superfluous row but never a missing one. Partitions start with `~`, which sorts after all document ids.
 """
 
 from collections import OrderedDict

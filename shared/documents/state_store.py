@@ -1,8 +1,8 @@
 """Storage of document states in a table. Each document has one entity, whose etag is the revision of its
 state.
 
-A state is stored as JSON in as many properties as its length requires, since an access list alone can exceed
-one. Further columns serve queries and operators.
+A state is stored as JSON, split into several properties, because an access list alone can exceed the size
+limit of one. Additional columns are for queries and operators.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -31,11 +31,11 @@ class DocumentStore(DocumentRows):
     """Store for the ingestion states of all documents, including documents that are not in the search index
     yet.
 
-    Each document is a partition of its own, so the load is spread over servers. `StateIndex` keeps the keys
+    Each document has its own partition, so that the load is spread over servers. `StateIndex` keeps the keys
     that lists and feeds need.
 
     Attributes:
-        open_work: the documents that have work.
+        open_work: store for the ingestion backlog.
     """
 
     def __init__(self, table: Table) -> None:
@@ -66,7 +66,7 @@ class DocumentStore(DocumentRows):
         """Replace the stored state of a document, and return the new state with its revision.
 
         Raises:
-            ConflictError: it changed or was deleted since `state.revision`.
+            ConflictError: the stored state was changed or deleted after `state.revision`.
         """
         await self._index.before_write(state)
         revision = await self._table.swap(entity_of(state), _revision(state))

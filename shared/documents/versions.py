@@ -1,8 +1,8 @@
 """Version folders, which contain all files derived from one version of a document, in the work container.
 
 `versions/{doc_id}/{content hash}-{pipeline}/` contains reading views, pictures, tables and the manifest, and
-during an ingestion the results of its steps. The document's row names the current version, in whose folder
-readers find every file. Deleting a version means deleting its folder.
+during an ingestion the results of its steps. The stored state of a document names its current version. A
+version is deleted by deleting its folder.
 """
 
 from collections.abc import Iterable

@@ -15,14 +15,14 @@ class ErasureFindings:
 
     Attributes:
         threads: threads that no earlier pass has hidden.
-        runs: found by their records and folders.
+        runs: runs found by their records or folders.
         at_work: number of active runs.
         summary_count: number of runs that are summaries.
         messages: blobs of unanswered chat messages.
-        sessions: blobs of clarifications waiting in a program.
+        sessions: blobs of clarifications for which programs wait.
         documents: documents to delete; empty unless requested.
         sidecars: access lists of uploads that never arrived.
-        kept: documents that stay.
+        kept: numbers of documents that are kept.
     """
 
     threads: tuple[Thread, ...]

@@ -24,8 +24,8 @@ class Folder:
     """The stored blobs of a run.
 
     Attributes:
-        names: of the blobs, relative to the folder.
-        began_at: time of the request; without a readable one, when the oldest blob was written.
+        names: names of the blobs, relative to the folder.
+        began_at: time of the request or, if it can't be read, of the oldest blob.
         request: None if it is missing or unreadable.
     """
 

@@ -1,6 +1,7 @@
 """Models for the erasure of a person's data: the request, the stored progress and the report.
 
-The record outlives the person's id: while active it contains the id, afterwards only a digest and counts.
+The record of a running erasure contains the person's id. Once the erasure has ended, only a digest of the id
+and the counts are kept.
 """
 
 from datetime import datetime
@@ -20,7 +21,7 @@ class ErasureQuery(Model):
 
     documents: DocumentsWish = Field(
         default="keep",
-        description="What happens to the person's documents that nobody else may read: `delete` or `keep`.",
+        description="Whether to `keep` or `delete` the person's documents that nobody else may read.",
     )
 
 
@@ -28,16 +29,16 @@ class ErasedCounts(Model):
     """Number of erased items by kind. Data that the person creates during the erasure is included.
 
     Attributes:
-        runs_at_work: `runs` that were active and had to be ended.
-        summaries: of documents.
+        runs_at_work: number of the `runs` that were active and had to be ended.
+        summaries: document summaries.
         conversations: in chat channels, with stored state.
         chat_messages: unanswered messages.
         sessions: of programs that use the agents as a library, with a waiting clarification.
-        quality_records: of answers, ratings and openings.
-        limits: rows of usage.
+        quality_records: records about answers, ratings and opened sources.
+        limits: rows with the use of limits.
         workspace_files: written by agents for the person.
-        queue_messages: in poison queues.
-        documents: 0 unless requested.
+        queue_messages: messages in poison queues.
+        documents: documents; 0 unless their deletion was requested.
         unused_uploads: access lists of uploads that never arrived.
     """
 
@@ -84,14 +85,14 @@ class ErasureRecord(Model):
 
     Attributes:
         erasure_id: digest of the person's id.
-        user_id: empty once it has ended.
-        not_before: when the next pass is due; earlier messages are duplicates.
+        user_id: id of the person; empty once the erasure has ended.
+        not_before: time at which the next pass is due. Messages that arrive earlier are duplicates.
         passes: number of completed passes.
         counted: number of passes included in `counts`; a repeated pass isn't counted twice.
         threads, runs, instances: work of the last pass, removed as it is done; `instances` are
             orchestrations.
         deleting: counted documents and access lists whose deletion may outlast a pass.
-        is_finishing: a pass found nothing new, and the last traces are being deleted.
+        is_finishing: whether a pass has found nothing new, and the last data is being deleted.
     """
 
     erasure_id: str
@@ -139,10 +140,10 @@ class ErasureView(Model):
     erasure.
 
     Attributes:
-        next_pass_at: when it continues; None when it has ended.
-        reason: why it failed, and what to do.
-        erased: counts so far.
-        kept: data that stays, with reasons.
+        next_pass_at: time of the next pass; None if the erasure has ended.
+        reason: why the erasure failed, and what to do.
+        erased: number of items erased up to now.
+        kept: data that is kept, with reasons.
     """
 
     user_id: str = Field(description="Id of the person, as given in the request.")

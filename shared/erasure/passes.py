@@ -1,8 +1,8 @@
 """Erasure of a person's data in passes, 15 minutes apart, until a pass finds nothing new.
 
-Each store is searched for the person's id directly, not through another record. So a pass also finds data
-whose thread or record was lost by a crash, a bug or an earlier deletion. Ids of runs and threads begin with a
-digest of their owner (`owner_ids`), so other people's runs are neither listed nor read.
+Each store is searched for the person's id directly instead of following references. This also finds data
+whose thread or record was lost through a crash, a bug or an earlier deletion. Ids of runs and threads begin
+with a digest of their owner (`owner_ids`), so other people's runs are neither listed nor read.
 
 A step that is active during the first pass may still write, and a person with a valid token may ask again;
 later passes find that. Findings are stored and counted before anything is deleted, so an interrupted pass can
@@ -25,10 +25,10 @@ from shared.documents.state import DocumentState
 from shared.erasure.findings import ErasureFindings
 from shared.erasure.folders import folders_of, read_all
 from shared.erasure.models import ErasedCounts, ErasureRecord, RunPlace
-from shared.erasure.policy import MAX_PASSES, added, own_documents, relation_to
+from shared.erasure.policy import MAX_PASSES, own_documents, relation_to, sum_counts
 from shared.erasure.requests import find_record, keep_record, send_on
 from shared.erasure.services import ErasureServices
-from shared.erasure.threads import LAST_PASS_AFTER_S, changed, erase_run, erase_turns
+from shared.erasure.threads import LAST_PASS_AFTER_S, change_thread, erase_run, erase_turns
 from shared.ingestion.uploads import uploads_of
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
@@ -67,7 +67,7 @@ class EraseDependencies:
 
     Attributes:
         stop: terminates an orchestration.
-        forget: terminates it and purges its history.
+        forget: terminates an orchestration and purges its history.
         delete_document: starts the deletion of a document and everything derived from it.
     """
 
@@ -120,7 +120,7 @@ async def _advance(record: ErasureRecord, services: ErasureServices, deps: Erase
         await _end(record, "failed", services.blobs)
         return
     record = await _erase(findings, record, services, deps)
-    counts = added(record.counts, await _forget_rows(record.user_id, services))
+    counts = sum_counts(record.counts, await _forget_rows(record.user_id, services))
     now = datetime.now(UTC)
     due = now + timedelta(seconds=LAST_PASS_AFTER_S)
     progress = {"passes": record.passes + 1, "counts": counts, "not_before": due}
@@ -137,18 +137,20 @@ async def _store_findings(
     is_repeated = record.counted > record.passes
     runs = {one.run_id: one for one in (*record.runs, *findings.runs)}
     updates = {
-        "counts": record.counts if is_repeated else added(record.counts, findings.counts(record.deleting)),
+        "counts": record.counts
+        if is_repeated
+        else sum_counts(record.counts, findings.counts(record.deleting)),
         "counted": record.passes + 1,
         "kept_documents": findings.kept,
-        "threads": _merged(record.threads, [one.thread_id for one in findings.threads]),
+        "threads": _merge_unique(record.threads, [one.thread_id for one in findings.threads]),
         "runs": tuple(runs.values()),
-        "instances": _merged(record.instances, findings.instances),
-        "deleting": _merged(record.deleting, findings.deleting),
+        "instances": _merge_unique(record.instances, findings.instances),
+        "deleting": _merge_unique(record.deleting, findings.deleting),
     }
     return await keep_record(blobs, record.model_copy(update=updates))
 
 
-def _merged(before: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+def _merge_unique(before: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*before, *more)))
 
 
@@ -164,9 +166,9 @@ async def _erase(
         await _erase_thread(thread, services, deps)
     for start in range(0, len(findings.runs), _AT_ONCE):
         deps.require_time()
-        first = await _gathered(findings.runs[start:], lambda one: _erase_run(one, services, deps.stop))
+        first = await _process_batch(findings.runs[start:], lambda one: _erase_run(one, services, deps.stop))
         # Counts are stored after each batch, because a continued pass does not find these runs again.
-        counts = added(record.counts, ErasedCounts(quality_records=sum(first)))
+        counts = sum_counts(record.counts, ErasedCounts(quality_records=sum(first)))
         record = await _keep(record, services.blobs, counts=counts)
     for name in (*findings.messages, *findings.sessions):
         await services.blobs.delete(WORK, name)
@@ -185,7 +187,7 @@ async def _erase(
 async def _erase_thread(thread: Thread, services: ErasureServices, deps: EraseDependencies) -> None:
     """Hide a thread and erase its turns. Their empty rows are kept until the erasure finishes."""
     hidden = {"is_deleted": True, "title": "", "summary": ""}
-    current = await changed(thread, lambda one: one.model_copy(update=hidden), services.threads)
+    current = await change_thread(thread, lambda one: one.model_copy(update=hidden), services.threads)
     if current is not None:
         through, may_go_on = current.turn_count, deps.require_time
         await erase_turns(current, through, services, deps.stop, is_last=False, require_time=may_go_on)
@@ -211,20 +213,22 @@ async def _finish(record: ErasureRecord, services: ErasureServices, deps: EraseD
         await erase_turns(thread, through, services, deps.forget, is_last=True, require_time=may_go_on)
     while record.runs:
         deps.require_time()
-        last = await _gathered(record.runs, lambda one: _erase_run(one, services, deps.forget, is_last=True))
-        counts = added(record.counts, ErasedCounts(quality_records=sum(last)))
+        last = await _process_batch(
+            record.runs, lambda one: _erase_run(one, services, deps.forget, is_last=True)
+        )
+        counts = sum_counts(record.counts, ErasedCounts(quality_records=sum(last)))
         record = await _keep(record, services.blobs, runs=record.runs[_AT_ONCE:], counts=counts)
     while record.instances:
         deps.require_time()
-        await _gathered(record.instances, deps.forget)
+        await _process_batch(record.instances, deps.forget)
         record = await _keep(record, services.blobs, instances=record.instances[_AT_ONCE:])
-    counts = added(record.counts, await _forget_rows(record.user_id, services))
+    counts = sum_counts(record.counts, await _forget_rows(record.user_id, services))
     await services.threads.remove_owner(record.user_id)
     progress = {"counts": counts, "passes": record.passes + 1}
     await _end(record.model_copy(update=progress), "completed", services.blobs)
 
 
-async def _gathered(some: Sequence[One], act: Callable[[One], Awaitable[Made]]) -> list[Made]:
+async def _process_batch(some: Sequence[One], act: Callable[[One], Awaitable[Made]]) -> list[Made]:
     """Apply `act` to the first batch of items concurrently, and return the results."""
     return list(await run_together(*(act(one) for one in some[:_AT_ONCE])))
 
@@ -267,7 +271,7 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
     """Search every store for data about the person. Runs of other people are neither listed nor read."""
     user_id, blobs = record.user_id, services.blobs
     prefix = owner_prefix(user_id, services.settings.identity.owner_id_key)
-    # an interrupted pass may not have reached the threads that it had found
+    # An interrupted pass may not have reached the threads that it had found.
     is_repeated = record.counted > record.passes
     done = frozenset(() if is_repeated else record.threads)
     threads = [one async for one in services.threads.of_owner(user_id) if one.thread_id not in done]

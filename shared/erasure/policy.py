@@ -46,8 +46,8 @@ def relation_to(state: DocumentState, user_id: str) -> Literal["alone", "shared"
     """Return the relation of a document to a person, according to its current and pending permissions. Return
     None if they are unrelated.
 
-    `alone`: theirs and readable by nobody else. `shared`: theirs and readable by others. `named`: somebody
-    else's, with an access list that names the person.
+    `alone`: owned by the person and readable only by them. `shared`: owned by the person and readable by
+    others. `named`: owned by someone else, with an access list that names the person.
     """
     owners = {state.rights.owner_id, state.wanted_rights.owner_id} - {None}
     readers = {*state.rights.acl, *state.wanted_rights.acl}
@@ -64,7 +64,7 @@ def own_documents(states: Iterable[DocumentState], user_id: str) -> OwnDocuments
     return OwnDocuments(alone=counts["alone"], shared=counts["shared"], named=counts["named"])
 
 
-def added(counts: ErasedCounts, more: ErasedCounts) -> ErasedCounts:
+def sum_counts(counts: ErasedCounts, more: ErasedCounts) -> ErasedCounts:
     """Return the sums of two sets of counts, kind by kind."""
     sums = {name: getattr(counts, name) + getattr(more, name) for name in ErasedCounts.model_fields}
     return ErasedCounts(**sums)

@@ -1,8 +1,8 @@
 """Erasure of the turns of cleared or deleted threads, and of runs, from every store. It takes two passes.
 
-The first deletes everything at once, even of active runs, and marks the turns so that no answer is accepted.
-A step that was active then may still write, so the last pass, when no step can be active any more, repeats
-the deletion and removes the turns. Passes are idempotent.
+The first pass deletes everything at once, even data of active runs, and marks the turns so that no answer is
+accepted. Steps that were active may still write data. Therefore the last pass repeats the deletion when no
+step can be active any more, and removes the turns. Passes are idempotent.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ async def erase(task: EraseTask, services: ErasureServices, stop: StopRun) -> No
     if thread is None:
         return
     if thread.is_deleted:
-        # repeated in each pass, because files may be added while the thread is being deleted
+        # Repeated in each pass, because files may be added while the thread is being deleted.
         await remove_files(thread.thread_id, services)
     await erase_turns(thread, task.through, services, stop, is_last=task.is_last)
     if not task.is_last:
@@ -56,7 +56,7 @@ async def erase(task: EraseTask, services: ErasureServices, stop: StopRun) -> No
         def counted(current: Thread) -> Thread:
             return current.model_copy(update={"erased_count": max(current.erased_count, task.through)})
 
-        await changed(thread, counted, services.threads)
+        await change_thread(thread, counted, services.threads)
 
 
 async def erase_turns(
@@ -71,8 +71,8 @@ async def erase_turns(
     """Run one erasure pass over the turns of a thread with numbers up to `through`. The last pass also
     deletes the rows of the turns.
 
-    A run that is also shown by a branch is kept. `require_time` is called before each turn; its exception
-    ends the pass.
+    Runs that a branch of the thread also shows are kept. `require_time` is called before each turn; if it
+    raises an exception, the pass ends.
     """
     relatives = await relatives_of(thread, services.threads)
     before = through + 1
@@ -93,7 +93,7 @@ async def erase_turns(
 async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is_last: bool) -> None:
     """Delete a run's record, journal, answer, files and memory, and those of its sub-agents.
 
-    The names of its children are kept until the last pass, which uses them to find their histories.
+    The list of sub-agents is kept until the last pass, which needs it to delete their histories.
     """
     await stop(run_id)
     # The parent is stopped first, so that it can't start more sub-agents.
@@ -157,7 +157,9 @@ async def _tell_readers(run_id: str, run_log: RunLog) -> None:
     await asyncio.sleep(_READERS_S)
 
 
-async def changed(thread: Thread, change: Callable[[Thread], Thread], threads: ThreadStore) -> Thread | None:
+async def change_thread(
+    thread: Thread, change: Callable[[Thread], Thread], threads: ThreadStore
+) -> Thread | None:
     """Apply a change to a thread, retrying after conflicts until it succeeds. Return the changed thread, or
     None if the thread no longer exists.
     """

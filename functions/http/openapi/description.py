@@ -98,7 +98,7 @@ def describe_operations(operations: Sequence[Operation]) -> Json:
         title="Groundwork",
         version=VERSION,
         description=ABOUT,
-        routes=[_described_route(operation, operations) for operation in operations],
+        routes=[_documented_route(operation, operations) for operation in operations],
         tags=[{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations)],
         servers=[{"url": "/api"}],
     )
@@ -107,7 +107,7 @@ def describe_operations(operations: Sequence[Operation]) -> Json:
     # FastAPI adds these error models, but the app never sends them
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    components["schemas"] = {name: attributed(_tidied(schema)) for name, schema in sorted(schemas.items())}
+    components["schemas"] = {name: describe_fields(_tidy(schema)) for name, schema in sorted(schemas.items())}
     components["examples"] = _error_examples(operations)
     components["securitySchemes"] = {name: dict(scheme) for name, scheme in _SECURITY.items()}
     document["security"] = [{name: []} for name in _SECURITY]
@@ -117,7 +117,7 @@ def describe_operations(operations: Sequence[Operation]) -> Json:
     return document
 
 
-def attributed(schema: Json) -> Json:
+def describe_fields(schema: Json) -> Json:
     """Return a model's schema in which the attributes listed in its docstring have become field
     descriptions.
     """
@@ -138,7 +138,7 @@ def attributed(schema: Json) -> Json:
     return described
 
 
-def _described_route(operation: Operation, operations: Sequence[Operation]) -> APIRoute:
+def _documented_route(operation: Operation, operations: Sequence[Operation]) -> APIRoute:
     """Return a copy of a route with declared responses, for FastAPI's OpenAPI generator. The served routes
     declare none, because building their validators would delay the first request of a worker.
     """
@@ -270,14 +270,14 @@ def _schemas_of(operations: Sequence[Operation]) -> dict[str, Json]:
     return definitions
 
 
-def _tidied(schema: Any) -> Any:
+def _tidy(schema: Any) -> Any:
     """Remove titles, empty defaults, and the defaults of required fields from a schema."""
     if isinstance(schema, list):
-        return [_tidied(item) for item in schema]
+        return [_tidy(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     tidied = {
-        name: _tidied(value)
+        name: _tidy(value)
         for name, value in schema.items()
         if not (name == "title" and isinstance(value, str)) and (name, value) != ("default", "")
     }
@@ -293,7 +293,7 @@ def _complete(call: Json, operation: Operation, schemas: Mapping[str, Json]) -> 
     query = operation.query.__name__ if operation.query else ""
     places = {"path": "path", "query": query}
     for parameter in call.setdefault("parameters", []):
-        parameter["schema"] = _tidied(parameter["schema"])
+        parameter["schema"] = _tidy(parameter["schema"])
         parameter["schema"].pop("description", None)
         shape = places.get(parameter["in"]) or operation.contract.headers.__name__  # type: ignore[union-attr]
         if (example := example_values().get(f"{shape}.{parameter['name']}")) is not None:
@@ -309,7 +309,7 @@ def _complete(call: Json, operation: Operation, schemas: Mapping[str, Json]) -> 
 
 
 def _fields(shape: type[BaseModel]) -> dict[str, Json]:
-    properties: dict[str, Json] = _tidied(shape.model_json_schema())["properties"]
+    properties: dict[str, Json] = _tidy(shape.model_json_schema())["properties"]
     return properties
 
 

@@ -9,7 +9,7 @@ from functions.http.conditions import (
     holds,
     is_conditional,
     is_known,
-    preferred,
+    preferred_type,
     require_match,
 )
 from shared.platform.blobs import ByteSpan
@@ -45,7 +45,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;
     ],
 )
 def test_the_best_that_is_offered(accept: str | None, kind: str) -> None:
-    assert preferred(accept, (HTML, JSON, MARKDOWN)) == kind
+    assert preferred_type(accept, (HTML, JSON, MARKDOWN)) == kind
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from functions.api import app
 from functions.http.application import routes_of
 from functions.http.contracts import JSON, PROBLEM
 from functions.http.models import ListQuery
-from functions.http.openapi.description import VERSION, attributed, describe
+from functions.http.openapi.description import VERSION, describe, describe_fields
 from functions.http.openapi.examples import example_of, example_values
 from functions.search import SearchQuery
 from shared.platform.models import Model
@@ -121,7 +121,7 @@ def test_what_a_docstring_says_of_a_field_stands_at_the_field() -> None:
         closed: int
         name: str
 
-    schema = attributed(Valve.model_json_schema())
+    schema = describe_fields(Valve.model_json_schema())
     assert schema["description"] == "A valve."
     said = {name: field.get("description") for name, field in schema["properties"].items()}
     assert said == {"opened": "when that was last so.", "closed": "when that was last so.", "name": None}
