@@ -44,7 +44,7 @@ GIVE_UP_S = 420.0  # with its default timeouts, a host resumes interrupted work 
 RUNTIME = "/runtime/webhooks/durabletask/instances"
 # The lease is that of Azure; the visibility timeouts are those of host.json.
 SETTINGS = {
-    "LOCAL_HOST_LEASE_S": "30",  # as in Azure
+    "LOCAL_HOST_LEASE_S": "30",  # the lease in Azure
     "LOCAL_WORKER_RESTART_S": "2",
     "WHOLE_DOCUMENTS_TOKENS": "0",  # otherwise comparisons of short documents start no children
     "SUMMARY_WINDOW_TOKENS": "300",  # otherwise each sample document is a single window
@@ -72,7 +72,7 @@ SUMMARISED = ("heron-400-manual.pdf", "annual-report-2024.pdf", "annual-report-2
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a question or document that was in progress when a process was killed.
+    """The fate of a question or document that was in progress when a process was killed.
 
     Attributes:
         is_whole: whether the answer has no note about missing content.
@@ -436,7 +436,9 @@ def rounds_beside(out: Path) -> Path:
 def main() -> int:
     """Run the command. Return 1 if any work was lost or any event was sent twice."""
     arguments = _arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stops the stack in order
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(1)
+    )  # exit through the `with` block, which stops the stack in order
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-kills-", ignore_cleanup_errors=True) as folder,

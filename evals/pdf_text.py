@@ -280,7 +280,7 @@ def _without_repeats(table: str) -> str:
 
 
 def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]) -> Iterator[str]:
-    """Count number rows in `reading`, and yield those whose words are not all in one table row."""
+    """Count the number rows, and yield each one whose words are not all in a single table row."""
     counters = [tokens(row) for row in tables]
     for row in rows:
         if is_number_row(row):

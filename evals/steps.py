@@ -105,8 +105,8 @@ class _Seen:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a passage, without its title, into pieces so small that each lies within one of two adjacent
-    blocks.
+    """Split a passage, without its title, into pieces small enough that each is contained in one of two
+    adjacent blocks.
     """
     folded = _folded(text.partition("\n")[2])
     cut = [folded[at : at + _PIECE_CHARS] for at in range(0, len(folded), _PIECE_CHARS)]

@@ -26,7 +26,7 @@ OPERATORS = frozenset({
 })  # fmt: skip
 # Exit codes of pytest: a test failed, the tests can't be collected, pytest itself failed.
 _KILLED = frozenset({1, 2, 3})
-# Exit codes of a time-out: that of mutmut, and those of the signals SIGXCPU and SIGKILL.
+# Exit codes of a time-out: from mutmut itself, or from the signals SIGXCPU and SIGKILL.
 _TIMED_OUT = frozenset({36, 24, 152, 255, -24, -9})
 
 

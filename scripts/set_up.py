@@ -28,7 +28,7 @@ SATISFIED_BY = {"run": ("run", "test"), "test": ("test",)}
 
 
 def main() -> int:
-    """Install what is missing and return the exit code. This is fast if everything is current."""
+    """Install everything that is missing and return the exit code. This is fast if all is current."""
     started = time.monotonic()
     if len(sys.argv) != 2 or sys.argv[1] not in LOCK_FILES:
         print("usage: set_up.py run|test", file=sys.stderr)
@@ -57,7 +57,7 @@ def too_old(version: str, executable: str) -> str:
 
 
 def fingerprint(target: str) -> str:
-    """Return a hash of everything that determines what is installed for a target."""
+    """Return a hash of all files and versions that determine the installation for a target."""
     digest = hashlib.sha256(sys.version.split()[0].encode())
     for path in [
         REQUIREMENTS / LOCK_FILES[target],

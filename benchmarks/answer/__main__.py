@@ -27,7 +27,7 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION
 
-OVERHEAD_MS, FIRST_EVENT_MS = 400.0, 100.0  # the targets
+OVERHEAD_MS, FIRST_EVENT_MS = 400.0, 100.0  # target medians; missed ones are reported
 QUESTIONS = tuple(one.text for one in (FIRST_QUESTION, *DEMO_QUESTIONS))
 
 

@@ -101,7 +101,7 @@ def _times(questions: Sequence[Asked], name: str) -> list[float]:
 
 
 def _at(ranked: Sequence[float], share: float) -> float:
-    return round(ranked[math.ceil(share * len(ranked)) - 1], 1)  # nearest-rank percentile
+    return round(ranked[math.ceil(share * len(ranked)) - 1], 1)  # the percentile by the nearest-rank method
 
 
 def _process(name: str, samples: Sequence[Sample]) -> dict[str, float]:

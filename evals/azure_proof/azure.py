@@ -116,7 +116,9 @@ class AzureTarget:
                 *("--location", self.place.location, "--no-prompt"),
             )
         self._azd("env", "set", "AZURE_OPENAI_LOCATION", self.place.openai_location)
-        self._azd("env", "set", "GROUNDWORK_SMOKE_TEST", "skip")  # the steps of the kit are the test
+        self._azd(
+            "env", "set", "GROUNDWORK_SMOKE_TEST", "skip"
+        )  # skip the smoke test of azd, because the kit's steps replace it
         if self.place.as_application:
             self._azd("env", "set", "GROUNDWORK_SETTINGS", json.dumps({"ALLOW_APPLICATIONS": "true"}))
         self._azd("env", "set", "ALWAYS_READY_HTTP", "0")  # otherwise there would be no cold start to measure

@@ -13,7 +13,7 @@ from local.run_all.api_client import LAST_EVENTS, StreamEvent, read_events
 CALL_TIMEOUT_S = 120.0
 SILENCE_S = 60.0  # the app sends a comment every 15 s
 JsonObject = dict[str, Any]
-_RETRIED = frozenset({429, 502, 503, 504})  # occur during a restart or over a limit
+_RETRIED = frozenset({429, 502, 503, 504})  # transient statuses, returned during a restart or over a limit
 _PAUSE_S = 1.0
 
 

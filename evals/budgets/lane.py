@@ -113,7 +113,7 @@ class Asking:
     instances: Instances
 
     def ask(self, question: Question) -> Seen:
-        """Ask a question, follow the run to its end, and return what was observed."""
+        """Ask a question, follow the run to its end, and return the observation."""
         before = self.lane.statistics() if self.lane.at_once == 1 else None
         try:
             followed = self.caller.ask(question.text, self.lane.budget_ms / 1000 + GIVE_UP_S)

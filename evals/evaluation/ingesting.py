@@ -110,7 +110,7 @@ def _is_there(app: App, source: SourceFile, project_id: str) -> bool:
 
 
 def said_of(failed: httpx.HTTPError) -> str:
-    """Return the error message that the app sent, or that of the exception."""
+    """Return the error message in the app's response, or the text of the exception."""
     if not isinstance(failed, httpx.HTTPStatusError):
         return f"{type(failed).__name__}: {failed}"
     try:

@@ -22,7 +22,7 @@ _SAME_LINE = 0.4  # vertical tolerance, as a share of a word's height
 _WORD_GAP = 0.9  # line heights: no blank of justified text is wider, and no gap between columns narrower
 _LINE_GAP = 1.3  # line heights between lines of a paragraph, or heading and text
 _MAX_STEPS = 20_000
-_DPI, _MIN_CONFIDENCE = 200, 40.0  # for recognition in pictures
+_DPI, _MIN_CONFIDENCE = 200, 40.0  # resolution and minimum confidence for text recognition
 _COLUMNS = (
     "level",
     "page",

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 JsonObject = dict[str, Any]
-CALL_TIMEOUT_S = 4 * 3600.0  # a person may write the reply
+CALL_TIMEOUT_S = 4 * 3600.0  # hours, because a person may write the reply
 _DROPPED = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding"})
 _PIECE = 1 << 14
 

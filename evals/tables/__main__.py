@@ -82,9 +82,7 @@ def main() -> int:
 
 
 def difference(path: Path, sql: str) -> str:
-    """Return how the rows that the app returns for a query differ from those of SQLite, or "" if they
-    don't.
-    """
+    """Return the reason why the app and SQLite answer a query differently, or "" if their rows are equal."""
     reply = answer(
         QueryJob(target=Path("unused"), sql=sql, files=(QueryFile(path=path, tables=tables(path)),))
     )

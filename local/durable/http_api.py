@@ -141,7 +141,7 @@ def _event(
 
 
 def _parsed(text: str | None) -> JsonValue:
-    """Return the parsed JSON, or the text itself if it is none, such as the reason of a failure."""
+    """Return the parsed JSON, or the text itself if it isn't JSON, such as the reason of a failure."""
     if text is None:
         return None
     try:

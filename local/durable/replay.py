@@ -240,7 +240,7 @@ class _Replay:
         if self._buffered[name]:
             self._buffered[name].popleft()
             return _finished()
-        # Waiters form a stack: the newest one gets the event, so those abandoned by a WhenAny never do.
+        # Waiters form a stack: the newest waiter gets the event, so waiters abandoned by a WhenAny never do.
         self._waiting[name].append(task := HostTask())
         return task
 

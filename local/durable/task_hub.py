@@ -26,7 +26,7 @@ class TaskHub:
     """The client operations of one task hub. Changes take effect in the next episode of an instance.
 
     Args:
-        wake: tells the runner that an instance has pending events.
+        wake: called with the id of an instance that has new pending events.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients
                 raise AppError(f"function {function.name}: its blob parameter must have an SDK type")
             connection = function.trigger.get("connection") or DEFAULT_STORAGE
             container = container_of(storage.resolve(function.trigger["path"]))
-            storage.container(connection, container)  # fails at start if the connection is missing
+            storage.container(connection, container)  # raises an error at start if the connection is missing
             triggers.append(BlobTrigger(function, connection, container))
     return triggers
 

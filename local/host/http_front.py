@@ -204,7 +204,7 @@ class _IncomingRequest:
 
     @property
     def headers(self) -> CIMultiDict[str]:
-        """The headers to forward, without those of the connection and without the length."""
+        """The headers to forward, without connection headers and Content-Length."""
         return CIMultiDict(
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in self.scope["headers"]

@@ -23,7 +23,7 @@ from yarl import URL
 
 from local.host.settings import resolve_references, storage_connection
 
-PAGE_BLOBS = 5000  # the maximum of the service
+PAGE_BLOBS = 5000  # blobs per listing page, the maximum of the service
 TIMEOUT = aiohttp.ClientTimeout(total=60)
 SIGNATURE_LIFETIME = timedelta(minutes=15)
 

@@ -26,8 +26,8 @@ def grade_passages(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonV
 
 
 def _closeness(message: str) -> list[tuple[int, float]]:
-    """Return (number, share) of each passage, where the share is that of the question's topic words it
-    contains.
+    """Return (number, share) of each passage, where the share is the part of the question's topic words found
+    in the passage.
     """
     topic = {*topic_stems(element_text(message, "question") or "")} or {""}
     candidates = [(one.number, f"{one.document} {one.heading} {one.text}") for one in read_passages(message)]

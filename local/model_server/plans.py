@@ -91,7 +91,7 @@ def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
 
 
 def standalone(question: str, earlier: Sequence[str]) -> str:
-    """Return the question with names from the last of the `earlier` questions, if it refers back to that one.
+    """Return the question, completed with names from the last of the `earlier` questions if it refers back.
 
     "And 2024?" replaces a number of that question.
     """

@@ -85,7 +85,7 @@ class Stats:
 
 
 CHAT_WORKERS = 2
-EMBEDDING_WORKERS = 2  # a pool of its own, so that embedding requests don't block chat
+EMBEDDING_WORKERS = 2  # a separate pool, so that embedding requests don't block chat
 MOST_URGENT_TEXTS = 8  # a question's searches or a small file; more texts per request are bulk
 PICTURE_TOKENS = 85  # the count that OpenAI bills for a low-detail picture
 

@@ -1,4 +1,5 @@
-"""A record of a stack's processes in its data folder, used to stop those that a killed launcher left running.
+"""A record of a stack's processes in its data folder, used to stop processes that a killed launcher left
+running.
 
 Process ids are reused, so a process is recognised by its id and start time.
 """

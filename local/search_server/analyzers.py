@@ -14,7 +14,7 @@ KEYWORD: Final = "keyword"
 # Internal analyzer of the semantic ranker: English stems without question words, which say nothing about the
 # answer.
 QUESTION: Final = "groundwork.question"
-MAX_TOKEN_CHARS: Final = 300  # the token length limit of Lucene
+MAX_TOKEN_CHARS: Final = 300  # longer tokens are dropped, as in Lucene
 _WORD: Final = r"[\w--[\p{Han}\p{Hiragana}]]"
 _TOKEN: Final = rf"[\p{{Han}}\p{{Hiragana}}]|\d+(?:[.,;]\d+)+{_WORD}*|{_WORD}+(?:['’.]{_WORD}+)*"
 _QUESTION_WORDS: Final = (

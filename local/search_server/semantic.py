@@ -16,7 +16,7 @@ from local.search_server import analyzers
 from local.search_server.definition import SemanticConfiguration
 from local.search_server.schema import JsonObject, values_at
 
-MAX_RERANKED: Final = 50  # as in the service
+MAX_RERANKED: Final = 50  # number of hits that the service reranks
 MAX_SCORE: Final = 4.0
 MAX_PASSAGE_CHARS: Final = 400
 _BREAK: Final = re.compile(r"(?<=[.!?…])\s+|\n+")

@@ -109,7 +109,7 @@ class QueryCompiler:
 
 
 def _all(parts: Sequence[tuple[Occur, Query | None]]) -> Query | None:
-    """Combine the queries into one, ignoring those that are None. Return None if no query remains."""
+    """Combine the queries into one, without the None values. Return None if no query remains."""
     clauses = [(occur, query) for occur, query in parts if query is not None]
     if len(clauses) == 1:
         return clauses[0][1]
