@@ -140,7 +140,7 @@ def shown_text(events: Sequence[StreamEvent]) -> str:
     return "".join(text for _, text in texts)
 
 
-def asked_while(
+def ask_during(
     scene: Scene,
     questions: Sequence[str],
     strike: Callable[[], float],
@@ -176,7 +176,7 @@ def kill_worker(scene: Scene) -> list[Outcome]:
         scene.wait(0.5, 5)
         return scene.kill_worker()
 
-    return asked_while(scene, QUESTIONS, strike)
+    return ask_during(scene, QUESTIONS, strike)
 
 
 def kill_host(scene: Scene) -> list[Outcome]:
@@ -186,7 +186,7 @@ def kill_host(scene: Scene) -> list[Outcome]:
         scene.wait(0.5, 5)
         return scene.kill_host()
 
-    return asked_while(scene, QUESTIONS, strike)
+    return ask_during(scene, QUESTIONS, strike)
 
 
 def kill_twice(scene: Scene) -> list[Outcome]:
@@ -198,7 +198,7 @@ def kill_twice(scene: Scene) -> list[Outcome]:
         scene.wait(8, 12)
         return scene.kill_worker()
 
-    return asked_while(scene, QUESTIONS, strike)
+    return ask_during(scene, QUESTIONS, strike)
 
 
 def kill_children(scene: Scene) -> list[Outcome]:
@@ -208,7 +208,7 @@ def kill_children(scene: Scene) -> list[Outcome]:
         scene.wait(0.5, 4)
         return scene.kill_worker()
 
-    return asked_while(scene, COMPARISONS, strike, "delegation")
+    return ask_during(scene, COMPARISONS, strike, "delegation")
 
 
 def kill_agents(scene: Scene) -> list[Outcome]:
@@ -218,12 +218,12 @@ def kill_agents(scene: Scene) -> list[Outcome]:
         scene.wait(0.5, 4)
         return scene.chance.choice((scene.kill_worker, scene.kill_host))()
 
-    return asked_while(scene, tuple(OF_AGENTS.values()), strike, agents=tuple(OF_AGENTS))
+    return ask_during(scene, tuple(OF_AGENTS.values()), strike, agents=tuple(OF_AGENTS))
 
 
 def kill_nothing(scene: Scene) -> list[Outcome]:
     """Kill nothing, to measure completeness and speed without interruptions."""
-    return asked_while(scene, (*QUESTIONS[:3], *COMPARISONS), time.monotonic)
+    return ask_during(scene, (*QUESTIONS[:3], *COMPARISONS), time.monotonic)
 
 
 def kill_unread(scene: Scene) -> list[Outcome]:
@@ -235,7 +235,7 @@ def kill_unread(scene: Scene) -> list[Outcome]:
     struck = [one for one in run_ids if state_of(scene, one) != "Completed"]
     killed = scene.kill_worker()
     with ThreadPoolExecutor(max(1, len(struck))) as pool:
-        ends = dict(zip(struck, pool.map(lambda one: ended_by_itself(scene, one), struck), strict=True))
+        ends = dict(zip(struck, pool.map(lambda one: wait_until_ended(scene, one), struck), strict=True))
     results = []
     for run_id, ended in ends.items():
         run = Followed(run_id=run_id, began=killed, events=scene.caller.replay(run_id), ended=ended)
@@ -248,7 +248,7 @@ def kill_asked(scene: Scene) -> list[Outcome]:
     run_id = begin(scene, AMBIGUOUS)
     until(lambda: status_of(scene, run_id) == "waiting", 60)
     killed = scene.kill_worker()
-    until(lambda: called(scene, "POST", f"/api/runs/{run_id}/answer", {"choice": 1})[0] == 202, 60)
+    until(lambda: try_call(scene, "POST", f"/api/runs/{run_id}/answer", {"choice": 1})[0] == 202, 60)
     run = Followed(run_id=run_id, began=time.monotonic())
     until(lambda: status_of(scene, run_id) not in ("running", "waiting", ""), GIVE_UP_S)
     run.ended, run.events = time.monotonic(), scene.caller.replay(run_id)
@@ -283,14 +283,14 @@ def kill_summary(scene: Scene) -> list[Outcome]:
     order = {"doc_ids": [ids[name] for name in SUMMARISED]}
     status, view = scene.caller.call("POST", "/api/summaries", order)
     path = str(view["status_url"])
-    until(lambda: windows_read(called(scene, "GET", path)[1]) > 0, 60)
+    until(lambda: windows_read(try_call(scene, "GET", path)[1]) > 0, 60)
     scene.wait(0, 4)
     if summary_status(scene, path) != "running":
         return []  # it ended before the kill
     killed = scene.chance.choice((scene.kill_worker, scene.kill_host))()
     until(lambda: summary_status(scene, path) not in ("running", ""), GIVE_UP_S)
     recovered_s = time.monotonic() - killed
-    status, view = called(scene, "GET", path)
+    status, view = try_call(scene, "GET", path)
     is_complete = status == 200 and view["status"] == "completed"
     result = view["result"] if is_complete else {}
     is_whole = is_complete and not result["warnings"] and len(result["documents"]) == len(SUMMARISED)
@@ -325,7 +325,7 @@ def begin(scene: Scene, question: str) -> str:
         return str(json.load(answer)["run_id"])
 
 
-def called(scene: Scene, method: str, path: str, body: object = None) -> tuple[int, Any]:
+def try_call(scene: Scene, method: str, path: str, body: object = None) -> tuple[int, Any]:
     """Send a request and return the status and JSON of the response. If it fails, return (0, None)."""
     try:
         return scene.caller.call(method, path, body)
@@ -334,7 +334,7 @@ def called(scene: Scene, method: str, path: str, body: object = None) -> tuple[i
 
 
 def status_of(scene: Scene, run_id: str) -> str:
-    status, view = called(scene, "GET", f"/api/runs/{run_id}")
+    status, view = try_call(scene, "GET", f"/api/runs/{run_id}")
     return str(view["status"]) if status == 200 else ""
 
 
@@ -350,7 +350,7 @@ def state_of(scene: Scene, run_id: str) -> str:
     return str(answer.json()["runtimeStatus"]) if answer.is_success else ""
 
 
-def ended_by_itself(scene: Scene, run_id: str) -> float | None:
+def wait_until_ended(scene: Scene, run_id: str) -> float | None:
     """Wait until an orchestration completes and return the time, or None if it takes too long."""
     return time.monotonic() if until(lambda: state_of(scene, run_id) == "Completed", GIVE_UP_S / 2) else None
 
@@ -361,12 +361,12 @@ def windows_read(view: Any) -> int:
 
 
 def summary_status(scene: Scene, path: str) -> str:
-    status, view = called(scene, "GET", path)
+    status, view = try_call(scene, "GET", path)
     return str(view["status"]) if status == 200 else ""
 
 
 def ready_documents(scene: Scene, mark: str) -> list[str]:
-    status, page = called(scene, "GET", "/api/documents?limit=100")
+    status, page = try_call(scene, "GET", "/api/documents?limit=100")
     documents = page["documents"] if status == 200 else []
     return [one["filename"] for one in documents if mark in one["filename"] and one["status"] == "ready"]
 
@@ -436,9 +436,8 @@ def rounds_beside(out: Path) -> Path:
 def main() -> int:
     """Run the command. Return 1 if any work was lost or any event was sent twice."""
     arguments = _arguments()
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(1)
-    )  # exit through the `with` block, which stops the stack in order
+    # Leave through the `with` block, which stops the stack in order.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-kills-", ignore_cleanup_errors=True) as folder,

@@ -79,7 +79,7 @@ def main() -> int:
         for name in options.sets.split(","):
             sources = read_set(options.data / name).sources
             paths = [source.path for source in sources if source.path and source.path.suffix == ".pdf"]
-            readings = {path.name: measured(path) for path in paths if options.only in path.name}
+            readings = {path.name: measure_file(path) for path in paths if options.only in path.name}
             report[name] = summary(readings.values()) | {
                 "each": {key: asdict(one) for key, one in readings.items()}
             }
@@ -139,7 +139,7 @@ def summary(readings: Iterable[Reading]) -> dict[str, float]:
     }
 
 
-def measured(path: Path) -> Reading:
+def measure_file(path: Path) -> Reading:
     """Parse a PDF with the app's parser and with PDFium, and return the compared counts."""
     started_s = time.process_time()
     parsed = parse_pdf(path)

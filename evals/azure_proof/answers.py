@@ -77,7 +77,7 @@ def restart_during_question(world: World) -> Outcome:
                 restarted_at = time.monotonic()
                 world.target.restart()
 
-        events = _followed(client, strike)
+        events = _follow_question(client, strike)
         run_id = str(events[-1].data.get("run_id") or events[-1].data.get("answer", {}).get("run_id", ""))
         seconds = time.monotonic() - restarted_at
         whole = [(event.number, event.name, as_json(event.data)) for event in client.resume(run_id, 0)]
@@ -128,7 +128,7 @@ def _stands(citation: dict[str, Any], texts: SourceTexts) -> bool:
     return page is not None and stands_in(citation["quote"], page)
 
 
-def _followed(client: AppClient, happen: Callable[[list[StreamEvent]], None]) -> list[StreamEvent]:
+def _follow_question(client: AppClient, happen: Callable[[list[StreamEvent]], None]) -> list[StreamEvent]:
     """Ask the long question and return all its events. A broken stream is resumed. `happen` is called after
     each event.
 

@@ -116,9 +116,8 @@ class AzureTarget:
                 *("--location", self.place.location, "--no-prompt"),
             )
         self._azd("env", "set", "AZURE_OPENAI_LOCATION", self.place.openai_location)
-        self._azd(
-            "env", "set", "GROUNDWORK_SMOKE_TEST", "skip"
-        )  # skip the smoke test of azd, because the kit's steps replace it
+        # The steps of the kit replace the smoke test that azd would run.
+        self._azd("env", "set", "GROUNDWORK_SMOKE_TEST", "skip")
         if self.place.as_application:
             self._azd("env", "set", "GROUNDWORK_SETTINGS", json.dumps({"ALLOW_APPLICATIONS": "true"}))
         self._azd("env", "set", "ALWAYS_READY_HTTP", "0")  # otherwise there would be no cold start to measure

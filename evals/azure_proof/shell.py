@@ -42,7 +42,7 @@ class RealShell:
     def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
         """Run a program and return its output. See `Shell.run`."""
         del example
-        self._show(f"  $ {shown(command)}")
+        self._show(f"  $ {shell_text(command)}")
         try:
             done = subprocess.run(
                 command, cwd=self._folder, capture_output=True, text=True, timeout=timeout_s, check=False
@@ -50,10 +50,10 @@ class RealShell:
         except FileNotFoundError:
             raise CommandFailedError(f"{command[0]} is not installed.") from None
         except subprocess.TimeoutExpired:
-            raise CommandFailedError(f"{shown(command)} took over {timeout_s:.0f} s.") from None
+            raise CommandFailedError(f"{shell_text(command)} took over {timeout_s:.0f} s.") from None
         if done.returncode != 0:
             text = (done.stdout + done.stderr).strip()[-_SHOWN_OF_FAILURE:]
-            raise CommandFailedError(f"{shown(command)} failed ({done.returncode}): {text}")
+            raise CommandFailedError(f"{shell_text(command)} failed ({done.returncode}): {text}")
         return done.stdout.strip()
 
 
@@ -70,8 +70,8 @@ class DryShell:
         too.
         """
         del timeout_s
-        self.commands.append(shown(command))
-        self._show(f"  $ {shown(command)}")
+        self.commands.append(shell_text(command))
+        self._show(f"  $ {shell_text(command)}")
         scripts = [part for part in command if part.startswith("infra/") and part.endswith(".sh")]
         if command[:2] == ("azd", "up"):
             scripts.append(_HOOK)
@@ -82,7 +82,7 @@ class DryShell:
         return example
 
 
-def shown(command: Sequence[str]) -> str:
+def shell_text(command: Sequence[str]) -> str:
     """Return a command line with the arguments quoted for a shell."""
     return shlex.join(command)
 

@@ -48,7 +48,7 @@ class Instances:
     def close(self) -> None:
         self._http.close()
 
-    def settled(self, run_id: str) -> list[Child]:
+    def wait_until_settled(self, run_id: str) -> list[Child]:
         """Wait until every child of the run has ended or overrun its deadline by the grace period, and return
         the children.
         """

@@ -122,16 +122,14 @@ class Asking:
             return _refused(self, question, str(refused))
         if followed.last is None:
             self.caller.call("POST", f"/api/runs/{followed.run_id}/cancel")
-        return look_after(self, question, followed, before)
+        return observe(self, question, followed, before)
 
 
-def look_after(
-    asking: Asking, question: Question, followed: Followed, before: Mapping[str, Any] | None
-) -> Seen:
+def observe(asking: Asking, question: Question, followed: Followed, before: Mapping[str, Any] | None) -> Seen:
     """Return the observation of a run whose stream has ended. `before` are the model server's earlier
     counters, or None.
     """
-    children = asking.instances.settled(followed.run_id)
+    children = asking.instances.wait_until_settled(followed.run_id)
     is_open = _stays_open(asking.instances, followed.run_id)
     again = asking.caller.replay(followed.run_id)
     status, view = asking.caller.call("GET", f"/api/runs/{followed.run_id}")

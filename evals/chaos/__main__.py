@@ -174,9 +174,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(1)
-    )  # exit through the `with` block, which stops the stack in order
+    # Leave through the `with` block, which stops the stack in order.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     numbers = list(range(arguments.rounds)) if arguments.only is None else [arguments.only]
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import httpx
 
 from evals.evaluation.app import App
-from evals.evaluation.ingesting import said_of
+from evals.evaluation.ingesting import error_message
 from evals.evaluation.question_set import Question, QuestionSet, Target, name_key
 
 TOP_K = 50  # the maximum of the app; finding ten distinct pages takes far more than ten blocks
@@ -112,7 +112,7 @@ def _attempt(
     try:
         value = work()
     except httpx.HTTPError as failed:
-        errors[call] = said_of(failed)
+        errors[call] = error_message(failed)
     except (KeyError, TypeError, ValueError) as misread:
         errors[call] = f"The answer is not of the form that docs/api.md says: {misread!r}"
     else:

@@ -98,7 +98,7 @@ def _bring(app: App, source: SourceFile, project_id: str, timeout_s: float) -> I
             pause = min(pause * 1.5, _LONGEST_POLL_S)
             document = app.document(document["doc_id"])
     except httpx.HTTPError as refused:
-        return Ingested(source.filename, "refused", said_of(refused))
+        return Ingested(source.filename, "refused", error_message(refused))
     return Ingested(source.filename, document["status"], document.get("status_reason") or "")
 
 
@@ -109,7 +109,7 @@ def _is_there(app: App, source: SourceFile, project_id: str) -> bool:
     return app.content(document["doc_id"]) == source.content()
 
 
-def said_of(failed: httpx.HTTPError) -> str:
+def error_message(failed: httpx.HTTPError) -> str:
     """Return the error message in the app's response, or the text of the exception."""
     if not isinstance(failed, httpx.HTTPStatusError):
         return f"{type(failed).__name__}: {failed}"

@@ -19,7 +19,7 @@ from schemathesis.core.result import Ok
 from schemathesis.core.transport import Response
 
 from evals.fuzz.generating import AnyCase, cases_of
-from evals.fuzz.sending import TIMEOUT_S, Seen, complaints_of, keep_to_one_line, shown
+from evals.fuzz.sending import TIMEOUT_S, Seen, case_text, complaints_of, keep_to_one_line
 from evals.fuzz.things import Things
 
 _FOLLOWED = 5  # links per scenario, besides the deletion
@@ -157,7 +157,7 @@ class Player:
             answer = case.call(base_url=self._url, headers=_headers(person), timeout=TIMEOUT_S)
         except OSError as failed:
             problem = f"no answer: {type(failed).__name__}"
-            self.told.seen.append(Seen(name, person.name, True, None, (problem,), shown(case)))
+            self.told.seen.append(Seen(name, person.name, True, None, (problem,), case_text(case)))
             return None
         return self._heard(case, person, answer, must_fail)
 
@@ -178,7 +178,7 @@ class Player:
         complaints = complaints_of(case, answer)
         if must_fail is not None and answer.status_code < 400:
             complaints.append(must_fail.format(answer.status_code))
-        seen = Seen(name, person.name, True, answer.status_code, tuple(complaints), shown(case))
+        seen = Seen(name, person.name, True, answer.status_code, tuple(complaints), case_text(case))
         self.told.seen.append(seen)
         return answer if answer.status_code < 300 else None
 

@@ -87,7 +87,7 @@ class Sender:
 
     def _answered(self, request: Request, user: str, headers: Mapping[str, str]) -> Seen:
         case = request.case
-        request_text = shown(case)
+        request_text = case_text(case)
         try:
             answer = case.call(base_url=self._url, headers=dict(headers), timeout=TIMEOUT_S)
         except OSError as failed:  # base class of the HTTP library's exceptions
@@ -115,7 +115,7 @@ def keep_to_one_line(case: AnyCase) -> None:
         case.path_parameters[kind] = str(value).replace("%0A", "-").replace("\n", "-")
 
 
-def shown(case: AnyCase) -> str:
+def case_text(case: AnyCase) -> str:
     """Return a request as text for debugging, without its identity."""
     return f"{case.method} {case.formatted_path} {case.query or ''} {case.body!r}"[:_MESSAGE_CHARS]
 

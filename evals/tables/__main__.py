@@ -72,8 +72,8 @@ def main() -> int:
         rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in report.pop("rows"))
         arguments.out.with_suffix(".questions.jsonl").write_text(rows, encoding="utf-8")
     if arguments.rows:
-        report["large"] = million.measured(arguments.rows)
-    report |= attacked()
+        report["large"] = million.measure_table(arguments.rows)
+    report |= run_attacks()
     arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(report, indent=1))
     for sql, reason in different:
@@ -117,7 +117,7 @@ def tables(path: Path) -> tuple[QueryTable, ...]:
     )
 
 
-def attacked() -> dict[str, int]:
+def run_attacks() -> dict[str, int]:
     """Run the attack tests, and return the number of attacks and of those that succeeded."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "attacks.json"

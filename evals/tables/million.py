@@ -33,7 +33,7 @@ _QUERIES = (
 )
 
 
-def measured(rows: int) -> dict[str, float]:
+def measure_table(rows: int) -> dict[str, float]:
     """Return the seconds for loading and for querying a table of `rows` rows, and the number of its text
     blocks.
     """

@@ -50,7 +50,7 @@ class Workbook(TableLookup):
         self.path = folder / DATABASE
         self._tables = [
             ReadableTable(database.stem, f"{database.stem}.xlsx", "eval", table)
-            for table in loaded(database, folder)
+            for table in load_tables(database, folder)
         ]
 
     async def search(self, _query: str, _embedder: Embedder, _limits: CallLimits) -> list[ReadableTable]:
@@ -72,7 +72,7 @@ class Workbook(TableLookup):
             return connection.execute(sql).fetchall()
 
 
-def loaded(database: Path, folder: Path) -> tuple[Any, ...]:
+def load_tables(database: Path, folder: Path) -> tuple[Any, ...]:
     """Load the tables of a database into `folder` with the app's loader, as if they were sheets of text
     cells.
     """
@@ -165,7 +165,7 @@ async def _asked(
         question = " ".join(filter(None, (line["query"], line.get("instructions", ""))))
         async with gate:
             result = await tool.execute(question=question)
-        verdict, is_same = judged(result, gold_rows(databases / line["db"], line["gold_sql"]), book)
+        verdict, is_same = judge(result, gold_rows(databases / line["db"], line["gold_sql"]), book)
         fields = {name: result.get(name) for name in ("sql", "rows", "error")}
         return {"query_id": line["query_id"], "verdict": verdict, "is_same": is_same, **fields}
 
@@ -175,7 +175,7 @@ async def _asked(
         await services.close()
 
 
-def judged(result: Mapping[str, Any], gold: Sequence[Sequence[Row]], book: Workbook) -> tuple[str, bool]:
+def judge(result: Mapping[str, Any], gold: Sequence[Sequence[Row]], book: Workbook) -> tuple[str, bool]:
     """Return the verdict, "right", "wrong" or "declined", and whether SQLite alone returns the same rows."""
     if not result["success"]:
         return "declined", False

@@ -72,7 +72,7 @@ def conclude(
     return Completion(RuntimeStatus.COMPLETED, json.dumps(state.output))
 
 
-def failed(error: ReplayFailed) -> Completion:
+def completion_of_failure(error: ReplayFailed) -> Completion:
     return Completion(RuntimeStatus.FAILED, str(error), str(error))
 
 
@@ -107,7 +107,7 @@ def scheduling_event(request: Request, timestamp: str) -> HistoryEvent:
             )
 
 
-def framed(
+def frame_events(
     events: Sequence[HistoryEvent], requests: Sequence[Request], ending: Completion | None, timestamp: str
 ) -> list[HistoryEvent]:
     """Return an episode's history events in order, enclosed in OrchestratorStarted and

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Collection
 
 from local.durable.clock import Clock
-from local.durable.episode import Completion, Episode, conclude, failed, framed
+from local.durable.episode import Completion, Episode, completion_of_failure, conclude, frame_events
 from local.durable.episode_writer import Committed
 from local.durable.functions import AppFunctions
 from local.durable.history import EventType, HistoryEvent, utc_text
@@ -102,8 +102,8 @@ class EpisodeRunner:
             events = events[: place + 1]
             ending = Completion(RuntimeStatus.TERMINATED, events[place].input or "")
         except ReplayFailed as error:
-            ending = failed(error)
-        return Episode(framed(events, [], ending, timestamp), instance.custom_status, ending=ending)
+            ending = completion_of_failure(error)
+        return Episode(frame_events(events, [], ending, timestamp), instance.custom_status, ending=ending)
 
     async def _replay(self, instance: Instance, events: list[HistoryEvent], timestamp: str) -> Episode:
         started = HistoryEvent(event_type=EventType.ORCHESTRATOR_STARTED, timestamp=timestamp)
@@ -127,7 +127,7 @@ class EpisodeRunner:
         ending = conclude(instance, state, outcome)
         completion = ending if isinstance(ending, Completion) else None
         return Episode(
-            events=framed(events, outcome.requests, completion, timestamp),
+            events=frame_events(events, outcome.requests, completion, timestamp),
             requests=outcome.requests,
             cancelled_timers=outcome.cancelled_timers,
             custom_status=custom_status,

@@ -164,7 +164,9 @@ class EpisodeWriter:
             "UPDATE instances SET execution_id = ?, input = ? WHERE instance_id = ?",
             (renewed.execution_id, renewed.input, instance_id),
         )
-        instance_table.put(self.connection, instance_id, instance_table.started(renewed, utc_text(self.now)))
+        instance_table.put(
+            self.connection, instance_id, instance_table.started_event(renewed, utc_text(self.now))
+        )
         for event in ending.carried_events:
             instance_table.put(self.connection, instance_id, event)
         self.connection.executemany(

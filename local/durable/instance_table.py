@@ -171,10 +171,10 @@ def create(connection: sqlite3.Connection, instance: Instance) -> None:
         InstanceExists: an instance with this id has not ended.
     """
     insert(connection, instance)
-    put(connection, instance.instance_id, started(instance, instance.created_at))
+    put(connection, instance.instance_id, started_event(instance, instance.created_at))
 
 
-def started(instance: Instance, timestamp: str) -> HistoryEvent:
+def started_event(instance: Instance, timestamp: str) -> HistoryEvent:
     return HistoryEvent(
         event_type=EventType.EXECUTION_STARTED,
         timestamp=timestamp,

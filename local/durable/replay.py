@@ -192,9 +192,9 @@ class _Replay:
         elif kind is EventType.EVENT_RAISED:
             self._raise_event(event)
         if self._started:
-            self._go_on()
+            self._advance()
 
-    def _go_on(self) -> None:
+    def _advance(self) -> None:
         """Start the next actions in order, until one of them has to wait."""
         while self._awaited is None or self._awaited.done:
             self._awaited = None

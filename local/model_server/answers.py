@@ -16,7 +16,7 @@ from local.model_server.prompt_reader import (
     element_attribute,
     element_text,
     has_element,
-    merged,
+    merge_documents,
     read_documents,
     read_proofs,
 )
@@ -67,7 +67,7 @@ class Material:
     message: str = ""
 
 
-def asked_with_documents(request: ChatRequest) -> Message | None:
+def find_question_message(request: ChatRequest) -> Message | None:
     """Return the user message that contains both <question> and <documents>, or None."""
     return next(
         (
@@ -83,7 +83,7 @@ def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
     """Return the answer to a turn. If an earlier turn already answered, return only its gap tags. The text
     starts with <answer> if the request offers tools.
     """
-    question = asked_with_documents(request) or request.last_user_message
+    question = find_question_message(request) or request.last_user_message
     previous_text = "".join([text for text in request.texts_of("assistant") if text][-1:])
     begin = BEGIN if request.tools else ""
     if _GAP.sub("", previous_text.replace(BEGIN, "")).strip():
@@ -98,7 +98,7 @@ def answer_from_message(message: str, embedder: EmbeddingService) -> str:
     """Answer a user message that contains <documents>. Return Markdown with citation tags, or only a
     gap tag.
     """
-    prompt_documents = merged([*read_documents(message), *read_proofs(message)])
+    prompt_documents = merge_documents([*read_documents(message), *read_proofs(message)])
     question = element_text(message, "question") or ""
     documents = [without_captions(document) for document in prompt_documents]
     material = Material(question, documents, embedder, message)

@@ -100,7 +100,7 @@ class Knobs(BaseModel):
     thinks: bool = False
     only: _Tasks = ()
 
-    def are_for(self, task: str) -> bool:
+    def apply_to(self, task: str) -> bool:
         """Return whether the knobs apply to the task. An empty `only` applies to every task."""
         return not self.only or task in self.only
 

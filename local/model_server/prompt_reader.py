@@ -140,7 +140,7 @@ def read_web_results(message: str) -> list[Document]:
     ]
 
 
-def merged(documents: Iterable[Document]) -> list[Document]:
+def merge_documents(documents: Iterable[Document]) -> list[Document]:
     """Merge documents with the same doc_id, without duplicate blocks. Attributes of the first one take
     precedence.
     """

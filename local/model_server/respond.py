@@ -14,16 +14,16 @@ from PIL import Image, UnidentifiedImageError
 from local.model_server.answers import answer_turn
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.prompt_reader import element_text
-from local.model_server.protocol.replies import Reply, calling
+from local.model_server.protocol.replies import Reply, tool_call_reply
 from local.model_server.protocol.requests import ChatRequest, Message
 from local.model_server.tables import answer_from_rows, query_tables
 from local.model_server.tasks import SUB_AGENT_TURN, fill_schema, task_of
 from local.model_server.text.passages import split_sentences, spread
 from local.model_server.tools import (
     answer_from_results,
-    call_regardless,
     choose_tool_call,
-    delegated,
+    delegate_call,
+    force_tool_call,
     take_turn,
 )
 
@@ -46,7 +46,7 @@ def write_reply(
         delegates: delegates each question once.
     """
     if tool_loop > 1:
-        return calling(call_regardless(request))
+        return tool_call_reply(force_tool_call(request))
     if schema := request.response_format and request.response_format.json_schema:
         return Reply(fill_schema(schema, request, embedder))
     task = task_of(request)
@@ -55,8 +55,8 @@ def write_reply(
     elif task == SUB_AGENT_TURN:
         return take_turn(request)
     else:
-        call = (delegated(request) if delegates else None) or query_tables(request)
-    return calling(call) if call else Reply(_write_text(request, embedder, task))
+        call = (delegate_call(request) if delegates else None) or query_tables(request)
+    return tool_call_reply(call) if call else Reply(_write_text(request, embedder, task))
 
 
 def _write_text(request: ChatRequest, embedder: EmbeddingService, task: str) -> str:

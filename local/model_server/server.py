@@ -18,9 +18,9 @@ from local.model_server.protocol.delivery import (
     Delivery,
     StalledResponse,
     apply_content_knobs,
+    lengthen,
     stream,
-    talk_over,
-    whole,
+    whole_response,
 )
 from local.model_server.protocol.replies import Envelope, Json, Reply, Usage, embedding_list
 from local.model_server.protocol.requests import ApiError, ChatRequest, EmbeddingRequest, read_body
@@ -50,18 +50,18 @@ class Stats:
     failures: int = 0
     _requests: Counter[str] = field(default_factory=Counter)
     _models: Counter[str] = field(default_factory=Counter)
-    _struck: Counter[str] = field(default_factory=Counter)
+    _affected: Counter[str] = field(default_factory=Counter)
     _call_count: int = 0
     _calls: deque[Call] = field(default_factory=lambda: deque(maxlen=LATEST_CALLS))
 
-    def count_request(self, kind: str, model: str, *, is_struck: bool) -> int:
+    def count_request(self, kind: str, model: str, *, is_affected: bool) -> int:
         """Count a request. Return its number, from 1, among the requests for this model name whose knobs
         apply.
         """
         self._requests[kind] += 1
         self._models[model] += 1
-        self._struck[model] += is_struck
-        return self._struck[model]
+        self._affected[model] += is_affected
+        return self._affected[model]
 
     def begin_call(self, task: str, prompt_tokens: int) -> Call:
         """Record a chat request and return it. The caller adds completion tokens while the reply is
@@ -131,7 +131,7 @@ class ModelServer:
         if request.stream:
             return StreamingResponse(_counted(delivery, call), media_type="text/event-stream")
         try:
-            response = await whole(delivery)
+            response = await whole_response(delivery)
         except ApiError:
             call.prompt_tokens = 0
             raise
@@ -163,9 +163,9 @@ class ModelServer:
     def _admit(self, kind: str, model: str, served: str, task: str) -> Knobs:
         """Count a request and return the knobs that apply to it, or raise the failure that they request."""
         requested = self.knobs_of(model, served)
-        is_struck = requested.are_for(task)
-        number = self.stats.count_request(kind, model, is_struck=is_struck)
-        knobs = with_fault(requested, number) if is_struck else Knobs()
+        is_affected = requested.apply_to(task)
+        number = self.stats.count_request(kind, model, is_affected=is_affected)
+        knobs = with_fault(requested, number) if is_affected else Knobs()
         if knobs.fail and knobs.fail.is_due(model, number):
             self.stats.failures += 1
             headers = {"retry-after": str(knobs.retry_after)} if knobs.retry_after is not None else {}
@@ -194,14 +194,14 @@ class ModelServer:
         exceeds the limit instead.
         """
         if knobs.overtalk:
-            return talk_over(reply, (request.output_limit or 0) + knobs.overtalk, self.embedder.count_tokens)
+            return lengthen(reply, (request.output_limit or 0) + knobs.overtalk, self.embedder.count_tokens)
         limits = [limit for limit in (knobs.cut, request.output_limit) if limit is not None]
         if not limits or reply.refusal:
             return reply
         if (limit := min(limits) - hidden) <= 0:
             return Reply(finish_reason="length")
         text, was_cut = self.embedder.cut_tokens(reply.spoken, limit)
-        return replace(reply.saying(text), finish_reason="length") if was_cut else reply
+        return replace(reply.with_text(text), finish_reason="length") if was_cut else reply
 
     def _count_all(self, texts: Iterable[str]) -> int:
         return sum(self.embedder.count_tokens(text) for text in texts)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from pydantic import JsonValue
 
-from local.model_server.answers import asked_with_documents
+from local.model_server.answers import find_question_message
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.filler import fill
 from local.model_server.judging import grade_passages, score_passages
@@ -58,7 +58,7 @@ def task_of(request: ChatRequest) -> str:
     shape = request.response_format
     if shape and shape.json_schema:
         return shape.json_schema.name
-    if asked_with_documents(request):
+    if find_question_message(request):
         return "documents"
     if request.tools:
         is_child = any(has_element(text, "task") for text in request.texts_of("user"))

@@ -18,12 +18,12 @@ from local.model_server.prompt_reader import (
     Document,
     element_text,
     has_element,
-    merged,
+    merge_documents,
     read_documents,
     read_targets,
     read_web_results,
 )
-from local.model_server.protocol.replies import Reply, ToolCall, calling
+from local.model_server.protocol.replies import Reply, ToolCall, tool_call_reply
 from local.model_server.protocol.requests import ChatRequest, FunctionSpec, Message
 from local.model_server.text.ranking import subject_of
 
@@ -52,10 +52,10 @@ def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | Non
     A search is called once per question; a loop never stops while it may call.
     """
     may_search = "search" in _search_of(request).name and not _results_since_question(request)
-    return call_regardless(request) if request.offered and (is_tool_loop or may_search) else None
+    return force_tool_call(request) if request.offered and (is_tool_loop or may_search) else None
 
 
-def call_regardless(request: ChatRequest) -> ToolCall:
+def force_tool_call(request: ChatRequest) -> ToolCall:
     """Return a tool call even if the request offers no tool. The question fills the query parameters; other
     required ones get placeholder values.
 
@@ -75,7 +75,7 @@ def call_regardless(request: ChatRequest) -> ToolCall:
     return _call(function.name, arguments)
 
 
-def delegated(request: ChatRequest) -> ToolCall | None:
+def delegate_call(request: ChatRequest) -> ToolCall | None:
     """Return a `delegate` call for the whole question with the advised profile, or None if a tool was already
     called.
     """
@@ -107,8 +107,11 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
     web = ("http://", "https://")
     return Assignment(
         question or "",
-        [without_captions(one) for one in merged(one for one in documents if not one.doc_id.startswith(web))],
-        merged(one for one in documents if one.doc_id.startswith(web)),
+        [
+            without_captions(one)
+            for one in merge_documents(one for one in documents if not one.doc_id.startswith(web))
+        ],
+        merge_documents(one for one in documents if one.doc_id.startswith(web)),
     )
 
 
@@ -128,7 +131,7 @@ def take_turn(request: ChatRequest) -> Reply:
     previous = [(call.name, _value(call.arguments)) for call in calls]
     for name, values in candidates if subject else ():
         if name in request.offered and (name, values) not in previous:
-            return calling(_call(name, values))
+            return tool_call_reply(_call(name, values))
     return Reply(READY)
 
 

@@ -63,7 +63,7 @@ def parse_batch(schema: Schema, batch: JsonValue) -> list[Action]:
     return [_parse_action(schema, row, position) for position, row in enumerate(rows)]
 
 
-def uploaded(schema: Schema, action: Action) -> Document:
+def document_of_upload(schema: Schema, action: Action) -> Document:
     """Return the document that an upload stores. Properties missing from the request become null or empty."""
     return Document(
         _complete(schema, action.given),
@@ -71,7 +71,7 @@ def uploaded(schema: Schema, action: Action) -> Document:
     )
 
 
-def merged(schema: Schema, stored: Document, action: Action) -> Document:
+def merge_into(schema: Schema, stored: Document, action: Action) -> Document:
     """Return the stored document with the properties of the action replaced. Collections are replaced as a
     whole.
     """

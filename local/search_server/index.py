@@ -18,7 +18,7 @@ from tantivy import Query, Searcher
 from local.search_server import store
 from local.search_server import store as rows
 from local.search_server.definition import IndexDefinition
-from local.search_server.documents import Action, ActionKind, Document, merged, uploaded
+from local.search_server.documents import Action, ActionKind, Document, document_of_upload, merge_into
 from local.search_server.errors import RequestError, not_found
 from local.search_server.filter_sql import compile_filter
 from local.search_server.schema import Field, Schema
@@ -50,7 +50,7 @@ class BatchPlan:
         self._old_slots: dict[str, int | None] = {}
         self._remaining: dict[str, Document | None] = {}
 
-    def carry_out(self, action: Action) -> Outcome:
+    def add(self, action: Action) -> Outcome:
         key = action.key
         if key not in self._old_slots:
             self._old_slots[key] = store.find_slot(self._connection, key)
@@ -61,11 +61,11 @@ class BatchPlan:
             self._remaining[key] = None
             return Outcome(key, 200)
         if action.kind is ActionKind.UPLOAD or (action.kind is ActionKind.MERGE_OR_UPLOAD and not exists):
-            self._remaining[key] = uploaded(self._schema, action)
+            self._remaining[key] = document_of_upload(self._schema, action)
             return Outcome(key, 200 if exists else 201)
         if not exists:
             return Outcome(key, 404, "Document not found.")
-        self._remaining[key] = merged(self._schema, self._document(key), action)
+        self._remaining[key] = merge_into(self._schema, self._document(key), action)
         return Outcome(key, 200)
 
     def documents(self) -> list[Document]:
@@ -185,7 +185,7 @@ class Index:
         with self._write_lock:
             with self.view() as view:
                 plan = BatchPlan(self.schema, view.connection)
-                outcomes = [plan.carry_out(action) for action in actions]
+                outcomes = [plan.add(action) for action in actions]
             additions = [(self._next_slot + at, document) for at, document in enumerate(plan.documents())]
             removed = plan.replaced_slots()
             if additions or removed:

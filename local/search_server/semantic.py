@@ -48,13 +48,13 @@ class Reranker:
         """Return the candidates with their reranker scores, best first. Equal scores keep the order of
         retrieval.
         """
-        whole = [self._found(self._texts(candidate.body)) for candidate in candidates]
+        whole = [self._matched_terms(self._texts(candidate.body)) for candidate in candidates]
         weights = {term: _weight(term, whole) for term in self._terms}
         best = max((candidate.score for candidate in candidates), default=0.0)
         reranked = []
         for candidate, terms in zip(candidates, whole, strict=True):
             coverage = self._best_passage(candidate.body, weights)
-            title = self._found(_strings(candidate.body, self._title))
+            title = self._matched_terms(_strings(candidate.body, self._title))
             retrieval = candidate.score / best if best > 0 else 0.0
             share = (
                 _PASSAGE * coverage
@@ -68,12 +68,12 @@ class Reranker:
     def _texts(self, body: JsonObject) -> list[str]:
         return _strings(body, [*self._title, *self._content, *self._keywords])
 
-    def _found(self, texts: Iterable[str]) -> frozenset[str]:
+    def _matched_terms(self, texts: Iterable[str]) -> frozenset[str]:
         return frozenset(term for text in texts for term in _terms(text) if term in self._terms)
 
     def _best_passage(self, body: JsonObject, weights: Mapping[str, float]) -> float:
         texts = _strings(body, self._content or self._title)
-        passages = (self._found([passage]) for text in texts for passage in _passages(text))
+        passages = (self._matched_terms([passage]) for text in texts for passage in _passages(text))
         return max((_share(terms, weights) for terms in passages), default=0.0)
 
 

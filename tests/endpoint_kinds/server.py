@@ -73,7 +73,7 @@ class EndpointServer(ModelServer):
         request = read_body(ChatRequest, raw)
         kind, _ = parse_kind(request.model)
         if refusal := refusal_of_chat(request, kind):
-            self.stats.count_request("chat", request.model, is_struck=False)
+            self.stats.count_request("chat", request.model, is_affected=False)
             raise refusal
         asked = in_fields(without_ignored(request, kind))
         return await super().chat(asked.model_dump_json(by_alias=True).encode())

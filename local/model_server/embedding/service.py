@@ -34,7 +34,7 @@ class EmbeddingService:
         self._counter = Tokenizer.from_str(self._embedder.tokenizer.to_str())
         self._counter.no_truncation()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="embed")
-        self._bulk_pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="bulk", initializer=_give_way)
+        self._bulk_pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="bulk", initializer=_lower_priority)
         self._cache: OrderedDict[bytes, Matrix] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -89,7 +89,7 @@ class EmbeddingService:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _give_way() -> None:
+def _lower_priority() -> None:
     """Lower the priority of the current thread. Linux only: elsewhere, `nice` affects the whole process."""
     if sys.platform == "linux":
         os.nice(BULK_NICENESS)

@@ -16,7 +16,7 @@ from local.model_server.protocol.requests import ApiError
 FILLER = " This sentence only fills the length that was asked for."
 
 
-def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> Reply:
+def lengthen(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> Reply:
     """Lengthen a reply to at least `least_tokens`, measured with `count`. Replies that are long enough, and
     refusals, are returned unchanged.
     """
@@ -25,7 +25,7 @@ def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> R
         return reply
     filler = FILLER * (1 + missing // count(FILLER))
     if not reply.spoken.startswith("{"):
-        return reply.saying(f"{reply.spoken}{filler}".strip())
+        return reply.with_text(f"{reply.spoken}{filler}".strip())
     parts = json.loads(reply.spoken)
     lists = {name: part for name, part in parts.items() if isinstance(part, list) and part}
     texts = {name: part for name, part in parts.items() if isinstance(part, str)}
@@ -33,7 +33,7 @@ def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> R
         # tokens of the list items, without the brackets
         once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)
         parts[longest] += lists[longest] * (1 + missing // once) if lists else filler
-    return reply.saying(json.dumps(parts, ensure_ascii=False))
+    return reply.with_text(json.dumps(parts, ensure_ascii=False))
 
 
 ARGUMENT_PIECE = 12
@@ -96,10 +96,10 @@ def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
         return Reply(refusal="The local model was asked by its name to refuse.")
     if knobs.filter:
         return replace(reply, text="", tool_call=None, finish_reason="content_filter")
-    return reply.saying(_GARBAGE[knobs.garbage]) if knobs.garbage in _GARBAGE else reply
+    return reply.with_text(_GARBAGE[knobs.garbage]) if knobs.garbage in _GARBAGE else reply
 
 
-async def whole(delivery: Delivery) -> Response:
+async def whole_response(delivery: Delivery) -> Response:
     """Return a non-streamed response, after as long as streaming would take, or the fault that the knobs
     request.
 
@@ -138,7 +138,9 @@ async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
         return
     yield _event(envelope.chunk({"role": "assistant", "content": None if reply.tool_call else ""}))
     if reply.tool_call:
-        yield _event(envelope.chunk({"tool_calls": [{"index": 0, **envelope.called(reply.tool_call, "")}]}))
+        yield _event(
+            envelope.chunk({"tool_calls": [{"index": 0, **envelope.tool_call_body(reply.tool_call, "")}]})
+        )
     for count, delta in enumerate(delivery.deltas, start=1):
         await asyncio.sleep(delivery.piece_s)
         yield _event(envelope.chunk(delta))

@@ -31,14 +31,14 @@ class Reply:
         """The output that is billed: the text, the tool call's arguments or the refusal."""
         return self.tool_call.arguments if self.tool_call else self.text or self.refusal or ""
 
-    def saying(self, text: str) -> "Reply":
+    def with_text(self, text: str) -> "Reply":
         """Return a copy of the reply with its text, or the arguments of its tool call, replaced."""
         if self.tool_call:
             return replace(self, tool_call=replace(self.tool_call, arguments=text))
         return replace(self, text=text)
 
 
-def calling(call: ToolCall) -> Reply:
+def tool_call_reply(call: ToolCall) -> Reply:
     """Return a reply that consists of one tool call."""
     return Reply(tool_call=call, finish_reason="tool_calls")
 
@@ -69,7 +69,7 @@ class Envelope:
     created: int
     model: str
 
-    def called(self, call: ToolCall, arguments: str) -> Json:
+    def tool_call_body(self, call: ToolCall, arguments: str) -> Json:
         """Return a tool call with its id. Streamed and non-streamed replies use the same id."""
         function = {"name": call.name, "arguments": arguments}
         return {"id": f"call_{self.completion_id[-24:]}", "type": "function", "function": function}
@@ -79,7 +79,7 @@ class Envelope:
         content = reply.text if reply.tool_call is None and reply.refusal is None else None
         message: Json = {"role": "assistant", "content": content, "refusal": reply.refusal}
         if reply.tool_call:
-            message["tool_calls"] = [self.called(reply.tool_call, reply.tool_call.arguments)]
+            message["tool_calls"] = [self.tool_call_body(reply.tool_call, reply.tool_call.arguments)]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
         return {**self._body("chat.completion"), "choices": [choice], "usage": usage.body}
 

@@ -66,7 +66,7 @@ def children_of(stack: LocalStack, followed: Followed) -> Any:
     """Return the run's child orchestrations, all of which must have ended."""
     instances = Instances(stack, SLACK_S)
     try:
-        children = instances.settled(followed.run_id)
+        children = instances.wait_until_settled(followed.run_id)
     finally:
         instances.close()
     assert not any(child.outlived for child in children)

@@ -64,7 +64,7 @@ def test_cancelling_ends_sub_agents_at_work_and_deleting_leaves_none_of_their_wo
 def _children(stack: LocalStack, run_id: str) -> list[Child]:
     instances = Instances(stack)
     try:
-        return instances.settled(run_id)
+        return instances.wait_until_settled(run_id)
     finally:
         instances.close()
 

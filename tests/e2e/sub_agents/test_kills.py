@@ -101,7 +101,7 @@ def check(stack: LocalStack, instances: Instances, run: Followed) -> None:
     assert terminal_events(again) == 1
     assert not differs(run.events, again)
     assert len(again) == len(run.events)
-    children = instances.settled(run.run_id)
+    children = instances.wait_until_settled(run.run_id)
     assert not any(child.outlived for child in children)
     assert not instances.is_open(run.run_id)
     told = [view["child_id"] for view in answer["sub_agents"]]

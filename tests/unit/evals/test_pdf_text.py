@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from evals.pdf_text import measured, missed, running_rows, similarity, tokens
+from evals.pdf_text import measure_file, missed, running_rows, similarity, tokens
 from tests.unit.ingestion.pdf_files import PdfMaker
 
 
 def test_rows_that_stand_in_a_table_are_counted(tmp_path: Path) -> None:
     rows = (("", "2023", "2022"), ("Net sales", "3,642", "3,507"), ("Profit", "662", "645"))
     path = PdfMaker().page().paragraph("The results:").rows(*rows).write(tmp_path / "a.pdf")
-    reading = measured(path)
+    reading = measure_file(path)
     assert (reading.rows, reading.tabled, reading.lost, reading.numbers_added) == (3, 3, 0, 0)
     assert reading.tables == {1: 1}
 
 
 def test_rows_that_stay_text_are_counted_and_named(tmp_path: Path) -> None:
     path = PdfMaker().page().rows(("Net sales", "3,642", "3,507")).write(tmp_path / "a.pdf")
-    reading = measured(path)
+    reading = measure_file(path)
     assert (reading.rows, reading.tabled) == (1, 0)
     assert reading.examples == ["1 row: Net sales 3,642 3,507"]
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from local.model_server.knobs import FAULTS, Knobs, draw, parse_knobs, with_fault
-from local.model_server.protocol.delivery import talk_over
+from local.model_server.protocol.delivery import lengthen
 from local.model_server.protocol.replies import Reply, ToolCall
 
 
@@ -36,15 +36,15 @@ def test_a_fault_goes_before_what_the_name_says_and_leaves_the_rest() -> None:
 
 def test_knobs_of_a_group_are_for_each_of_its_tasks() -> None:
     knobs = parse_knobs("stall=1,only=plan+sub_agent")
-    assert knobs.are_for("QuestionPlan")
-    assert knobs.are_for("EvidenceReport")
-    assert not knobs.are_for("documents")
-    assert Knobs().are_for("anything")
+    assert knobs.apply_to("QuestionPlan")
+    assert knobs.apply_to("EvidenceReport")
+    assert not knobs.apply_to("documents")
+    assert Knobs().apply_to("anything")
 
 
 def test_json_that_is_too_long_is_still_json_of_its_shape() -> None:
     reply = Reply('{"claims": [{"text": "one two three"}], "notes": []}')
-    longer = talk_over(reply, 200, words)
+    longer = lengthen(reply, 200, words)
     assert words(longer.text) >= 200
     said = json.loads(longer.text)
     assert set(map(str, said["claims"])) == {"{'text': 'one two three'}"}
@@ -53,10 +53,10 @@ def test_json_that_is_too_long_is_still_json_of_its_shape() -> None:
 
 @pytest.mark.parametrize("text", ["Three short words", "", '{"number": "one"}', "[1, 2]"])
 def test_any_text_gets_too_long(text: str) -> None:
-    assert words(talk_over(Reply(text), 50, words).text) >= 50
+    assert words(lengthen(Reply(text), 50, words).text) >= 50
 
 
 def test_a_call_gets_too_long_and_stays_a_call() -> None:
-    call = talk_over(Reply(tool_call=ToolCall("search", '{"query": "x"}')), 50, words).tool_call
+    call = lengthen(Reply(tool_call=ToolCall("search", '{"query": "x"}')), 50, words).tool_call
     assert call is not None
     assert words(json.loads(call.arguments)["query"]) >= 50
