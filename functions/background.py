@@ -117,7 +117,8 @@ async def keep_tidy(client: df.DurableOrchestrationClient) -> None:
     get_logger().info("histories.purged", result_count=histories)
     if failed:
         raise DependencyError(
-            f"Purges failed: {', '.join(failed)}.", "See the log events retention.purge_failed."
+            f"Purges failed: {', '.join(failed)}.",
+            "See the log events `retention.purge_failed` for the causes.",
         )
 
 

@@ -116,6 +116,6 @@ def _moment(number: int) -> datetime | None:
         return None
     now = datetime.now(UTC)
     if number > _number(now + _MAX_AGE):
-        raise CallerError("Invalid Last-Event-ID.", "Send the id of the last event received.")
+        raise CallerError("Last-Event-ID is not a valid event id.", "Send the id of the last event received.")
     moment = _EPOCH + timedelta(microseconds=number)
     return None if now - moment > _MAX_AGE else moment

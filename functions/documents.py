@@ -145,8 +145,8 @@ async def list_documents(
             user, services, query.filters, query.sort, limit=query.limit, cursor=query.cursor
         )
     else:
-        wanted = Wanted(query.filters, query.status, query.q)
-        page = await listing.list_documents(user, services, wanted, query.limit, query.cursor)
+        criteria = Wanted(query.filters, query.status, query.q)
+        page = await listing.list_documents(user, services, criteria, query.limit, query.cursor)
     await note_list(req, user, services, page)
     return json_response(page)
 
@@ -204,8 +204,8 @@ async def get_document_content(
     blob = await readable_blob(reader.doc_id, reader.user, services)
     note_opened(reader, query)
     await note_act(req, reader.user, services, "download", reader.doc_id)
-    wanted = req.headers.get("range") if holds(req.headers.get("if-range"), blob.etag) else None
-    span = byte_span(wanted, blob.size_bytes)
+    range_header = req.headers.get("range") if holds(req.headers.get("if-range"), blob.etag) else None
+    span = byte_span(range_header, blob.size_bytes)
     first, length = (span.first, span.length) if span else (0, None)
     parts = services.blobs.chunks(DOCUMENTS, blob.name, etag=blob.etag, first=first, length=length)
     return await file_response(parts, blob, span)

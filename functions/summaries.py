@@ -174,8 +174,8 @@ async def delete_summary(summary: OwnSummary, services: Ready, client: Durable) 
 async def _note_read(req: Request, user: UserContext, services: Services, view: SummaryView) -> None:
     """Record in the audit trail which documents a summary cites, if the reader was shown its result."""
     if view.result is not None:
-        shown = dict.fromkeys(cited.doc_id for cited in view.result.citations)
-        await note_act(req, user, services, "summary", *shown, run_id=view.summary_id)
+        doc_ids = dict.fromkeys(cited.doc_id for cited in view.result.citations)
+        await note_act(req, user, services, "summary", *doc_ids, run_id=view.summary_id)
 
 
 async def _begin(summary_request: _SummaryRequest) -> RunRecord:

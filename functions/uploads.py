@@ -63,8 +63,8 @@ router = APIRouter(tags=["Documents"], route_class=ApiRoute)
     ),
 )
 async def upload_document(req: Request, user: Caller, services: Ready, client: Durable) -> Response:
-    """Store a file and start its ingestion. The form fields `folder`, `project_id`, `source_url` and `acl`
-    (repeatable) must precede `file`.
+    """Store a file and start its ingestion. The form fields `folder`, `project_id`, `source_url`, `replace`
+    and `acl` (repeatable) must precede `file`.
     """
     refuse_large(req.headers.get("content-length"), max_form_bytes(services))
     await fair_turns.SHARES.give_way(sender_of(uploads_of(user.user_id)))

@@ -126,9 +126,9 @@ async def _store(run_id: str, question: Question, *, is_claimed: bool) -> LogSli
     slot = slot_of_run(run_id, services.settings)
     admit: Admit | None = partial(count_call, question.request, user, services, slot=slot)
     if is_claimed or not is_expected(user, services.settings, services.user_limits, slot):
-        # In these cases the limits are checked before the run is stored. Checking them concurrently saves
-        # time, but a refusal must then undo the stored run: this must stay rare, and must not remove a run
-        # that another request with the same key may use.
+        # The limits are checked first. Checking them while the run is being stored would save time, but a
+        # refusal would then undo the stored run. That must stay rare, and must not affect a request with the
+        # same key.
         await count_call(question.request, user, services, slot=slot)
         admit = None
     try:

@@ -367,7 +367,7 @@ def _link(address: str | None, words: str, relation: str = "") -> str:
 def _sources(view: DocumentText) -> list[str]:
     links = [_link(view.content_url, "Open the file")]
     if view.source_url:
-        links.append(_link(view.source_url, "Where it was taken from", "noreferrer noopener"))
+        links.append(_link(view.source_url, "Original source", "noreferrer noopener"))
     return links
 
 
@@ -392,8 +392,8 @@ def _where(cited: CitedPassage, view: DocumentText) -> str:
     page_number = view.page_number if isinstance(view, PageView) and view.has_pages else None
     if cited.page_number is not None and page_number is not None and cited.page_number != page_number:
         address = f"/api/documents/{view.doc_id}/pages/{cited.page_number}?run={cited.run_id}&n={cited.n}"
-        return f'<p>It stands on <a href="{as_text(address)}">page {cited.page_number}</a>.</p>'
-    return "<p>It could not be marked here: the document may have changed since it was cited.</p>"
+        return f'<p>The passage is on <a href="{as_text(address)}">page {cited.page_number}</a>.</p>'
+    return "<p>The passage could not be marked here. The document may have changed since it was cited.</p>"
 
 
 def _has_boxes(view: PageView) -> bool:

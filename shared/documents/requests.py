@@ -59,7 +59,8 @@ class UploadRequest(Model):
     source_url: SourceUrl | None = None
     size_bytes: int | None = Field(default=None, ge=0)
     replace: bool = Field(
-        default=True, description="False refuses a file whose name the caller already uses in this folder."
+        default=True,
+        description="Whether the file may replace a file of the same name in the caller's folder.",
     )
 
 
