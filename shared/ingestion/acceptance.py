@@ -63,8 +63,8 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
         await task.blobs.delete(DOCUMENTS, blob_name)
         return Accepted(outcome="gone", **task.looked)
     hints = hints_of(blob_name)
-    found = await task.blobs.properties(DOCUMENTS, hints) if hints else None
-    hints_etag = found.etag if found is not None else ""
+    hints_blob = await task.blobs.properties(DOCUMENTS, hints) if hints else None
+    hints_etag = hints_blob.etag if hints_blob is not None else ""
     if state.hints_etag != hints_etag:  # treat the content as new until an ingestion has finished
         state = await task.update(hints_etag=hints_etag, pipeline="", failed_tries=0)
     has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
@@ -88,9 +88,9 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
 
     if is_changed or (state.wanted_rights, state.sidecar_etag) != (rights, sidecar_etag):
         read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
-        begun = partial(_begin, looked_at=state.wanted_rights, read=read, etag=properties.etag)
+        begin = partial(_begin, looked_at=state.wanted_rights, read=read, etag=properties.etag)
         state = await task.update(
-            lambda current: queued(begun(current)) if content_changed else begun(current)
+            lambda current: queued(begin(current)) if content_changed else begin(current)
         )
     if state.has_unshown_corrections and not content_changed:  # otherwise the ingestion writes them
         await apply_corrections(task)
@@ -107,8 +107,8 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
 
 def _begin(current: DocumentState, looked_at: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
     # Keep permissions that were written after the row was read, because they are newer than those in `read`.
-    noted = read if current.wanted_rights == looked_at else {}
-    return reset_after_deletion(current.model_copy(update=noted)).model_copy(update={"wanted_etag": etag})
+    update = read if current.wanted_rights == looked_at else {}
+    return reset_after_deletion(current.model_copy(update=update)).model_copy(update={"wanted_etag": etag})
 
 
 async def is_duplicate_event(blob: BlobProperties, services: IngestionServices) -> bool:
@@ -185,9 +185,11 @@ def queued(state: DocumentState) -> DocumentState:
 
     The reason for a failure is kept in `tried_reason` and `tried_failure`.
     """
-    tried = (state.reason, state.failure) if state.reason else (state.tried_reason, state.tried_failure)
+    last_failure = (
+        (state.reason, state.failure) if state.reason else (state.tried_reason, state.tried_failure)
+    )
     cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None, "failure": None}
-    cleared |= {"tried_reason": tried[0], "tried_failure": tried[1]}
+    cleared |= {"tried_reason": last_failure[0], "tried_failure": last_failure[1]}
     if not state.content_hash:
         # If a version is indexed, its warnings are kept, because the bytes may be unchanged.
         cleared["warnings"] = ()

@@ -62,9 +62,9 @@ class Admissions:
         if token and admission.watch != token:
             return
         ended, died = await self._check_places(admission.places)
-        given = await self._fill(ended, died)
+        assigned = await self._fill(ended, died)
         await self._watch(token)
-        for place in [*died, *given]:
+        for place in [*died, *assigned]:
             await self._start(place)
 
     async def _check_places(self, places: Sequence[Place]) -> tuple[set[str], list[Place]]:
@@ -102,34 +102,34 @@ class Admissions:
         for _ in range(_MAX_ATTEMPTS):
             async with self._open.changing:
                 admission = await self._open.admission()
-                kept = [
+                remaining = [
                     renewed.get(place.doc_id, place)
                     for place in admission.places
                     if place.doc_id not in leaving
                 ]
-                given = await self._free_places(kept, is_fresh=is_fresh)
-                places = (*kept, *given)
+                assigned = await self._free_places(remaining, is_fresh=is_fresh)
+                places = (*remaining, *assigned)
                 if places != admission.places:
                     changed = admission.model_copy(update={"places": places})
                     try:
-                        await self._open.admit(await self._with_watch(changed) if given else changed)
+                        await self._open.admit(await self._with_watch(changed) if assigned else changed)
                     except ConflictError:
                         continue
             # A place remains free. Another process may have found no free place for work that this process
             # hasn't read yet, so try once more with a fresh backlog.
-            if given or is_fresh or places == admission.places:
-                return given
+            if assigned or is_fresh or places == admission.places:
+                return assigned
             leaving, renewed, is_fresh = (), {}, True
         raise _contended()
 
-    async def _free_places(self, kept: Sequence[Place], *, is_fresh: bool) -> list[Place]:
+    async def _free_places(self, occupied: Sequence[Place], *, is_fresh: bool) -> list[Place]:
         backlog = await self._open.backlog(is_fresh=is_fresh)
         is_asked = await self._open.is_asked()
         while True:
-            given = admitted(backlog, kept, is_asked=is_asked, now=datetime.now(UTC))
-            found = [await self._open.get(place.doc_id) for place in given]
-            if None not in found:
-                return given
+            assigned = admitted(backlog, occupied, is_asked=is_asked, now=datetime.now(UTC))
+            rows = [await self._open.get(place.doc_id) for place in assigned]
+            if None not in rows:
+                return assigned
             backlog = await self._open.backlog()  # another process finished some of these documents
 
     async def _with_watch(self, admission: Admission) -> Admission:

@@ -34,9 +34,11 @@ def admitted(
     long = Counter(place.whose for place in occupied if place.is_long)
     free = places - 1 - sum(not place.is_kept for place in occupied)
     is_kept_free = not any(place.is_kept for place in occupied)
-    known = {place.doc_id for place in occupied}
-    waiting = {work.doc_id: work for work in backlog if work.doc_id not in known and _is_due(work, now)}
-    given: list[Place] = []
+    occupied_ids = {place.doc_id for place in occupied}
+    waiting = {
+        work.doc_id: work for work in backlog if work.doc_id not in occupied_ids and _is_due(work, now)
+    }
+    assigned: list[Place] = []
     while free > 0 or is_kept_free:
         may = [work for work in waiting.values() if not work.is_long or long[work.whose] < places // 2]
         if free <= 0:
@@ -44,7 +46,7 @@ def admitted(
         if not may:
             break
         work = min(may, key=lambda one: (at_work[one.whose], _URGENCIES.index(one.urgency), one.asked_at))
-        given.append(
+        assigned.append(
             Place(
                 **work.model_dump(include={"doc_id", "blob_name", "whose", "is_long"}),
                 is_kept=free <= 0,
@@ -56,7 +58,7 @@ def admitted(
         at_work[work.whose] += 1
         long[work.whose] += work.is_long
         del waiting[work.doc_id]
-    return given
+    return assigned
 
 
 def _is_due(work: OpenWork, now: datetime) -> bool:

@@ -85,10 +85,10 @@ def _of_figures(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Di
             continue
         folder = picture_blob(seen.settled.folder, "")
         stored = {name.removeprefix(folder) for name in files.get(doc_id, set()) if name.startswith(folder)}
-        shown = {name.rpartition("/")[2] for name in seen.blocks.figures}
-        if missing := len(shown - stored):
+        indexed_pictures = {name.rpartition("/")[2] for name in seen.blocks.figures}
+        if missing := len(indexed_pictures - stored):
             yield seen.difference("figures_missing", f"{missing} pictures are missing.")
-        if orphaned := len(stored - shown):
+        if orphaned := len(stored - indexed_pictures):
             yield seen.difference("figures_orphaned", f"{orphaned} pictures belong to no block.")
 
 
@@ -101,8 +101,8 @@ def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[
         if seen is not None and seen.state is not None and seen.settled is None:
             continue  # skip: an ingestion may be in progress
         folder = seen.settled.folder if seen and seen.settled and seen.settled.version_key else None
-        kept = {name for name in names if folder and is_of_version(name, folder)}
-        if left := len(names - kept):
+        current_files = {name for name in names if folder and is_of_version(name, folder)}
+        if left := len(names - current_files):
             detail = f"{left} files of other versions or of an ended ingestion remain."
             place = shown_place(seen.name) if seen else doc_id
             yield Difference(kind="work_left", place=place, detail=detail)

@@ -32,9 +32,11 @@ async def caption(task: IngestTask, figures: Sequence[Figure], original: Origina
         DependencyError, RateLimitError: the model is unavailable, and this isn't the last attempt.
     """
     await task.enter("captioning")
-    known = await figure_store.captions(task.blobs, task.folder)
+    captions = await figure_store.captions(task.blobs, task.folder)
     copied = await copies.captions_of(original, task.blobs)
-    open_figures = [figure for figure in figures if figure.key not in known or not known[figure.key].by_model]
+    open_figures = [
+        figure for figure in figures if figure.key not in captions or not captions[figure.key].by_model
+    ]
     slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
 
     async def caption_one(figure: Figure) -> Caption:
@@ -73,10 +75,10 @@ async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
     prompt = _prompt(figure, content)
     timeout_s = task.services.settings.ingestion.caption_timeout_s
     limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_OUTPUT_TOKENS)
-    written = ""
+    text = ""
     try:
         async for piece in task.services.vision_model.stream(prompt, limits):
-            written += piece
+            text += piece
     except OutputCutError:
         pass  # keep the text written before the output limit
     except GroundworkError as failed:
@@ -84,7 +86,7 @@ async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
             raise
         get_logger().warning("figure.caption_fallback", figure=figure.key[:16], error_type=failed.code)
         return ""
-    return readable_line(written)[:MAX_CAPTION_CHARS]
+    return readable_line(text)[:MAX_CAPTION_CHARS]
 
 
 def _prompt(figure: Figure, content: bytes) -> Prompt:

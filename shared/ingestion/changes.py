@@ -80,9 +80,9 @@ async def write_rights(
     Raises:
         PreconditionFailedError: the sidecar changed.
     """
-    known = {"acl": list(rights.acl), "owner_id": rights.owner_id, "project_id": rights.project_id}
-    known |= rights.model_dump(include={"source_url", "published_by"}, exclude_none=True)
-    name, content = blob_name + SIDECAR_SUFFIX, json.dumps(known).encode()
+    content_fields = {"acl": list(rights.acl), "owner_id": rights.owner_id, "project_id": rights.project_id}
+    content_fields |= rights.model_dump(include={"source_url", "published_by"}, exclude_none=True)
+    name, content = blob_name + SIDECAR_SUFFIX, json.dumps(content_fields).encode()
     if only_over is None:
         await blobs.write(DOCUMENTS, name, content)
         return

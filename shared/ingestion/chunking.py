@@ -278,8 +278,10 @@ class _Packer:
         markup. A row of mostly empty cells counts with a third of its Markdown tokens, so that the text
         shown to the model is bounded, too.
         """
-        embedded, shown = self.count([plain_row(row) for row in rows]), self.count(rows)
-        return [max(plain, full // _SHOWN_SHARE) for plain, full in zip(embedded, shown, strict=True)]
+        embedded, markdown_sizes = self.count([plain_row(row) for row in rows]), self.count(rows)
+        return [
+            max(plain, full // _SHOWN_SHARE) for plain, full in zip(embedded, markdown_sizes, strict=True)
+        ]
 
     def _words_within(self, text: str, limit: int) -> list[tuple[str, int]]:
         """Split text between words into parts of at most `limit` tokens. Return each part with its token

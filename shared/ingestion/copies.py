@@ -70,11 +70,11 @@ def _may_see_original(original: DocumentState, copy: DocumentState) -> bool:
     """Return whether all readers of the copy may see the original under its current and its pending
     permissions.
     """
-    wanted = copy.wanted_rights
+    pending = copy.wanted_rights
     return (
-        original.rights.project_id == original.wanted_rights.project_id == wanted.project_id
-        and covers(original.rights, wanted)
-        and covers(original.wanted_rights, wanted)
+        original.rights.project_id == original.wanted_rights.project_id == pending.project_id
+        and covers(original.rights, pending)
+        and covers(original.wanted_rights, pending)
     )
 
 
@@ -101,10 +101,10 @@ async def same_bytes(
 
     Files attached to one conversation are neither reused nor given results of other documents.
     """
-    wanted = state.wanted_rights
-    if not wanted.acl or state.thread_id:
+    pending = state.wanted_rights
+    if not pending.acl or state.thread_id:
         return
-    project = "null" if wanted.project_id is None else quote(wanted.project_id)
+    project = "null" if pending.project_id is None else quote(pending.project_id)
     condition = all_of(
         f"content_hash eq {quote(content_hash)}",
         f"project_id eq {project}",
@@ -112,7 +112,7 @@ async def same_bytes(
         f"doc_id ne {quote(state.doc_id)}",
         # One reader is enough for a prefilter: it excludes most unreadable documents, and `may_reuse` checks
         # all readers.
-        f"access_control_list/any(acl: {search_in('acl', (PUBLIC, wanted.acl[0]))})",
+        f"access_control_list/any(acl: {search_in('acl', (PUBLIC, pending.acl[0]))})",
     )
     request = SearchRequest(filter=condition, select=("doc_id",), order_by=("doc_id",), top=MAX_CANDIDATES)
     for row in (await documents_index.search(request)).rows:
@@ -125,27 +125,27 @@ async def captions_of(original: Original, blobs: BlobStore) -> dict[str, Caption
     """Return the original's model-written captions by picture key."""
     if original.doc_id is None:
         return {}
-    known = await figure_store.captions(blobs, original.folder)
-    return {key: caption for key, caption in known.items() if caption.by_model}
+    captions = await figure_store.captions(blobs, original.folder)
+    return {key: caption for key, caption in captions.items() if caption.by_model}
 
 
 async def vectors_of(
     original: str, blocks: Sequence[Block], content_index: SearchIndex
 ) -> dict[str, Sequence[float]]:
     """Return the vectors of the original's matching blocks, keyed by the block ids of the copy."""
-    wanted = {block_id_in(original, block.block_id): block for block in blocks}
+    by_original_id = {block_id_in(original, block.block_id): block for block in blocks}
     request = SearchRequest(
-        filter=f"doc_id eq {quote(original)} and {search_in('block_id', wanted)}",
+        filter=f"doc_id eq {quote(original)} and {search_in('block_id', by_original_id)}",
         select=("block_id", "image_caption", *_VECTORS),
-        top=len(wanted),
+        top=len(by_original_id),
     )
-    found: dict[str, Sequence[float]] = {}
+    vectors: dict[str, Sequence[float]] = {}
     for row in (await content_index.search(request)).rows:
-        block = wanted[str(row["block_id"])]
+        block = by_original_id[str(row["block_id"])]
         vector = row.get(_VECTORS[block.block_type == "image"])
         if vector and row.get("image_caption") == block.image_caption:
-            found[block.block_id] = vector
-    return found
+            vectors[block.block_id] = vector
+    return vectors
 
 
 async def take_corrections(task: IngestTask, original: Original) -> None:

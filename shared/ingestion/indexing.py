@@ -135,16 +135,16 @@ async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]
     """Return the positions of blocks that aren't in the index yet, so that a retry doesn't embed blocks
     twice.
     """
-    wanted = {version.blocks[position].block_id: position for position in positions}
-    ids = list(wanted)
-    written: dict[str, str] = {}
+    positions_by_id = {version.blocks[position].block_id: position for position in positions}
+    ids = list(positions_by_id)
+    hashes: dict[str, str] = {}
     for start in range(0, len(ids), _MOST_ASKED):
         some = ids[start : start + _MOST_ASKED]
-        written |= await index_rows.hashes_of(task.services.content_index, some)
+        hashes |= await index_rows.hashes_of(task.services.content_index, some)
     return [
         position
-        for block_id, position in wanted.items()
-        if written.get(block_id) != version.blocks[position].content_hash
+        for block_id, position in positions_by_id.items()
+        if hashes.get(block_id) != version.blocks[position].content_hash
     ]
 
 
@@ -170,13 +170,13 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
     passages = [chunk for chunk in version.parsed.chunks if chunk.kind != "card"]
     naming = index_rows.naming_fields(record, passages)
     await services.documents_index.upload([{**record.model_dump(mode="json"), **naming}])
-    written = state.wanted_rights
+    new_rights = state.wanted_rights
     indexed = partial(
         _indexed_state,
         task=task,
         version=version,
         record=record,
-        written=written,
+        written=new_rights,
         corrections=state.corrections,
     )
     state = await _record_indexed(task, indexed)
@@ -186,10 +186,10 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
 
 async def _settle_manifest(task: IngestTask, version: Version) -> None:
     """Rewrite the manifest with the final block ids, which depend on who captioned each figure."""
-    written = await versions.read_manifest(task.blobs, task.folder)
+    manifest = await versions.read_manifest(task.blobs, task.folder)
     owned = {block.block_id for block in version.blocks}
-    if written is not None and owned != {*written.block_ids}:
-        others = {*written.other_ids, *written.block_ids}
+    if manifest is not None and owned != {*manifest.block_ids}:
+        others = {*manifest.other_ids, *manifest.block_ids}
         await versions.write_manifest(task.blobs, task.folder, _manifest(owned, others, version.described))
 
 
@@ -324,11 +324,11 @@ async def _vectors(
     """Return the vectors of a batch in order, and the number of model calls (0 or 1). Vectors of the original
     document are reused.
     """
-    known: dict[str, Sequence[float]] = {}
+    vectors: dict[str, Sequence[float]] = {}
     if original is not None:
         blocks = [version.blocks[position] for position in batch]
-        known = await copies.vectors_of(original, blocks, task.services.content_index)
-    unknown = [position for position in batch if version.blocks[position].block_id not in known]
+        vectors = await copies.vectors_of(original, blocks, task.services.content_index)
+    unknown = [position for position in batch if version.blocks[position].block_id not in vectors]
     texts = []
     for position in unknown:
         block = version.blocks[position]
@@ -341,16 +341,16 @@ async def _vectors(
         async with _turn(_EMBEDDING, task, len(texts)), _PACE.measured(len(texts)):
             made = await task.services.embedder.embed(texts, limits)
         for position, vector in zip(unknown, made, strict=True):
-            known[version.blocks[position].block_id] = vector
-    return [known[version.blocks[position].block_id] for position in batch], int(bool(texts))
+            vectors[version.blocks[position].block_id] = vector
+    return [vectors[version.blocks[position].block_id] for position in batch], int(bool(texts))
 
 
 def _record(task: IngestTask, state: DocumentState, version: Version) -> DocumentRecord:
     """Return the document's index record, with its pending permissions and the users' corrections."""
-    parsed, metadata, wanted = version.parsed, version.described, state.wanted_rights
+    parsed, metadata, pending = version.parsed, version.described, state.wanted_rights
     extracted = DocumentRecord(
         doc_id=state.doc_id,
-        project_id=wanted.project_id,
+        project_id=pending.project_id,
         filename=state.filename,
         file_type=PurePosixPath(state.filename).suffix.lower().removeprefix(".") or None,
         title=metadata.title,
@@ -364,13 +364,13 @@ def _record(task: IngestTask, state: DocumentState, version: Version) -> Documen
         page_count=parsed.page_count,
         summary_brief=metadata.summary_brief,
         summary_standard=metadata.summary_standard,
-        source_url=wanted.source_url,
+        source_url=pending.source_url,
         content_hash=task.content_hash,
         version=number_of(state, task.version_key),
         status="ready",
-        owner_id=wanted.owner_id,
-        published_by=wanted.published_by,
-        access_control_list=wanted.acl,
+        owner_id=pending.owner_id,
+        published_by=pending.published_by,
+        access_control_list=pending.acl,
         thread_id=state.thread_id or None,
     )
     return with_corrections(extracted, state.corrections)
@@ -381,8 +381,8 @@ def _warnings(version: Version) -> tuple[str, ...]:
     warnings = []
     if not version.described.by_model and version.parsed.opening:
         warnings.append(METADATA_BY_RULE)
-    shown = [version.captions.get(figure.key) for figure in version.parsed.figures]
-    if any(caption is not None and not caption.by_model for caption in shown):
+    captions = [version.captions.get(figure.key) for figure in version.parsed.figures]
+    if any(caption is not None and not caption.by_model for caption in captions):
         warnings.append(CAPTIONS_BY_RULE)
     return tuple(dict.fromkeys((*warnings, *version.parsed.warnings)))
 

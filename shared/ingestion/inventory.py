@@ -126,13 +126,13 @@ async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
     window = EVERYTHING
     while await _has_many_rows(services.documents_index, window):
         window = window.narrowed(count)
-    held: list[str] = []
+    doc_ids: list[str] = []
     async for blob in services.blobs.list_blobs(DOCUMENTS):
         if not is_sidecar(blob.name) and window.holds(doc_id := document_id(blob.name)):
-            held.append(doc_id)
-        while len(held) > MOST_DOCUMENTS:
+            doc_ids.append(doc_id)
+        while len(doc_ids) > MOST_DOCUMENTS:
             window = window.narrowed(count)
-            held = [doc_id for doc_id in held if window.holds(doc_id)]
+            doc_ids = [doc_id for doc_id in doc_ids if window.holds(doc_id)]
     return window
 
 
@@ -207,10 +207,10 @@ def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
 
 def compare_blocks(seen: SeenDocument, state: DocumentState) -> Difference | None:
     """Return a difference if the number or access lists of the indexed blocks disagree with the state."""
-    wanted, count = state.block_count if state.content_hash else 0, seen.blocks.count
-    if count != wanted:
-        kind: DifferenceKind = "blocks_missing" if count < wanted else "blocks_differ"
-        return seen.difference(kind, f"{count} blocks are indexed, but the document has {wanted}.")
+    expected, count = state.block_count if state.content_hash else 0, seen.blocks.count
+    if count != expected:
+        kind: DifferenceKind = "blocks_missing" if count < expected else "blocks_differ"
+        return seen.difference(kind, f"{count} blocks are indexed, but the document has {expected}.")
     if seen.is_too_open:
         return seen.difference("blocks_differ", "Some blocks have another access list than the document.")
     return None
@@ -248,8 +248,8 @@ def _compare_row(seen: SeenDocument, state: DocumentState) -> Difference | None:
     if row is None:
         return seen.difference("row_missing", "The document is ready but missing from the document index.")
     indexed = (row.content_hash, row.version, row.owner_id, row.project_id, set(row.access_control_list))
-    known = (state.content_hash, state.version, rights.owner_id, rights.project_id, set(rights.acl))
-    if indexed != known:
+    expected = (state.content_hash, state.version, rights.owner_id, rights.project_id, set(rights.acl))
+    if indexed != expected:
         return seen.difference(
             "row_differs", "The index row belongs to another version or has other permissions."
         )
@@ -284,11 +284,11 @@ async def _read_files(blobs: BlobStore, window: IdWindow) -> dict[str, dict[str,
 
 async def _read_blocks(content_index: SearchIndex, window: IdWindow) -> dict[str, SeenBlocks]:
     """Return a summary of the indexed blocks for each document in the window."""
-    found: dict[str, SeenBlocks] = defaultdict(SeenBlocks)
+    by_document: dict[str, SeenBlocks] = defaultdict(SeenBlocks)
     async for row in all_rows(content_index, "block_id", _BLOCK_FIELDS, window.condition("doc_id")):
-        blocks = found[str(row["doc_id"])]
+        blocks = by_document[str(row["doc_id"])]
         blocks.count += 1
         blocks.access_lists.add(tuple(sorted(row.get("access_control_list") or ())))
         if row.get("image_url"):
             blocks.figures.add(str(row["image_url"]))
-    return dict(found)
+    return dict(by_document)

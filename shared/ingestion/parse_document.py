@@ -152,9 +152,9 @@ async def _hints(task: IngestTask) -> str:
     the parser rejects.
     """
     name = task.step.blob_name + HINTS_SUFFIX
-    found = await task.blobs.properties(DOCUMENTS, name)
-    if found is None or found.size_bytes > MAX_BYTES:
-        return "" if found is None else "x" * (MAX_BYTES + 1)  # rejected later because of its length
+    properties = await task.blobs.properties(DOCUMENTS, name)
+    if properties is None or properties.size_bytes > MAX_BYTES:
+        return "" if properties is None else "x" * (MAX_BYTES + 1)  # rejected later because of its length
     try:
         return (await task.blobs.read(DOCUMENTS, name)).decode("utf-8-sig", "replace")
     except NotFoundError:
@@ -177,8 +177,8 @@ def _require_tries_left(state: DocumentState) -> None:
 def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentState:
     """Return the state to store before parsing, with this attempt counted. New bytes reset the counters."""
     content_hash = version_key.partition("-")[0]
-    begun = state.begun_parses + 1 if content_hash == state.tried_hash else 1
-    read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": begun}
+    attempts = state.begun_parses + 1 if content_hash == state.tried_hash else 1
+    read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": attempts}
     if content_hash != state.tried_hash:
         read |= {"failed_tries": 0, "tried_reason": None, "tried_failure": None}
         if content_hash == state.content_hash and state.tried_reason is None:

@@ -211,9 +211,9 @@ def parse_file(job: ParseJob) -> ParsedFile:
         _write_reading(job.reading, document)
     count_tokens = token_counter(job.tokenizer_path)
     chunks = _chunks(elements, job, count_tokens)
-    kept = tables.close(job.hints) if tables else ()
+    stored_tables = tables.close(job.hints) if tables else ()
     warnings = (*document.warnings, *(tables.notes if tables else ()))
-    for table in kept:
+    for table in stored_tables:
         text = card(table, job.max_tokens, count_tokens)
         chunks.append(Chunk(text=text, place=len(elements), page_number=table.page_number, kind="card"))
     if context.figures.left_out and job.max_figures:

@@ -77,8 +77,8 @@ async def reconcile(
     expired = await _remove_unused(inventory.unused_uploads, services)
     left = len(due) - started.total() + len(orphans) - removed
     share = window.share
-    told = {"removed": removed, "expired_uploads": expired, "left": left, "share": share}
-    get_logger().info("documents.reconciled", started=dict(started), **told)
+    totals = {"removed": removed, "expired_uploads": expired, "left": left, "share": share}
+    get_logger().info("documents.reconciled", started=dict(started), **totals)
     return ReconcileReport(started=dict(started), removed_orphans=removed, left=left, share=share)
 
 
@@ -99,23 +99,23 @@ def _due(seen: SeenDocument, settings: Settings) -> str | None:
 
 
 def _differing_blocks(
-    inventory: Inventory, window: IdWindow, read_at: datetime, known: set[str]
+    inventory: Inventory, window: IdWindow, read_at: datetime, excluded: set[str]
 ) -> list[tuple[SeenDocument, str]]:
-    """Return the documents whose blocks differ from their state, except those in `known`."""
-    found: list[tuple[SeenDocument, str]] = []
+    """Return the documents whose blocks differ from their state, except those in `excluded`."""
+    differing: list[tuple[SeenDocument, str]] = []
     for doc_id, seen in inventory.seen.items():
         state = seen.settled
         # Skip documents written after their blocks were read. A later run compares them.
         is_old = state is not None and read_at - state.updated_at >= SETTLED
-        if state is None or not is_old or seen.name in known or not window.holds(doc_id):
+        if state is None or not is_old or seen.name in excluded or not window.holds(doc_id):
             continue
         difference = compare_blocks(seen, state)
         # If the newest version failed, blocks of the previous version can be restricted but not rewritten
         # (see `repair`).
         is_repairable = state.status == "ready" or not state.content_hash or seen.is_too_open
         if difference and is_repairable:
-            found.append((seen, difference.kind))
-    return found
+            differing.append((seen, difference.kind))
+    return differing
 
 
 async def _request_due_ingestion(seen: SeenDocument, kind: str, services: IngestionServices) -> bool:

@@ -89,15 +89,15 @@ def format_of(filename: str) -> Format:
         BadDocumentError: the suffix is not supported. The hint lists the supported suffixes.
     """
     suffix = PurePosixPath(filename).suffix.lower()
-    known = FORMATS.get(suffix)
-    if known is None:
-        named = f"Files of type {suffix!r}" if suffix else "Files without a suffix"
+    file_format = FORMATS.get(suffix)
+    if file_format is None:
+        description = f"Files of type {suffix!r}" if suffix else "Files without a suffix"
         raise BadDocumentError(
-            f"{named} cannot be read.",
+            f"{description} cannot be read.",
             f"Convert the file to a supported format: {', '.join(sorted(FORMATS))}.",
             failure="unsupported",
         )
-    return known
+    return file_format
 
 
 def check_content(filename: str, beginning: bytes) -> Format:
@@ -106,28 +106,28 @@ def check_content(filename: str, beginning: bytes) -> Format:
     Raises:
         BadDocumentError: the suffix is not supported, the file is empty, or its content has another format.
     """
-    found = format_of(filename)
+    file_format = format_of(filename)
     if not beginning:
         raise BadDocumentError(
             "The file is empty (0 bytes).", "Upload it again: the transfer may have failed.", failure="empty"
         )
-    if found is _PDF:
-        is_found = any(magic in beginning[:MAGIC_BYTES] for magic in found.magics)
+    if file_format is _PDF:
+        is_found = any(magic in beginning[:MAGIC_BYTES] for magic in file_format.magics)
     else:
-        is_found = beginning.startswith(found.magics)
+        is_found = beginning.startswith(file_format.magics)
     if is_found:
-        return found
+        return file_format
     actual = next((name for magic, name in _SIGNATURES if beginning.startswith(magic)), None)
-    if actual is None and not found.magics:
-        return found
-    if found.magics == _ZIP and beginning.startswith(_COMPOUND):
+    if actual is None and not file_format.magics:
+        return file_format
+    if file_format.magics == _ZIP and beginning.startswith(_COMPOUND):
         raise BadDocumentError(
             "The file needs a password, or has a format from before 2007.",
             "Open it in its program, remove the password, and save it in the current format.",
             failure="encrypted_or_old",
         )
     raise BadDocumentError(
-        f"The suffix says {found.name}, but the content is {actual or 'something else'}.",
+        f"The suffix says {file_format.name}, but the content is {actual or 'something else'}.",
         "Give the file the suffix of its format, or export it again.",
         failure="wrong_suffix",
     )

@@ -152,10 +152,10 @@ async def apply_rights(task: IngestTask) -> Done:
     """Publish the pending permissions in the document's row, then copy them to the indexes."""
     services = task.services
     while True:  # repeat until no newer permissions are pending
-        written = (await task.update(_in_row)).rights
-        await merge_rights(services.content_index, services.documents_index, task.doc_id, written)
-        state = await task.update(partial(with_rights, written=written))
-        if state.wanted_rights == written:
+        applied = (await task.update(_in_row)).rights
+        await merge_rights(services.content_index, services.documents_index, task.doc_id, applied)
+        state = await task.update(partial(with_rights, written=applied))
+        if state.wanted_rights == applied:
             return Done()
 
 
@@ -239,9 +239,9 @@ async def note_event(changed_blob: str, services: IngestionServices) -> Noted:
             is_known = properties.etag in (state.noted_etag, state.wanted_etag)
             if is_known and changed_blob == blob_name and state.is_open and not state.is_deleted:
                 return "known"
-            noted = state.model_copy(update={"noted_etag": properties.etag})
+            new_state = state.model_copy(update={"noted_etag": properties.etag})
             urgency: Urgency | None = None if changed_blob == blob_name else "change"
-            await request_ingestion(noted, documents, urgency, properties.size_bytes)
+            await request_ingestion(new_state, documents, urgency, properties.size_bytes)
             if is_new:
                 return "noted"
         except ConflictError:
@@ -277,8 +277,8 @@ def with_rights(state: DocumentState, written: Rights) -> DocumentState:
     """Return the state after these permissions were written to the rows. Their warning replaces the previous
     one.
     """
-    kept = [warning for warning in state.warnings if warning != state.rights.warning]
-    warnings = dict.fromkeys([*kept, written.warning] if written.warning else kept)
+    other_warnings = [warning for warning in state.warnings if warning != state.rights.warning]
+    warnings = dict.fromkeys([*other_warnings, written.warning] if written.warning else other_warnings)
     is_outdated = state.wanted_rights != written
     return state.model_copy(
         update={"rights": written, "rows_outdated": is_outdated, "warnings": tuple(warnings)}

@@ -107,7 +107,7 @@ async def copy_corrections(
         copied_hash: the row's `copied_hash` before the change.
     """
     record = await index_rows.document_record(services.documents_index, state.doc_id)
-    written: dict[str, object] = {"shown_corrections": state.corrections}
+    changes: dict[str, object] = {"shown_corrections": state.corrections}
     if record is not None:
         corrected = with_corrections(record, state.corrections)
         if index_rows.copied_hash(corrected) != state.copied_hash:
@@ -115,12 +115,12 @@ async def copy_corrections(
             fields = corrected.model_dump(mode="json", include={*_COPIED})
             await services.content_index.merge([{"block_id": key, **fields} for key in keys])
             agreed = copied_hash == index_rows.copied_hash(record)
-            written["copied_hash"] = index_rows.copied_hash(corrected) if agreed else ""
+            changes["copied_hash"] = index_rows.copied_hash(corrected) if agreed else ""
         # Write the record last, as in an ingestion, so that blocks can already be filtered by the values it
         # lists.
         names = {*state.corrections} & {*MetadataCorrection.model_fields} | {"doc_id", "edited_fields"}
         await services.documents_index.merge([corrected.model_dump(mode="json", include=names)])
-    return state.model_copy(update=written)
+    return state.model_copy(update=changes)
 
 
 async def apply_corrections(task: IngestTask) -> None:

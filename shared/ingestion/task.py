@@ -113,8 +113,8 @@ class IngestTask:
             except ConflictError:
                 continue
             self.known = state
-            looked = {"wish": state.wish, "work": work.revision, "rests": work.rests}
-            self.step = self.step.model_copy(update=looked)
+            read_values = {"wish": state.wish, "work": work.revision, "rests": work.rests}
+            self.step = self.step.model_copy(update=read_values)
             return state
         raise contention_error()
 
@@ -299,10 +299,10 @@ async def request_ingestion(
             asked_at=moment,
         )
     )
-    wanted = state.model_copy(update={"updated_at": moment})
+    new_state = state.model_copy(update={"updated_at": moment})
     if state.revision is None:
-        return await documents.create(wanted), work
-    return await documents.replace(wanted.model_copy(update={"wish": state.wish + 1})), work
+        return await documents.create(new_state), work
+    return await documents.replace(new_state.model_copy(update={"wish": state.wish + 1})), work
 
 
 async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
@@ -391,10 +391,10 @@ def reset_after_deletion(state: DocumentState) -> DocumentState:
         return state
     # Keep the pending permissions until those of the new file are read, so that its owner sees it meanwhile.
     # Keep the last version number, as blocks with it may still exist.
-    known = {"revision", "wish", "settled", "fence", "noted_etag"}
-    known |= {"wanted_rights", "tried_hash", "corrections", "begun_version"}
-    kept = {name: getattr(state, name) for name in known}
-    return fresh_state(state.blob_name).model_copy(update=kept)
+    kept_names = {"revision", "wish", "settled", "fence", "noted_etag"}
+    kept_names |= {"wanted_rights", "tried_hash", "corrections", "begun_version"}
+    kept_fields = {name: getattr(state, name) for name in kept_names}
+    return fresh_state(state.blob_name).model_copy(update=kept_fields)
 
 
 def with_new_timestamp(state: DocumentState) -> DocumentState:

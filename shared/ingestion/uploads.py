@@ -144,8 +144,8 @@ async def store(
     parts = _limit_size(parts, services.settings.ingestion.max_document_bytes)
     # If the transfer is interrupted, the new permissions stay: a file that arrives later is restricted by
     # them.
-    written = await services.blobs.write_stream(DOCUMENTS, path, parts)
-    return await _announce(written, services)
+    blob = await services.blobs.write_stream(DOCUMENTS, path, parts)
+    return await _announce(blob, services)
 
 
 async def make_ticket(request: UploadRequest, user: UserContext, services: IngestionServices) -> UploadTicket:
@@ -201,52 +201,52 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
     them.
     """
     await services.ensure_prepared()
-    known = await services.blobs.properties(DOCUMENTS, path)
-    rights = Rights() if known is None else (await read_rights(known, services))[0]
-    if known is not None and rights.owner_id != user.user_id and not is_admin(user):
+    existing = await services.blobs.properties(DOCUMENTS, path)
+    rights = Rights() if existing is None else (await read_rights(existing, services))[0]
+    if existing is not None and rights.owner_id != user.user_id and not is_admin(user):
         raise ConflictError(
             "A document of another user already has this name.", "Choose another name or folder."
         )
-    if known is not None and not request.replace:
+    if existing is not None and not request.replace:
         raise DocumentExistsError(
             "You already have a document with this name in this folder.",
             "Send replace=true to store a new version of it, or choose another name or folder.",
             headers={"Location": f"/api/documents/{document_id(path)}"},
         )
-    wanted = Rights(
+    new_rights = Rights(
         acl=rights.acl if request.acl is None else request.acl,
         owner_id=rights.owner_id or user.user_id,
         project_id=request.project_id or rights.project_id,
         source_url=request.source_url or rights.source_url,
         published_by=rights.published_by,
     )
-    if wanted.owner_id == user.user_id and (name := shown_name(user.name or "")):
+    if new_rights.owner_id == user.user_id and (name := shown_name(user.name or "")):
         # Use the name that others see: the one from the identity provider, never one that the user has typed.
-        wanted = wanted.model_copy(update={"published_by": name[:MAX_PUBLISHER_CHARS]})
-    if known is None or wanted != rights.model_copy(update={"warning": None}):
-        await write_rights(path, wanted, services.blobs)
+        new_rights = new_rights.model_copy(update={"published_by": name[:MAX_PUBLISHER_CHARS]})
+    if existing is None or new_rights != rights.model_copy(update={"warning": None}):
+        await write_rights(path, new_rights, services.blobs)
 
 
-async def _announce(written: BlobProperties, services: IngestionServices) -> DocumentState:
+async def _announce(blob: BlobProperties, services: IngestionServices) -> DocumentState:
     """Request an ingestion of an uploaded blob, whose event may arrive later. Return the document's state."""
     # Even if the document is known, its row may belong to a previous file that is being removed.
-    rights, sidecar_etag = await read_rights(written, services)
-    known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
+    rights, sidecar_etag = await read_rights(blob, services)
+    permissions = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
     documents = services.documents
     for _ in range(MAX_WRITE_ATTEMPTS):
-        state = await documents.get(document_id(written.name))
+        state = await documents.get(document_id(blob.name))
         try:
             if state is None:
-                noted = fresh_state(written.name).model_copy(update={**known, "noted_etag": written.etag})
-                return (await request_ingestion(noted, documents, size_bytes=written.size_bytes))[0]
-            if written.etag in (state.noted_etag, state.wanted_etag):  # the event arrived first
-                return state.model_copy(update=known)
-            wanted: dict[str, object] = {**known, "noted_etag": written.etag}
+                new_state = fresh_state(blob.name).model_copy(update={**permissions, "noted_etag": blob.etag})
+                return (await request_ingestion(new_state, documents, size_bytes=blob.size_bytes))[0]
+            if blob.etag in (state.noted_etag, state.wanted_etag):  # the event arrived first
+                return state.model_copy(update=permissions)
+            changes: dict[str, object] = {**permissions, "noted_etag": blob.etag}
             if state.is_open and not state.is_deleted:  # a running ingestion updates its own status
-                again = state.model_copy(update={**wanted, "rows_outdated": True})
+                again = state.model_copy(update={**changes, "rows_outdated": True})
             else:
-                again = queued(reset_after_deletion(state)).model_copy(update=wanted)
-            return (await request_ingestion(again, documents, size_bytes=written.size_bytes))[0]
+                again = queued(reset_after_deletion(state)).model_copy(update=changes)
+            return (await request_ingestion(again, documents, size_bytes=blob.size_bytes))[0]
         except ConflictError:
             continue
     raise contention_error()

@@ -154,10 +154,10 @@ class _Body:
             kind: ElementKind = "code" if shape.is_code else "paragraph"
             yield Element(kind=kind, text=text)
         for reference in paragraph.iter(f"{WORD}footnoteReference", f"{WORD}endnoteReference"):
-            called = reference.tag.removeprefix(WORD).removesuffix("Reference")
+            note_kind = reference.tag.removeprefix(WORD).removesuffix("Reference")
             note_id = reference.get(f"{WORD}id", "")
-            if note := self._notes.get((called, note_id)):
-                yield Element(kind="paragraph", text=f"{called.capitalize()} {note_id}: {note}")
+            if note := self._notes.get((note_kind, note_id)):
+                yield Element(kind="paragraph", text=f"{note_kind.capitalize()} {note_id}: {note}")
         yield from drawn_elements(paragraph, self._part, self._context)
         for box in _boxed_blocks(paragraph):
             yield from self._blocks(box)
@@ -438,19 +438,19 @@ class _Numbering:
             for element in numbering.findall(f"{WORD}abstractNum")
         }
         for element in numbering.findall(f"{WORD}num"):
-            known = abstract.get(_value(element, "abstractNumId"))
-            if known is None:
+            base_list = abstract.get(_value(element, "abstractNumId"))
+            if base_list is None:
                 continue
             starts = {
                 _number(override.get(f"{WORD}ilvl")): _number(_value(override, "startOverride") or "1")
                 for override in element.findall(f"{WORD}lvlOverride")
             }
             if starts:  # a restarted list has separate counters
-                levels = known.levels
-                known = _List(
+                levels = base_list.levels
+                base_list = _List(
                     {key: replace(level, start=starts.get(key, level.start)) for key, level in levels.items()}
                 )
-            self._lists[element.get(f"{WORD}numId")] = known
+            self._lists[element.get(f"{WORD}numId")] = base_list
 
     def mark(self, list_id: str, level: int) -> str | None:
         """Return the mark of the next list item: "-" for a bullet, "2.1." for a number, or None for an

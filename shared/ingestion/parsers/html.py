@@ -105,7 +105,7 @@ def flattened(text: str) -> str:
     """Remove tags nested more than 1,000 levels deep, for which the HTML library needs quadratic time."""
     depth = 0
 
-    def kept(tag: re.Match[str]) -> str:
+    def replacement(tag: re.Match[str]) -> str:
         nonlocal depth
         if tag[2].lower() in _UNNESTED:
             return tag[0]
@@ -116,7 +116,7 @@ def flattened(text: str) -> str:
             depth = max(depth - 1, 0)
         return tag[0] if is_kept else " "
 
-    return _TAG.sub(kept, text) if text.count("<") > _MAX_NESTED else text
+    return _TAG.sub(replacement, text) if text.count("<") > _MAX_NESTED else text
 
 
 def _declared_encoding(path: Path) -> str | None:

@@ -211,14 +211,14 @@ def _rewrite_package(path: Path, kind: OfficeKind) -> IO[bytes]:
 def _without_dangling(content: bytes, name: str, names: set[str]) -> bytes:
     folder = posixpath.dirname(posixpath.dirname(name))  # word/_rels/document.xml.rels applies to word/
 
-    def kept(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         target = _TARGET.search(match[0])
         if target is None or "External" in match[0] or target[1].startswith("#"):
             return match[0]
         part = posixpath.normpath(posixpath.join("/", folder, target[1])).lstrip("/")
         return match[0] if part in names else ""
 
-    return _RELATIONSHIP.sub(kept, content.decode("utf-8", "replace")).encode()
+    return _RELATIONSHIP.sub(replacement, content.decode("utf-8", "replace")).encode()
 
 
 CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"

@@ -206,7 +206,7 @@ def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple
     A cell across rows is repeated in each row. A cell across columns is only repeated in the header. Columns
     of currency and percent signs are joined to their numbers.
     """
-    texts = {box: " ".join(found) for box, found in lines.items()}
+    texts = {box: " ".join(table) for box, table in lines.items()}
     header = [texts[box] for box in grid.cells[0]]
     if not _could_be_header(header) or not _is_table(grid, texts):
         return None
@@ -214,9 +214,9 @@ def table_rows(grid: Grid, lines: Mapping[Region, Sequence[str]]) -> tuple[tuple
     rows = [header, *(row for row in body if any(row))]
     _join_signs(rows)
     used = [column for column in range(len(header)) if _is_used(rows, column)]
-    found = tuple(tuple(row[column] for column in used) for row in rows)
-    full = sum(sum(map(bool, row)) > 1 for row in found[1:])
-    return found if len(used) > 1 and full > _MIN_FULL_ROWS * (len(found) - 1) else None
+    table = tuple(tuple(row[column] for column in used) for row in rows)
+    full = sum(sum(map(bool, row)) > 1 for row in table[1:])
+    return table if len(used) > 1 and full > _MIN_FULL_ROWS * (len(table) - 1) else None
 
 
 def is_figure(text: str) -> bool:
@@ -227,8 +227,8 @@ def is_figure(text: str) -> bool:
 
 
 def _could_be_header(texts: Sequence[str]) -> bool:
-    named = sum(map(bool, texts))
-    return named >= _MIN_HEADED * len(texts) and all(
+    named_count = sum(map(bool, texts))
+    return named_count >= _MIN_HEADED * len(texts) and all(
         len(text) <= _MAX_HEADER_CHARS and not is_figure(text) for text in texts
     )
 

@@ -120,21 +120,21 @@ def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
 
 def _paragraphs(cues: Iterable[_Cue]) -> Iterator[Element]:
     text, end_s = "", 0.0
-    said: list[tuple[int, float]] = []
+    word_counts: list[tuple[int, float]] = []
     for cue in cues:
         if text and _is_full(text, cue.start_s - end_s):
-            yield _paragraph(text, said)
-            text, said = "", []
-        said.append((len(text.split()), cue.start_s))
+            yield _paragraph(text, word_counts)
+            text, word_counts = "", []
+        word_counts.append((len(text.split()), cue.start_s))
         for line in cue.lines:
             text = _appended(text, line)
         end_s = cue.end_s
     if text:
-        yield _paragraph(text, said)
+        yield _paragraph(text, word_counts)
 
 
-def _paragraph(text: str, said: Sequence[tuple[int, float]]) -> Element:
-    return Element(kind="paragraph", text=text, start_seconds=said[0][1], cues=cues_text(said))
+def _paragraph(text: str, word_counts: Sequence[tuple[int, float]]) -> Element:
+    return Element(kind="paragraph", text=text, start_seconds=word_counts[0][1], cues=cues_text(word_counts))
 
 
 def _is_full(text: str, pause_s: float) -> bool:
