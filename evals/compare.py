@@ -40,7 +40,7 @@ def read_report(path: Path) -> dict[str, Any]:
     except ValueError:
         raise ValueError(f"{path} is not JSON.") from None
     if not isinstance(report, dict) or not isinstance(report.get("sets"), dict):
-        raise ValueError(f"{path} is no report of an evaluation.")
+        raise ValueError(f"{path} is not a report of `make eval`.")
     return report
 
 

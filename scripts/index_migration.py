@@ -73,7 +73,7 @@ class _Progress:
         self._written += changed
         if time.monotonic() - self._told_at >= _TELL_EVERY_S:
             self._told_at = time.monotonic()
-            print(f"{self._rows:,} rows looked at, {self._written:,} written", file=sys.stderr, flush=True)
+            print(f"{self._rows:,} rows read, {self._written:,} written", file=sys.stderr, flush=True)
 
 
 def _plan_text(source: str, target: str, changes: Sequence[str], refused: Sequence[str]) -> str:

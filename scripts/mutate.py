@@ -142,7 +142,7 @@ def run_group(name: str, group: Group) -> list[Mutant]:
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         subprocess.run(command, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
     if not results.exists():
-        sys.exit(f"{name} could not be run; see {folder / 'log.txt'}")
+        sys.exit(f"The group {name} could not be run; see {folder / 'log.txt'}")
     return [Mutant.model_validate(item) for item in json.loads(results.read_text(encoding="utf-8"))]
 
 

@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(missing, file=sys.stderr)
         return 2
     if faults := faults_of(manifest, files, schema):
-        print("\n".join(f"The package would be refused: {fault}" for fault in faults), file=sys.stderr)
+        print("\n".join(f"Teams would reject the package: {fault}" for fault in faults), file=sys.stderr)
         return 1
     out = Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)

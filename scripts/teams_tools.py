@@ -70,7 +70,7 @@ def _npm_ci(prefix: Path) -> None:
         command, cwd=prefix, capture_output=True, text=True, timeout=_INSTALL_TIMEOUT_S, check=False
     )
     if done.returncode != 0:
-        raise TeamsToolsError(f"npm could not install the tools of Teams:\n{done.stderr[-2000:]}")
+        raise TeamsToolsError(f"npm could not install the packages for Teams:\n{done.stderr[-2000:]}")
 
 
 if __name__ == "__main__":

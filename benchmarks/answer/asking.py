@@ -45,7 +45,7 @@ def ask(stack: LocalStack, token: str, question: str, thread_id: str | None) -> 
         connection.request("POST", "/api/chat", body=json.dumps(body), headers=headers)
         response = connection.getresponse()
         if response.status != 200:
-            raise RuntimeError(f"{response.status} {response.read()[:300]!r}")
+            raise RuntimeError(f"The question was rejected: {response.status} {response.read()[:300]!r}")
         events, moments = [], []
         for event in read_events(response):
             events.append(event)

@@ -70,7 +70,7 @@ def main() -> int:
     runs = parser.parse_args().runs
     seen = measure_in_turns({"base": BASE_IMPORTS, "app": APP_IMPORT, "agent": AGENT_CREATION}, runs)
     base, app, agent = seen["base"], seen["app"], seen["agent"]
-    print(f"Median of {runs} fresh processes each, taking turns.\n")
+    print(f"Medians of {runs} new processes for each variant, started alternately.\n")
     for label, ones in (("three base packages", base), ("function_app", app), ("first agent", agent)):
         times = f"{median(ones, 'seconds') * 1000:7.0f} ms, CPU {median(ones, 'cpu_s') * 1000:5.0f} ms"
         print(f"{label:<22}{times} {median(ones, 'peak_mb'):7.1f} MB")

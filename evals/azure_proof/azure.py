@@ -340,7 +340,7 @@ class AzureTarget:
         text = self._run("azd", "version", "--output", "json", example='{"azd": {"version": "1.26.0"}}')
         version = str(json.loads(text)["azd"]["version"])
         if tuple(map(int, version.split("-")[0].split(".")[:2])) < _OLDEST_AZD:
-            raise ValueError(f"azd {version}: install a newer one")
+            raise ValueError(f"azd {version} is too old; install a newer version")
         return version
 
     def _node_version(self) -> str:
@@ -363,7 +363,7 @@ class AzureTarget:
             example=self.place.location,
         )
         if self.place.location not in {name.replace(" ", "").lower() for name in names.splitlines()}:
-            raise ValueError(f"{self.place.location} is not one of its regions")
+            raise ValueError(f"{self.place.location} is not a region of this service")
         return self.place.location
 
     def _quota(self, model: str, needed: int) -> str:

@@ -138,7 +138,7 @@ def _until(look: Callable[[], Seen]) -> Seen:
     """Call `look` repeatedly and return its first truthy result.
 
     Raises:
-        TimeoutError: all results were empty.
+        TimeoutError: if no result is truthy within READY_S seconds.
     """
     ends = time.monotonic() + READY_S
     while True:
@@ -146,5 +146,5 @@ def _until(look: Callable[[], Seen]) -> Seen:
         if seen:
             return seen
         if time.monotonic() > ends:
-            raise TimeoutError(f"Nothing changed within {READY_S:.0f} s.")
+            raise TimeoutError(f"The expected change did not occur within {READY_S:.0f} s.")
         time.sleep(_POLL_S)

@@ -71,7 +71,7 @@ class Target(Protocol):
         """Return the search service's debug information about the hits of a hybrid query.
 
         Raises:
-            NotHereError: this search service has no `debug`.
+            NotHereError: if the search service doesn't support `debug`.
         """
         ...
 

@@ -59,7 +59,7 @@ def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[See
     observations.
 
     Raises:
-        StackError: a stack didn't start, died, or doesn't know a knob.
+        StackError: if a stack doesn't start, dies or rejects a knob.
     """
     work = _Work(batches)
     threads = [

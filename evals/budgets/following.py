@@ -51,7 +51,7 @@ class Caller:
         with each event.
 
         Raises:
-            OSError, http.client.HTTPException: the question wasn't accepted.
+            OSError, http.client.HTTPException: if the question isn't accepted.
         """
         seen = Followed(began=time.monotonic())
         body = json.dumps({"question": question, "agent": agent})

@@ -68,7 +68,7 @@ class Lane:
         """Start the host with the batch's model and settings, ask its questions and yield the observations.
 
         Raises:
-            StackError: the model server doesn't know a knob.
+            StackError: if the model server rejects a knob.
         """
         self._check_knobs(batch.model)
         settings = {**NO_BREAK, **ALL_DELEGATE, **latency_settings(self.budget_ms), **batch.settings}
@@ -99,7 +99,7 @@ class Lane:
         address = f"http://127.0.0.1:{self.stack.ports.model}/v1/models/{model}"
         answered = httpx.get(address, headers=headers, timeout=60)
         if answered.status_code != 200:
-            raise StackError(f"The model server refuses {model}: {answered.text[:300]}")
+            raise StackError(f"The model server rejects the model name {model}: {answered.text[:300]}")
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ class Load:
             except (OSError, http.client.HTTPException, ValueError, AzureError, httpx.HTTPError) as error:
                 last = error
             time.sleep(0.3)
-        raise TimeoutError(f"no {what} within {GIVE_UP_S:.0f} s: {last!r}")
+        raise TimeoutError(f"The {what} was not confirmed within {GIVE_UP_S:.0f} s: {last!r}")
 
 
 def is_last(events: Sequence[StreamEvent]) -> bool:

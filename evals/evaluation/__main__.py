@@ -49,7 +49,7 @@ def main() -> int:
         print(difference)
     dead = [result.name for result in results if result.nothing_worked]
     if dead:
-        print(f"No question of {', '.join(dead)} got through: the numbers say nothing.", file=sys.stderr)
+        print(f"Every search of {', '.join(dead)} failed, so the measures are meaningless.", file=sys.stderr)
     return 1 if dead else 0
 
 

@@ -133,7 +133,7 @@ def read_answer(run: Mapping[str, Any]) -> Answer:
     """
     answer = run["answer"]
     if answer is None:
-        raise ValueError(f"the run is {run['status']}, without an answer")
+        raise ValueError(f"The run ended with the status {run['status']} and has no answer.")
     return Answer(
         answer["text"], bool(answer["abstained"]), tuple(_cited(one) for one in answer["citations"])
     )

@@ -65,5 +65,5 @@ def _wait_until_ready(user: httpx.Client, doc_id: str) -> None:
     until = time.monotonic() + _READY_S
     while (status := user.get(f"/documents/{doc_id}").json()["status"]) != "ready":
         if time.monotonic() > until:
-            raise TimeoutError(f"a note is {status}, not ready")
+            raise TimeoutError(f"An uploaded note has the status {status}, not ready.")
         time.sleep(0.2)

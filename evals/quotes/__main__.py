@@ -58,7 +58,7 @@ def _blocks(folder: Path) -> list[SourceBlock]:
         try:
             blocks += blocks_of(folder / name)
         except FileNotFoundError as missing:
-            print(f"left out: {missing}", file=sys.stderr)
+            print(f"skipped: {missing}", file=sys.stderr)
     return blocks
 
 

@@ -43,7 +43,7 @@ def read_questions(path: Path) -> list[Asked]:
     """Parse JSON lines of {"id", "question", "user", "thread", "documents"}. Only the question is required.
 
     Raises:
-        ValueError: a line has another form, or an id is repeated.
+        ValueError: if a line is malformed or an id is repeated.
     """
     questions = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

@@ -104,7 +104,7 @@ def _npm_ci(prefix: Path) -> None:
         command, cwd=prefix, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False
     )
     if done.returncode != 0:
-        raise AzuriteInstallError(f"npm could not install azurite {AZURITE_VERSION}:\n{done.stderr[-2000:]}")
+        raise AzuriteInstallError(f"npm could not install Azurite {AZURITE_VERSION}:\n{done.stderr[-2000:]}")
 
 
 HOST = "127.0.0.1"
@@ -196,7 +196,9 @@ def _refuse_busy_ports(ports: dict[str, int]) -> None:
             try:
                 probe.bind((HOST, port))
             except OSError as busy:
-                raise AzuriteError(f"the {name} port {port} of Azurite is in use on {HOST}") from busy
+                raise AzuriteError(
+                    f"The {name} port {port} of Azurite is in use on {HOST}; choose another one."
+                ) from busy
 
 
 def _wait_until_ready(process: ChildProcess, waiting: list[int]) -> None:
@@ -205,7 +207,9 @@ def _wait_until_ready(process: ChildProcess, waiting: list[int]) -> None:
         if not process.is_running():
             raise AzuriteError(process.describe_end())
         if time.monotonic() > deadline:
-            raise AzuriteError(f"Azurite did not answer on port {waiting[0]} within {START_TIMEOUT_S:.0f} s")
+            raise AzuriteError(
+                f"Azurite did not respond on port {waiting[0]} within {START_TIMEOUT_S:.0f} s."
+            )
         if _answers(waiting[0]):
             waiting.pop(0)
         else:

@@ -72,8 +72,9 @@ class Database:
         """Open the file, or create it with its schema, and lock it for this process.
 
         Raises:
-            StoreInUse: another process has it open; two executors on one store would run everything twice.
-            ValueError: the file has another schema version.
+            StoreInUse: if another process has the file open. Two executors on one store would run all work
+                twice.
+            ValueError: if the file has a different schema version.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)

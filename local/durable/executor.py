@@ -191,7 +191,7 @@ class DurableExecutor:
         clock: Clock | None = None,
     ) -> None:
         if max_parallel_activities < 1:
-            raise ValueError(f"max_parallel_activities must be positive, not {max_parallel_activities}")
+            raise ValueError(f"max_parallel_activities must be positive, not {max_parallel_activities}.")
         self._store_path = store_path
         self._functions = functions
         self._max_parallel_activities = max_parallel_activities

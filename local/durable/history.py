@@ -86,7 +86,7 @@ def parse_utc(text: str) -> datetime:
     """Parse an ISO 8601 timestamp. Without an offset, it is taken as UTC.
 
     Raises:
-        ValueError: not ISO 8601.
+        ValueError: if the text isn't ISO 8601.
     """
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

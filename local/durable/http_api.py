@@ -329,7 +329,7 @@ def _time(request: Request, name: str) -> str | None:
     try:
         return utc_text(parse_utc(value))
     except ValueError as error:
-        raise InvalidRequest(f"'{name}' is not a time: {value}") from error
+        raise InvalidRequest(f"'{name}' must be an ISO 8601 time, not: {value}") from error
 
 
 def _page_size(request: Request) -> int:

@@ -59,7 +59,9 @@ def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients
                     f"function {function.name}: Flex Consumption supports only EventGrid blob triggers"
                 )
             if not function.takes_place:
-                raise AppError(f"function {function.name}: its blob parameter must have an SDK type")
+                raise AppError(
+                    f"function {function.name}: its blob parameter must have an SDK type, such as BlobClient"
+                )
             connection = function.trigger.get("connection") or DEFAULT_STORAGE
             container = container_of(storage.resolve(function.trigger["path"]))
             storage.container(connection, container)  # raises an error at start if the connection is missing

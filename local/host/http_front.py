@@ -145,7 +145,7 @@ class HttpFront:
                     await send(start)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except (WorkerLostError, BodyTooLargeError) as lost:
-            log.warning("no answer to %s %s: %s", request.scope["method"], call["function"], lost)
+            log.warning("no response to %s %s: %s", request.scope["method"], call["function"], lost)
             if not has_begun:
                 await PlainTextResponse("", status_code=500)(request.scope, request.receive, send)
 

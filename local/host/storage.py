@@ -67,11 +67,13 @@ class BlobLister:
             async with self._session.get(address) as response:
                 body = await response.read()
         except (aiohttp.ClientError, TimeoutError) as failed:
-            raise ServiceRequestError(f"listing failed: {type(failed).__name__}") from None
+            raise ServiceRequestError(
+                f"The container could not be listed: {type(failed).__name__}."
+            ) from None
         if response.status == 404:
             raise ResourceNotFoundError("The container does not exist.")
         if response.status != 200:
-            raise HttpResponseError(f"listing returned {response.status}")
+            raise HttpResponseError(f"The container could not be listed: status {response.status}.")
         return ElementTree.fromstring(body)  # noqa: S314 - of the storage emulator on this machine
 
 

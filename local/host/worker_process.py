@@ -148,7 +148,7 @@ class Worker:
             ):
                 yield answer
         except TimeoutError:
-            log.error("a call exceeded functionTimeout: the worker is restarted")
+            log.error("a call exceeded functionTimeout; the worker is restarted")
             self._end_now(process)
             raise WorkerLostError(f"Timeout value of {self._timeout_s} s exceeded by function") from None
         except (aiohttp.ClientError, ConnectionError) as lost:
@@ -198,7 +198,7 @@ class Worker:
                 return
             log.error("worker %d exited with code %d", self.pid, code)
             if self._died_too_often():
-                log.error("the worker died %d times: the host ends", MAX_DEATHS)
+                log.error("the worker died %d times; the host stops", MAX_DEATHS)
                 on_end()
                 return
             await asyncio.sleep(self._restart_s)

@@ -57,7 +57,7 @@ def _read_failure(value: object) -> object:
 def _known_tasks(names: tuple[str, ...]) -> tuple[str, ...]:
     """Validate task names and replace group names with their tasks."""
     if unknown := set(names) - {*TASK_GROUPS, *TASK_NAMES}:
-        raise ValueError(f"{unknown} among {(*TASK_GROUPS, *sorted(TASK_NAMES))}")
+        raise ValueError(f"unknown tasks {unknown}; choose from {(*TASK_GROUPS, *sorted(TASK_NAMES))}")
     return tuple(task for name in names for task in TASK_GROUPS.get(name, (name,)))
 
 

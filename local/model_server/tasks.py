@@ -75,7 +75,9 @@ def fill_schema(schema: JsonSchema, request: ChatRequest, embedder: EmbeddingSer
     computed = HANDLERS[schema.name](request, embedder) if schema.name in HANDLERS else {}
     fields = values if isinstance(values, dict) else {}
     if blind := [name for name in fields if name not in computed]:
-        _log.warning("schema.unknown name=%s fields=%s: filled blindly", schema.name, ",".join(blind))
+        _log.warning(
+            "schema.unknown name=%s fields=%s: filled with placeholder values", schema.name, ",".join(blind)
+        )
     if fields:
         values = {name: computed.get(name, value) for name, value in fields.items()}
     return json.dumps(values or computed, ensure_ascii=False)

@@ -67,7 +67,7 @@ class ApiClient:
         """Send a GET request and return the parsed JSON.
 
         Raises:
-            CallRefusedError: a status other than 200.
+            CallRefusedError: if the status isn't 200.
         """
         connection = http.client.HTTPConnection(self._address, timeout=CALL_TIMEOUT_S)
         with contextlib.closing(connection):
@@ -82,7 +82,7 @@ class ApiClient:
         """Ask a question and read its events to the end. `on_event` is called with each event as it arrives.
 
         Raises:
-            CallRefusedError: the question was refused.
+            CallRefusedError: if the question is rejected.
         """
         body = json.dumps({"question": question})
         events = self._stream("POST", "/api/chat", body, {})

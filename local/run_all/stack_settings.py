@@ -101,7 +101,7 @@ def _refuse_twins(chosen: Mapping[str, int]) -> None:
     for name, port in chosen.items():
         if port and port in owners:
             both = f"{PORT_SETTINGS[owners[port]]} and {PORT_SETTINGS[name]}"
-            raise StackError(f"{both} are both {port}: change one of them.")
+            raise StackError(f"{both} are both {port}; change one of them.")
         owners[port] = name
 
 

@@ -45,7 +45,7 @@ def parse_date(text: str) -> datetime:
     """Return the UTC time of an ISO 8601 text, which must have a UTC offset.
 
     Raises:
-        ValueError: not a date, no offset, or out of range.
+        ValueError: if the text isn't a date, has no offset or is out of range.
     """
     try:
         moment = datetime.fromisoformat(text)

@@ -167,7 +167,7 @@ class Index:
         """Yield a consistent view of the documents, which later writes don't change.
 
         Raises:
-            RequestError: 404, the index was deleted meanwhile.
+            RequestError: 404, if the index has been deleted.
         """
         with self._publish_lock:
             if self._closed:

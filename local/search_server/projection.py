@@ -11,7 +11,7 @@ class Projection:
     """The fields that a response contains. An empty selection or "*" means all retrievable fields.
 
     Raises:
-        RequestError: 400, a selected field is unknown or not retrievable.
+        RequestError: 400, if a selected field is unknown or not retrievable.
     """
 
     def __init__(self, schema: Schema, select: Sequence[str]) -> None:

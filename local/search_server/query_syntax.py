@@ -77,7 +77,7 @@ def parse_simple(text: str) -> QueryNode | None:
     """Parse a query in simple syntax. Return None if it matches every document.
 
     Raises:
-        RequestError: 400, an unescaped operator.
+        RequestError: 400, if an operator isn't escaped.
     """
     if text.strip() in ("", "*"):
         return None

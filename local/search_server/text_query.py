@@ -42,7 +42,7 @@ def parse_question(
     fields.
 
     Raises:
-        RequestError: 400, a syntax error, or a field that is not searchable text.
+        RequestError: 400, for a syntax error, or a field that isn't searchable text.
     """
     node = parse_lucene(text) if full else parse_simple(text)
     fields = tuple(searchable(schema, path) for path in search_fields) or schema.text_fields
@@ -68,7 +68,7 @@ class QueryCompiler:
         """Return the tantivy query. It matches nothing if the analyzer removes the whole text.
 
         Raises:
-            RequestError: 400, a field that is not searchable text, or a prefix that tantivy refuses.
+            RequestError: 400, for a field that isn't searchable text, or a prefix that tantivy rejects.
         """
         question = self._question
         try:

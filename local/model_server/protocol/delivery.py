@@ -158,7 +158,7 @@ async def _fault_after(count: int, knobs: Knobs) -> bytes | None:
     disconnects.
 
     Raises:
-        DroppedError: the connection breaks here.
+        DroppedError: if the connection must break at this point.
     """
     if count == knobs.stall:
         await asyncio.Event().wait()  # cancelled when the client disconnects

@@ -157,7 +157,7 @@ def read_body(kind: type[BodyT], raw: bytes) -> BodyT:
     """Parse and validate a request body.
 
     Raises:
-        ApiError: 400 that names the first invalid field.
+        ApiError: 400, naming the first invalid field.
     """
     try:
         return kind.model_validate_json(raw)
