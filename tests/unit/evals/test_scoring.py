@@ -130,7 +130,7 @@ def test_only_quotations_shown_as_verified_are_checked_and_unreadable_pages_are_
 
 
 def test_a_run_without_an_answer_is_a_failure() -> None:
-    with pytest.raises(ValueError, match="the run is failed"):
+    with pytest.raises(ValueError, match="the status failed"):
         read_answer({"status": "failed", "answer": None})
 
 
