@@ -32,7 +32,7 @@ _CONTEXT_CHARS = 700  # limit for the text before a figure, and for the text aft
 _MAX_WORDS_CHARS = 1500
 _MAX_LABEL_CHARS = 500
 _MAX_PATH_CHARS = 300
-_MAX_LEAD_IN_CHARS = 250  # a sentence or two
+_MAX_LEAD_IN_CHARS = 250  # length of one or two sentences
 
 
 def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: TokenCounter) -> list[Chunk]:
@@ -233,7 +233,7 @@ class _Packer:
         text.
         """
         if element.kind not in ("paragraph", "list_item"):
-            return ""  # headings are in the path
+            return ""  # the heading path already contains headings
         text = _line(element)
         if len(text) > _MAX_LEAD_IN_CHARS and text.endswith(":"):
             text = split_sentences(text)[-1]

@@ -214,7 +214,7 @@ def _text(item: Item) -> Iterator[LayoutPiece]:
         kind, level = (
             "heading",
             min(item.level + 1, 6),
-        )  # as in docling's Markdown, where level 1 is the title
+        )  # as in the Markdown of docling, where level 1 is the title
     elif item.label == "list_item":
         kind, text = "list_item", f"{'-' if item.marker.strip() in _BULLETS else item.marker.strip()} {text}"
     elif item.label == "code":
@@ -247,7 +247,7 @@ Opened = Callable[[], "AbstractAsyncContextManager[ClientResponse]"]
 
 
 def connect_docling(settings: Settings) -> Connection[ClientSession]:
-    """Return a connection to the HTTP session of docling-serve."""
+    """Return a connection that opens an HTTP session to docling-serve on first use."""
 
     def make() -> ClientSession:
         if not settings.ingestion.docling_endpoint:

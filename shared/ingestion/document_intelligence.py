@@ -54,7 +54,7 @@ _DEFAULT_LEVEL = 2
 
 
 class Span(Wire):
-    """A range of the full text, in characters."""
+    """A range of the document's full text: start and length in characters."""
 
     offset: int
     length: int
@@ -289,7 +289,7 @@ _SDK = "azure.ai.documentintelligence.aio"
 def connect_document_intelligence(
     settings: Settings, credentials: Credentials
 ) -> "Connection[DocumentIntelligenceClient]":
-    """Return a connection to the client of Document Intelligence."""
+    """Return a connection that creates the Document Intelligence client on first use."""
 
     def make() -> "DocumentIntelligenceClient":
         endpoint = settings.ingestion.document_intelligence_endpoint

@@ -61,7 +61,7 @@ class Version:
 
 
 async def make_version(task: IngestTask, parsed: ParsedFile, described: DescribedFile) -> Version:
-    """Return the version being ingested, with the captions stored so far."""
+    """Build the version being ingested from its parsed file, its metadata and the captions stored so far."""
     captions = await figure_store.captions(task.blobs, task.folder) if parsed.figures else {}
     model = task.services.settings.models.embedding
     return Version(parsed, described, captions, make_blocks(task.doc_id, parsed, captions, model))

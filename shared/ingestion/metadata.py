@@ -60,7 +60,7 @@ _BOILERPLATE = re.compile(
 
 
 async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> DescribedFile:
-    """Return metadata derived from the document's first 6,000 characters.
+    """Return the document's metadata, derived from its first 6,000 characters by the model or by rule.
 
     If the model has described the same bytes before, for this document or its original, that description is
     reused.

@@ -88,7 +88,7 @@ class LayoutReader(Protocol):
     suffixes: frozenset[str]
 
     async def read_layout(self, source: Path, filename: str, limits: CallLimits) -> Layout:
-        """Read the layout of a whole file.
+        """Return the layout of a whole PDF or picture file.
 
         Raises:
             BadDocumentError: the service cannot read the file, or its response is too large.

@@ -241,7 +241,7 @@ def _write_reading(folder: Path, document: ParsedDocument) -> None:
 
 
 def _chunks(elements: Sequence[Element], job: ParseJob, count_tokens: TokenCounter) -> list[Chunk]:
-    """Return the chunks of a document.
+    """Split the elements of a document into chunks, and check their number.
 
     Raises:
         BadDocumentError: the document has more than `max_blocks` chunks.

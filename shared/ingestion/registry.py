@@ -66,7 +66,7 @@ FORMATS = {suffix: known for known in _FORMATS for suffix in known.suffixes}
 
 _COMPOUND = b"\xd0\xcf\x11\xe0"  # container of encrypted Office files, and of Office formats from before 2007
 
-# First bytes of well-known formats, for error messages about files with a wrong suffix.
+# First bytes of well-known formats, to name the actual format of a file whose suffix is wrong.
 _SIGNATURES = (
     (b"%PDF-", "a PDF"),
     (b"PK\x03\x04", "a ZIP archive or an Office document"),

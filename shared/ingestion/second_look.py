@@ -14,7 +14,7 @@ from shared.ingestion.task import now
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.platform.telemetry import get_logger
 
-LATER = timedelta(minutes=15)  # longer than any batch and any activity
+LATER = timedelta(minutes=15)  # longer than any batch or activity takes
 
 
 async def look_again(services: IngestionServices) -> int:

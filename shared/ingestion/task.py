@@ -175,7 +175,7 @@ class IngestTask:
                     tries = MAX_TRIES
                 outcome = request.model_dump(include={"reason", "hint", "failure"})
                 outcome |= {"failed_tries": tries, "begun_parses": 0}
-                if request.status == "ready":  # including versions that proved unchanged
+                if request.status == "ready":  # also if the version was found to be unchanged
                     outcome["blob_etag"] = state.wanted_etag or state.blob_etag
                 state = with_status(state, request.status).model_copy(update=outcome)
             # If even the first step failed, treat all requests so far as processed: an ingestion that can't
@@ -250,7 +250,7 @@ class IngestTask:
         raise contention_error()
 
     async def enter(self, status: DocumentStatus) -> DocumentState:
-        """Record that the ingestion has reached `status`.
+        """Write to the document's row that the ingestion has reached `status`, with the current time.
 
         Raises:
             FencedError: the row has another fence.

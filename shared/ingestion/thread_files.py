@@ -64,7 +64,7 @@ def blob_name_in(thread_id: str, filename: str) -> str:
     format_of(cleaned)
     path = files_of_thread(thread_id) + cleaned
     if len(path) > MAX_PATH_CHARS:
-        raise CallerError("The file name is too long.", "Shorten it.")
+        raise CallerError("The file name is too long.", "Shorten the file name.")
     return path
 
 
@@ -89,7 +89,7 @@ async def stored_files(thread_id: str, services: DocumentServices) -> list[Store
 
 
 async def hide_file(name: str, services: DocumentServices) -> None:
-    """Hide a file from all reads that start from now on."""
+    """Mark a file as deleted, so that no read that starts later returns it."""
     await mark_deleted(document_id(name), services.documents)
 
 

@@ -74,12 +74,14 @@ def clean_folder(folder: str) -> str:
         _shorten_name(cleaned) for part in _SEPARATORS.split(folder) if (cleaned := _clean_segment(part))
     ]
     if len(segments) > MAX_DEPTH:
-        raise CallerError(f"The folder is nested more than {MAX_DEPTH} levels deep.", "Send fewer levels.")
+        raise CallerError(
+            f"The folder is nested more than {MAX_DEPTH} levels deep.", "Use a folder with fewer levels."
+        )
     return "/".join(segments)
 
 
 def uploads_of(user_id: str) -> str:
-    """Return the common prefix of all blobs uploaded by the user."""
+    """Return the blob name prefix of all files uploaded by the user."""
     # Use a digest: user ids may contain any character, and the path is visible to readers.
     return f"{UPLOADS}/{digest('uploader', user_id)[:16]}/"
 

@@ -76,7 +76,7 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
     try:
         parser.parse(robots.content.decode(errors="replace").splitlines())
         is_allowed = parser.can_fetch(AGENT_NAME, url)
-    except ValueError:  # a line that the parser can't read; others may still forbid the page
+    except ValueError:  # the file has an invalid line, and its other lines may forbid the page
         is_allowed = False
     if not is_allowed:
         raise InvalidQueryError(  # not 403: the user is authorised, and the site's message must be shown

@@ -215,7 +215,7 @@ def embedded_figures(
 
 @contextmanager
 def open_picture(source: Path | io.BytesIO) -> Iterator[Image.Image]:
-    """Open a picture without decoding its pixels.
+    """Open a picture as a context manager, without decoding its pixels.
 
     Raises:
         BadDocumentError: the file is not a picture, damaged, or too large to decode; also raised for decoding

@@ -42,7 +42,7 @@ _SKIPPED = frozenset(
 )
 _MARKS = {f"{WORD}tab": " ", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
 _TABLE, _PARAGRAPH = f"{WORD}tbl", f"{WORD}p"
-_BODY, _BODY_DEPTH = f"{WORD}body", 2  # within w:document
+_BODY, _BODY_DEPTH = f"{WORD}body", 2  # nesting depth of w:body, which is inside w:document
 _NOT_BLOCKS = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr tblPr tblGrid".split())
 _NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
 _STYLES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles"
@@ -138,7 +138,9 @@ class _Body:
                 yield from self._paragraph(child)
             elif child.tag == _TABLE:
                 yield from self._table(child)
-            elif child.tag not in _NOT_BLOCKS and isinstance(child.tag, str):  # content controls, insertions
+            elif child.tag not in _NOT_BLOCKS and isinstance(
+                child.tag, str
+            ):  # descend into content controls and insertions
                 yield from self._blocks(child)
 
     def _paragraph(self, paragraph: Any) -> Iterator[Element]:

@@ -358,7 +358,7 @@ class _OpenList:
         self._mark = self._indent
 
     def next_item(self, *, is_detail: bool) -> None:
-        if is_detail:  # definition of a term
+        if is_detail:  # the definition of a term gets a nested bullet
             self._mark = f"{self._indent}  - "
             return
         self._mark = f"{self._indent}{self._number}. " if self._ordered else f"{self._indent}- "

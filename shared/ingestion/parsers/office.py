@@ -209,7 +209,9 @@ def _rewrite_package(path: Path, kind: OfficeKind) -> IO[bytes]:
 
 
 def _without_dangling(content: bytes, name: str, names: set[str]) -> bytes:
-    folder = posixpath.dirname(posixpath.dirname(name))  # word/_rels/document.xml.rels applies to word/
+    folder = posixpath.dirname(
+        posixpath.dirname(name)
+    )  # targets in word/_rels/document.xml.rels are relative to word/
 
     def replacement(match: re.Match[str]) -> str:
         target = _TARGET.search(match[0])
@@ -247,7 +249,7 @@ def drawn_elements(
                 yield Element(kind="list_item", text=f"- {text}", page_number=page_number)
     for blip in drawing.iter(f"{DRAWING}blip"):
         if any(above.tag == f"{_COMPATIBILITY}Fallback" for above in blip.iterancestors()):
-            continue  # duplicate for old readers
+            continue  # a copy of the same picture for old readers
         content = _content(part, blip.get(f"{_RELATIONSHIPS}embed"))
         if content:
             yield from embedded_figures(content, _alternative_text(blip, drawing), context, page_number)

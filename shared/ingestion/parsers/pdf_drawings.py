@@ -43,7 +43,7 @@ class Drawing:
 
 
 def page_drawings(page: PageContent) -> tuple[list[Drawing], Region | None]:
-    """Return the separate drawings of a page, and the bounds of the picture that covers it, if any.
+    """Return the separate drawings of a page, and the bounds of a picture that covers it, or None.
 
     Drawings are in content order, without backgrounds.
     """

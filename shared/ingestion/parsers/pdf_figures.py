@@ -256,7 +256,7 @@ class _Finder:
                     yield _whole_of(parts), line
 
     def _uncaptioned_drawings(self) -> Iterator[Drawing]:
-        """Yield figures without a caption from the remaining drawings."""
+        """Yield the remaining drawings that are figures even without a caption."""
         for drawing in _joined_panels(self._left):
             if self._stands_alone(drawing):
                 if not self._is_table(drawing):

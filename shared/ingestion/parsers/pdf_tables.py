@@ -138,7 +138,7 @@ def _spans(rule: Rule, position: float) -> bool:
 
 def _grid(rows: Sequence[Rule], columns: Sequence[Rule]) -> Grid:
     xs = _places(columns, rows)
-    ys = _places(rows, columns)[::-1]  # from the top
+    ys = _places(rows, columns)[::-1]  # row borders, from the top
     width, height = len(xs) - 1, len(ys) - 1
     places = Groups(width * height)
     for row, (top, bottom) in enumerate(pairwise(ys)):

@@ -39,7 +39,7 @@ def flatten(document: Any, index: int) -> Any:
     if not any(True for _ in form_fields(page)):
         return page
     pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
-    page.close()  # its handles refer to the page before flattening
+    page.close()  # reopen it, since its handles refer to the page before flattening
     return document[index]
 
 
@@ -105,7 +105,7 @@ def _value(read: Callable[[Any, int], int]) -> str:
     size.
     """
     size = min(read(None, 0), 2 * _MAX_VALUE_CHARS)
-    if size <= 2:  # only the terminator
+    if size <= 2:  # the text is empty except for its terminator
         return ""
     buffer = ctypes.create_string_buffer(size)
     read(ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), size)

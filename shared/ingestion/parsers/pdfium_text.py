@@ -44,7 +44,7 @@ def clean_text(raw: str) -> str:
 
 
 class _TextReader:
-    """Reader for the text of one page.
+    """Reader for the words of one page and their style.
 
     Only two letters per word are queried for bounds and two per line for style. Querying all letters would be
     several times slower.
@@ -153,7 +153,7 @@ class _TextReader:
 
 
 def _starts_line(words: Sequence[Word], word: Word, word_count: int) -> bool:
-    """Return whether a word on the same content line starts another line on the page."""
+    """Return whether `word` starts a new line on the page, although the PDF stores it on the same line."""
     before = words[-1]
     if before.text[-1] == HYPHEN_MARK:
         return True

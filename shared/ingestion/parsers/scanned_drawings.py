@@ -135,7 +135,7 @@ def _joined(first: int, unseen: set[int], width: int) -> list[int]:
     """Remove a cell and all cells connected to it from `unseen`, and return them."""
     unseen.remove(first)
     reached = [first]
-    for place in reached:  # grows during iteration
+    for place in reached:  # the list grows during iteration
         column = place % width
         beside = [place - width, place + width]
         beside += [place - 1] if column else []
