@@ -42,7 +42,7 @@ READERS = 5
 PACE = "ttft=1200,tps=15,only=answer+sub_agent+WindowSummary+MergedSummary"
 GIVE_UP_S = 420.0  # with its default timeouts, a host resumes interrupted work after five minutes
 RUNTIME = "/runtime/webhooks/durabletask/instances"
-# The lease is that of Azure; the visibility timeouts are those of host.json.
+# As in Azure: the lease below, and the visibility timeouts of host.json.
 SETTINGS = {
     "LOCAL_HOST_LEASE_S": "30",  # the lease in Azure
     "LOCAL_WORKER_RESTART_S": "2",

@@ -52,12 +52,12 @@ def ask_questions(world: World) -> Outcome:
                 right,
                 passed=right >= LEAST_RIGHT,
             ),
-            check("every quotation stands where it is cited", false or "all do", passed=not false),
+            check("every quotation occurs on the cited page", false or "all do", passed=not false),
             check("the app has verified every quotation", f"all but {unverified}", passed=not unverified),
         ),
         figures={
             "right answers": f"{right} of {len(QUESTIONS)}",
-            "quotations looked up": len(quoted),
+            "quotations checked": len(quoted),
             "median seconds of an answer": round(seconds[len(seconds) // 2], 1),
             "slowest answer in seconds": round(seconds[-1], 1),
             "tokens of all answers": sum(answer["tokens"] for answer in answers),
@@ -88,11 +88,11 @@ def restart_during_question(world: World) -> Outcome:
         checks=(
             check("the run completes", events[-1].name, passed=events[-1].name == "complete"),
             check(
-                "the resumed stream has every event once",
+                "the resumed stream contains every event exactly once",
                 f"{len(numbers)} events",
                 passed=numbers == list(range(1, len(numbers) + 1)),
             ),
-            check("read again, the stream is the same", f"{len(whole)} events", passed=whole == seen),
+            check("a replay of the stream is identical", f"{len(whole)} events", passed=whole == seen),
             check(
                 "the answer's quotations are verified",
                 f"{len(answer.get('citations', []))} quotations",

@@ -31,7 +31,7 @@ def upload_samples(world: World) -> Outcome:
         seconds = time.monotonic() - began
     failed = {name: status for name, status in statuses.items() if status != "ready"}
     return Outcome(
-        checks=(check("all ten samples can be asked about", failed or "all are ready", passed=not failed),),
+        checks=(check("all ten samples are ready", failed or "all are ready", passed=not failed),),
         figures={"files": len(doc_ids), "seconds until all were ready": round(seconds, 1)},
     )
 
@@ -87,14 +87,14 @@ def narrow_permission(world: World) -> Outcome:
         world.target.delete_blob(f"{name}.acl.json")
     return Outcome(
         checks=(
-            check("the reader finds the file before", was_seen, passed=was_seen),
+            check("the reader finds the file before the change", was_seen, passed=was_seen),
             check(
-                f"hidden from all {_PROBES} probes after that",
+                f"all {_PROBES} later requests hide the file",
                 f"seen {sum(later)} times",
                 passed=not any(later),
             ),
         ),
-        figures={"seconds until the narrower list held": round(seconds, 1)},
+        figures={"seconds until the narrower list took effect": round(seconds, 1)},
     )
 
 

@@ -39,17 +39,17 @@ def platform(world: World) -> Outcome:
     return Outcome(
         checks=(
             check(f"the platform finds all {registered} functions", count, passed=count == registered),
-            check("the app knows who asks", name or me["user_id"], passed=bool(me["user_id"])),
+            check("the app identifies the user", name or me["user_id"], passed=bool(me["user_id"])),
             check("without a token: 401", anonymous.status_code, passed=anonymous.status_code == 401),
             check("with a forged identity: 401", forged.status_code, passed=forged.status_code == 401),
             check(
-                "with a forged identity below a public path: no entry",
+                "with a forged identity below a public path: access denied",
                 dotted.status_code,
                 passed=dotted.status_code in (400, 401, 403, 404),
             ),
             check("the page's shell is public", page.status_code, passed=page.status_code == 200),
             check(
-                "a header with an umlaut stops nothing: the next request is answered",
+                "the app still responds after a request with a non-ASCII header",
                 f"{health[0]}, then {health[1]}",
                 passed=health[1] == 200,
             ),
@@ -145,12 +145,12 @@ def throttling(world: World) -> Outcome:
         again = client.call("POST", "/api/search", patience_s=90, json={"query": "relief valve", "top_k": 1})
     return Outcome(
         checks=(
-            check("some of the requests are refused", f"{len(refused)} of {_REQUESTS}", passed=bool(refused)),
-            check("each refusal says when to come back", set(waits) or "none", passed=all(waits)),
-            check("nothing else goes wrong", others or "nothing", passed=not others),
-            check("afterwards requests are served", f"{len(again['results'])} hits", passed=True),
+            check("some requests are rejected", f"{len(refused)} of {_REQUESTS}", passed=bool(refused)),
+            check("each rejection has a Retry-After header", set(waits) or "none", passed=all(waits)),
+            check("there are no other errors", others or "none", passed=not others),
+            check("later requests succeed", f"{len(again['results'])} hits", passed=True),
         ),
-        figures={"refused requests": f"{len(refused)} of {_REQUESTS}"},
+        figures={"rejected requests": f"{len(refused)} of {_REQUESTS}"},
     )
 
 

@@ -207,7 +207,7 @@ def _verdict(answer: Asked) -> str:
     if answer.findings:
         return "WRONG: " + "; ".join(finding.text for finding in answer.findings)
     if answer.reply.abstained:
-        return "ok: abstains, as it must"
+        return "ok: abstains, as expected"
     places = Counter(
         f"{cited['filename']} p. {cited['page_number']}" if cited.get("page_number") else cited["filename"]
         for cited in answer.reply.citations

@@ -76,7 +76,7 @@ def _unproved(citations: list[dict[str, Any]], texts: SampleTexts) -> list[Findi
         if not citation["verified"]:
             findings.append(Finding(f"citation {citation['n']} of {place} is not verified"))
         elif not texts.says(citation["filename"], citation.get("page_number"), citation["quote"]):
-            findings.append(Finding(f"citation {citation['n']} does not stand in {place}"))
+            findings.append(Finding(f"citation {citation['n']} does not occur in {place}"))
     return findings
 
 
@@ -91,7 +91,7 @@ def _leaks(reply: Reply, user: SampleUser) -> list[Finding]:
 
 def _markup(reply: Reply) -> list[Finding]:
     match = _MARKUP.search(reply.text)
-    return [Finding(f"shows markup of a prompt: {match[0]!r}")] if match else []
+    return [Finding(f"shows prompt markup: {match[0]!r}")] if match else []
 
 
 def _misses(reply: Reply, expected: Expected) -> list[Finding]:
@@ -101,7 +101,7 @@ def _misses(reply: Reply, expected: Expected) -> list[Finding]:
         )
         return [Finding(expectation)]
     if expected.abstains and reply.citations:
-        return [Finding("abstained and cited at once")]
+        return [Finding("abstained but cites sources")]
     cited = {(citation["filename"], citation.get("page_number")) for citation in reply.citations}
     missing = [Finding(f"does not say {words!r}") for words in expected.says if words not in reply.text]
     return missing + [
