@@ -113,6 +113,32 @@ def test_removing_a_file_that_was_asked_about_empties_the_conversation(
         expect(page.locator(".turn")).to_have_count(0)
 
 
+def test_an_edited_question_is_asked_where_the_files_are(
+    stack: LocalStack, browser: Browser, tmp_path: Path
+) -> None:
+    notes = tmp_path / "quetzal-notes.md"
+    notes.write_text(
+        "# Quetzal notes\n\nThe quetzal press weighs 733 kg.\n\nThe quetzal press was built in 1911.\n"
+    )
+    with opened(browser, stack.base_url) as watched, client_of(stack) as anna:
+        page = watched.page
+        page.set_input_files(".composer input[type=file]", notes)
+        ask(page, QUESTION)
+        answered(page)
+        address = page.url
+        page.click(".turn:last-child .question [aria-label='Edit and ask again']")
+        expect(page.locator(".composer .scoped").first).to_contain_text("this conversation has files")
+        edited = "In which year was the quetzal press built?"
+        ask(page, edited)
+        expect(page.locator(".question-text")).to_have_text([edited])
+        answered(page)
+        assert "1911" in answer_text(page)
+        assert page.url == address
+        assert watched.axe() == []
+        expect(page.locator(".pager")).to_contain_text("2")
+        anna.delete(f"/threads/{page.url.partition('thread=')[2][:32]}").raise_for_status()
+
+
 def test_an_answer_outlives_an_expired_file_and_says_so(
     stack: LocalStack, browser: Browser, tmp_path: Path
 ) -> None:

@@ -46,8 +46,8 @@ export const draft = signal(sessionStorage.getItem(DRAFT) ?? "");
 export const isDeep = signal(false);
 export const scope = signal<Scope>(NO_SCOPE);
 export const sendError = signal("");
-/** Set while an earlier question is edited. It is sent to a new thread with the turns before `through`. */
-export const editing = signal<{ through: string } | null>(null);
+/** Set while an earlier question is edited. It is sent to a new thread with the turns up to `through`, or as a new version. */
+export const editing = signal<{ through: string; turn: Turn } | null>(null);
 
 const queues = signal<Readonly<Record<string, readonly string[]>>>(JSON.parse(sessionStorage.getItem(QUEUE) ?? "{}"));
 let cursor: string | null = null;
@@ -173,12 +173,12 @@ export function page({ versions, before }: Shown, at: number): void {
   chosen.value = { ...chosen.value, [before]: versions[at]!.key };
 }
 
-/** Puts a question into the composer. Sending it starts a new thread with the turns before it. */
+/** Puts a question into the composer; `ask` decides where the edited question goes. */
 export async function edit(turn: Turn): Promise<void> {
   write(turn.question);
   if (hasOlder.value && shown.value[0]!.turn === turn) await loadOlder();
   const at = shown.value.findIndex((one) => one.turn === turn);
-  editing.value = { through: shown.value[at - 1]?.turn.runId ?? "" };
+  editing.value = { through: shown.value[at - 1]?.turn.runId ?? "", turn };
 }
 
 /** Opens a copy of the thread in which the edited question is asked. This thread keeps all turns. */
@@ -215,11 +215,15 @@ async function reply(turn: Turn): Promise<void> {
   }
 }
 
-/** Sends the composer's text as a question or as the reply to a clarifying question. */
-export async function ask(): Promise<void> {
+/**
+ * Sends the composer's text as a question or as the reply to a clarifying question.
+ * An edited question goes to a new thread, unless this one has files, which a new thread would lack: then it is
+ * asked here as a new version.
+ */
+export async function ask(hasFiles: boolean): Promise<void> {
   const question = draft.value.trim();
   if (!question || isSending()) return;
-  if (editing.value) return askOtherwise(question, editing.value.through);
+  if (editing.value) return hasFiles ? askVersion(question, editing.value.turn) : askOtherwise(question, editing.value.through);
   if (waitingTurn.value) return reply(waitingTurn.value);
   if (workingTurn.value) return enqueue(question);
   idempotencyKey ||= crypto.randomUUID();
@@ -231,6 +235,14 @@ const isSending = () => isBranching || turns.value.some((turn) => !turn.runId);
 /** Asks a question again. Earlier answers, with what followed them, remain available as versions. */
 export async function askAgain(turn: Turn): Promise<void> {
   if (!isSending() && !workingTurn.value) await submit(turn.question, crypto.randomUUID(), turn);
+}
+
+/** Asks an edited question in this thread. The original remains available as a version. */
+async function askVersion(question: string, turn: Turn): Promise<void> {
+  idempotencyKey ||= crypto.randomUUID();
+  if (!(await submit(question, idempotencyKey, turn))) return;
+  write("");
+  editing.value = null;
 }
 
 /** Asks an edited question in a new thread. */

@@ -128,6 +128,7 @@ export const words: Words = {
   documentTotal: "Ein Dokument|{count} Dokumente",
   done: "Fertig",
   edit: "Bearbeiten",
+  "editing.files": "Beim Senden wird die geänderte Frage hier gestellt, weil diese Unterhaltung Dateien hat. Die ursprüngliche bleibt als frühere Fassung.",
   editing: "Beim Senden beginnt eine neue Unterhaltung mit allem, was vor dieser Frage steht. Diese Unterhaltung bleibt unverändert.",
   editResend: "Bearbeiten und neu fragen",
   emptyAnswer: "Kein Text vorhanden.",

@@ -125,6 +125,7 @@ export const words = {
   documentTotal: "One document|{count} documents",
   done: "Done",
   edit: "Edit",
+  "editing.files": "Sending asks the edited question here, because this conversation has files. The original stays as an earlier version.",
   editing: "Sending starts a new thread with the turns before this question. This thread stays unchanged.",
   editResend: "Edit and ask again",
   emptyAnswer: "No text.",

@@ -24,7 +24,7 @@ import {
 import { attempt } from "../../stores/notices";
 import { site } from "../../stores/session";
 import { t } from "../../words/words";
-import { allSent, attachFiles, filesOfPaste } from "../../stores/thread_files";
+import { allSent, attachFiles, files, filesOfPaste } from "../../stores/thread_files";
 import { AttachButton, Attachments } from "./attachments";
 import { ScopeDialog } from "./scope_dialog";
 
@@ -41,7 +41,7 @@ export function Composer({ onSend }: { onSend(): void }) {
   const isReady = draft.value.trim() !== "" && !isTooLong && !isSending;
   const send = () => {
     if (!isReady) return;
-    void allSent().then(ask);
+    void allSent().then(() => ask(files.value.length > 0));
     requestAnimationFrame(onSend);
   };
   const onKey = (event: KeyboardEvent) => {
@@ -65,7 +65,7 @@ export function Composer({ onSend }: { onSend(): void }) {
       {editing.value && (
         <ul class="scoped">
           <li>
-            {t("editing")}
+            {t(files.value.length ? "editing.files" : "editing")}
             <IconButton icon="close" name={t("cancel")} onClick={() => (editing.value = null)} />
           </li>
         </ul>
