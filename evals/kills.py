@@ -404,7 +404,7 @@ def summary(outcomes: Sequence[Outcome], rounds: int) -> dict[str, Any]:
 def measure(
     stack: LocalStack, kinds: Sequence[str], rounds: int, seed: int, out: Path, *, pace: str = PACE
 ) -> dict[str, Any]:
-    """Run `rounds` rounds of each kind, without those already stored, and return the report."""
+    """Run `rounds` rounds of each kind, except rounds that are already stored, and return the report."""
     previous = rounds_beside(out)
     done: dict[str, list[list[Outcome]]] = {kind: [] for kind in kinds}
     if previous.exists():

@@ -204,7 +204,7 @@ def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
             and (
                 not is_number_row(row.split())
                 or _BARE_NUMBER.match(row)
-                # for example "Form 10-K 2021 17"
+                # For example "Form 10-K 2021 17".
                 or seen[_NUMBER.sub("#", row)] >= _FOOTER_SHARE * len(pages)
             )
         ]

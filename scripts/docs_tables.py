@@ -185,7 +185,7 @@ def blocks_of(name: str) -> list[str]:
 
 
 def _subclasses(kind: type[GroundworkError]) -> Iterator[type[GroundworkError]]:
-    """Yield all subclasses of an error that the app defines, each before its own subclasses."""
+    """Yield the app's subclasses of an error class, each followed by its own subclasses."""
     for narrower in kind.__subclasses__():
         if narrower.__module__.startswith("shared."):
             yield narrower

@@ -1,4 +1,4 @@
-"""`make mutate`: make small changes to the pure modules, and report those that no test detects.
+"""`make mutate`: make small changes to the pure modules, and report the changes that no test detects.
 
 mutmut changes copies below build/mutation. `tests/mutation/modules.toml` names the modules, and the tests
 that must fail for each mutant. `tests/mutation/excused.toml` lists the survivors that no test can kill, each

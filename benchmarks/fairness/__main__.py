@@ -1,5 +1,4 @@
-"""`python -m benchmarks.fairness --out report.json`: measure the delay that one user's worst files cause for
-another.
+"""`python -m benchmarks.fairness --out report.json`: measure how much one user's files delay another user.
 
 Ben repeatedly sends a small text and asks a question: first on an idle stack, then while Anna's files are
 ingested: a PDF of thousands of pages, slow and long files, and many notes. The result is the ratio of the

@@ -24,7 +24,7 @@ def estimate(world: World, evidence: Evidence) -> Outcome:
     models = tokens * (READ_SHARE * CHAT_READ + (1 - READ_SHARE) * CHAT_WRITE) / 1e6
     documents = SAMPLE_PAGES * PAGES_THOUSAND / 1000
     search = max(hours, 1) * SEARCH_UNIT_HOUR
-    # an upper limit: two groups of instances that are always busy
+    # An upper limit: two groups of instances that are always busy.
     instances = hours * 3600 * 2 * INSTANCE_GB * GB_SECOND
     command = world.target.bill_command()
     bill = (f"The bill, from tomorrow on: {command}",) if command else ("Nothing is billed on this machine.",)

@@ -109,7 +109,7 @@ class Seen:
 
     @property
     def overrun_ms(self) -> float:
-        """Milliseconds beyond the time budget. 0 for a run within it, and for a run without an end."""
+        """The milliseconds beyond the time budget, or 0 if the run kept it or never ended."""
         return max(0.0, (self.wall_ms or 0.0) - self.limits.latency_ms)
 
     @property

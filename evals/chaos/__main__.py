@@ -109,7 +109,7 @@ class Chaos:
         return Result(number, tuple(strikes.done), finding, again)
 
     def _restart(self, knobs: str) -> None:
-        # an orderly restart resets the count of worker deaths, of which the third would end the host
+        # An orderly restart resets the count of worker deaths; the third death would end the host.
         self._stack.stop_host()
         self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{knobs}" if knobs else LOCAL_CHAT_MODEL})
 

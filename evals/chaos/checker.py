@@ -57,7 +57,7 @@ class Finding:
         return not any(vars(self).values())
 
     def without(self, reported: set[str]) -> "Finding":
-        """Return the findings without those that earlier rounds have reported."""
+        """Return the findings that earlier rounds have not reported."""
         return Finding(
             **{kind: [one for one in lines if one not in reported] for kind, lines in vars(self).items()}
         )
@@ -70,7 +70,7 @@ class Checker:
         self._stores = stores
         self._blobs = BlobServiceClient.from_connection_string(stores.storage)
         self._tables = TableServiceClient.from_connection_string(stores.storage)
-        # blobs known to contain no signature, which needn't be read again
+        # Blobs known to contain no signature, which needn't be read again.
         self._unsigned: set[tuple[str, str]] = set()
 
     def look(self, world: World) -> Finding:

@@ -186,7 +186,7 @@ def words_in_picture(page: Any) -> list[PlacedWord]:
         import tesserocr
     except ImportError:
         return []
-    # finds words anywhere on the page
+    # SPARSE_TEXT finds words anywhere on the page.
     data, sparse = Path(sys.prefix, "share", "tessdata"), tesserocr.PSM.SPARSE_TEXT
     with tesserocr.PyTessBaseAPI(path=str(data), lang="eng", psm=sparse) as engine:
         engine.SetImage(page.render(scale=_DPI / 72, grayscale=True).to_pil())

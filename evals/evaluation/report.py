@@ -100,8 +100,8 @@ def columns_by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 
 def rank_counts(ranks: Sequence[int | None]) -> dict[str, int]:
-    """Return the number of questions by rank of their first correct target. "none" counts those without
-    one.
+    """Return the number of questions by the rank of their first correct target, or "none" if it was not
+    found.
     """
     present = [rank for rank in ranks if rank is not None]
     counts = {label: sum(first <= rank <= last for rank in present) for label, first, last in _RANKS}

@@ -63,7 +63,7 @@ def requests(document: Mapping[str, Any], cases: int, seed_number: int) -> list[
     operations = {
         operation_result.ok().definition.raw["operationId"]: operation_result.ok()
         for operation_result in schema.get_all_operations()
-        # invalid operations are reported by the test of the API description
+        # Invalid operations are reported by the test of the API description.
         if isinstance(operation_result, Ok)
     }
     generated_requests: list[tuple[str, bool, AnyCase]] = []

@@ -1,4 +1,4 @@
-"""Ids for the paths of requests: of resources created for both users, and of those found in responses."""
+"""Ids of resources for the paths of requests: created for both users, or found in responses."""
 
 import random
 import threading

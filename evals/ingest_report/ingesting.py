@@ -99,7 +99,7 @@ def _open(app: RunningApp) -> Iterator[tuple[ContainerClient, TableClient]]:
 
 
 def _statuses(table: TableClient, names: set[str]) -> dict[str, tuple[str, str]]:
-    """Return (document id, status) by blob name, for those blobs that the app has registered."""
+    """Return (document id, status) by blob name, for all blobs that the app has registered."""
     try:
         # A single query for all documents, because one per file would be too expensive.
         rows = table.query_entities("RowKey eq 'document'", select=["PartitionKey", "blob_name", "status"])

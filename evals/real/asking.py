@@ -94,7 +94,9 @@ def read_run(path: Path) -> RecordedRun:
 
 
 def read_runs(folder: Path, ids: Sequence[str] = ()) -> list[RecordedRun]:
-    """Read the stored runs of a folder: those in `ids`, in that order, or all. Missing runs are skipped."""
+    """Read the stored runs of a folder: the ids in `ids`, in that order, or all runs. Missing runs are
+    skipped.
+    """
     paths = [folder / f"{one}.json" for one in ids] if ids else sorted(folder.glob("*.json"))
     return [read_run(path) for path in paths if path.is_file()]
 

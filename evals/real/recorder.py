@@ -120,7 +120,7 @@ def recording(local: Endpoint, hosted: Endpoint | None) -> Iterator[Recorder]:
 class _Proxy(BaseHTTPRequestHandler):
     recorder: Recorder
     protocol_version = "HTTP/1.1"
-    # otherwise each response waits 40 ms for the acknowledgement of its headers
+    # Otherwise each response waits 40 ms for the acknowledgement of its headers.
     disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:

@@ -118,7 +118,7 @@ def tables(path: Path) -> tuple[QueryTable, ...]:
 
 
 def run_attacks() -> dict[str, int]:
-    """Run the attack tests, and return the number of attacks and of those that succeeded."""
+    """Run the attack tests, and return the number of attacks and the number of successful ones."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "attacks.json"
         command = ["-m", "pytest", "-q", "-m", "attack", "-p", "tests.attack_report", f"--attack-out={out}"]

@@ -31,7 +31,7 @@ from shared.tools.table_queries import result_of
 from shared.tools.table_tools import QueryStructuredData, SqlDraft
 from shared.wiring import Services, build_services
 
-PATIENT = CallLimits(timeout_s=3 * 3600)  # hours, because a person may take the place of the model
+PATIENT = CallLimits(timeout_s=3 * 3600)  # three hours, because a person may take the place of the model
 Row = Sequence[Any]
 
 

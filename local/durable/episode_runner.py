@@ -72,7 +72,7 @@ class EpisodeRunner:
     async def _run(self, instance_id: str) -> None:
         try:
             while instance_id in self._news and not self._stopping:
-                # Let results that are ready arrive first, so that one replay covers them all.
+                # Let all pending results arrive first, so that a single replay covers them.
                 await asyncio.sleep(0)
                 self._news.discard(instance_id)
                 await self._run_episode(instance_id)

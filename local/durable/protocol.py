@@ -76,7 +76,7 @@ async def run_generator(functions: AppFunctions, name: str, trigger: str) -> Orc
 
 
 def custom_status_text(state: OrchestratorState, name: str) -> str | None:
-    """Return the custom status as JSON text, or None if the orchestrator set none or a falsy one.
+    """Return the custom status as JSON text, or None if the orchestrator set none.
 
     Raises:
         ReplayFailed: if it exceeds the size limit of the host.

@@ -119,7 +119,7 @@ class Store:
 
     def commit(self, instance: Instance, positions: Sequence[int], episode: Episode) -> Committed:
         """Write an episode and return its effects. Nothing is written if the instance was purged or replaced
-        meanwhile.
+        while the episode ran.
         """
         with self.database.transaction() as connection:
             current = instance_table.find(self.database, instance.instance_id)

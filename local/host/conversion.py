@@ -95,9 +95,7 @@ def _registry(*, deferred: bool) -> Any:
 
 
 def is_sdk_type(annotation: object) -> bool:
-    """Return whether the annotation is an SDK type, such as BlobClient, which makes the binding a deferred
-    one.
-    """
+    """Return whether the annotation is an SDK type, such as BlobClient. Such bindings are called deferred."""
     return bool(_registry(deferred=True).check_supported_type(annotation))
 
 

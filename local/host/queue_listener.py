@@ -82,8 +82,8 @@ class QueueListener:
             await asyncio.sleep(pause_s if not taken else 0)
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for running calls, at most `grace_s` seconds. The messages of the others reappear when their
-        lease expires.
+        """Wait for running calls, at most `grace_s` seconds. The other calls are cancelled, and their
+        messages reappear when the lease expires.
         """
         if not self._handling:
             return

@@ -38,7 +38,7 @@ from local.host.settings import HostError, locate, read_host_options, set_up_log
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, KEY_HEADER, Call, load_call
 from local.host.worker_process import KEY_SETTING
 
-INNERMOST_FRAMES = 4  # kept of a traceback in the history; the outer frames belong to this worker
+INNERMOST_FRAMES = 4  # traceback frames stored in the history; the outer ones belong to this worker
 EXIT_CANNOT_START = 2
 log = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ class WorkerApp:
         self._invoker = invoker
         self._key = key
         self._web_app = _build_web_app(self._functions, invoker)
-        # Orchestrators have their own pool: activities that fill the other one can't block the orchestrations
-        # that wait for them.
+        # Orchestrators have a separate pool, so that activities that fill the other pool can't block the
+        # orchestrations that wait for them.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="orchestrator")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,7 +123,7 @@ def _build_web_app(functions: dict[str, HostedFunction], invoker: Invoker) -> AS
     async def catch_all(request):  # type: ignore[no-untyped-def]
         call = request.scope[CALL_HEADER]
         if request.headers.get(INVOCATION_HEADER) != call["id"]:
-            # the id comes from a client; the real worker would wait for that invocation forever
+            # The id comes from a client. The real worker would wait for that invocation forever too.
             await _never()
         call["reached"] = True
         synchronizer.sync_route_params(request, {})  # fails for functions that read a catch-all parameter

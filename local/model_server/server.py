@@ -106,7 +106,7 @@ class ModelServer:
         self.embedder.close()
 
     def knobs_of(self, model: str, *served: str) -> Knobs:
-        """Parse the knobs in a model name and check that the model is one of those served.
+        """Parse the knobs in a model name and check that the model is served.
 
         Raises:
             ApiError: 404 for another model, 400 for invalid knobs.
@@ -208,7 +208,7 @@ class ModelServer:
 
 
 async def _counted(delivery: Delivery, call: Call) -> AsyncIterator[bytes]:
-    """Yield the events of a stream, and record in `call` the share of tokens delivered so far."""
+    """Yield the events of a stream, and update the number of delivered tokens in `call`."""
     pieces = max(len(delivery.deltas), 1)
     piece_count = 0
     async for event in stream(delivery):

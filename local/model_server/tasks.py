@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValue]]] = {
     "QuestionPlan": plan_question,
     "DocumentMetadata": extract_metadata,
-    # this model quotes verbatim, so there is nothing to repair
+    # This model quotes verbatim, so there is nothing to repair.
     "RepairedQuotations": lambda *_: {"quotations": []},
     "ConversationSummary": summarise_conversation,
     "PassageScores": score_passages,

@@ -59,9 +59,7 @@ Show = Callable[[int, int, str], None]
 
 
 def upload_samples(stack: LocalStack) -> list[str]:
-    """Generate the samples in the data folder and upload those that are new or changed. Return their
-    names.
-    """
+    """Generate the samples in the data folder, upload the new and changed ones, and return their names."""
     files = generate(stack.data / "samples")
     metadata: dict[Path, dict[str, str]] = {path: {"acl": ",".join(ACCESS[path.name])} for path in files}
     return upload_changed(stack.storage_connection_string, DOCUMENTS_CONTAINER, metadata)

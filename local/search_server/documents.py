@@ -149,8 +149,6 @@ def _canonical(schema: Schema, name: str, value: JsonValue) -> JsonValue:
 
 
 def _complete(schema: Schema, properties: JsonObject) -> JsonObject:
-    """Return all properties except vectors in declared order, with null or an empty list for those
-    missing.
-    """
+    """Return all properties except vectors in declared order, with null or an empty list for missing ones."""
     ordinary = (field for field in schema.fields.values() if not field.is_vector)
     return {field.path: properties.get(field.path, [] if field.element_type else None) for field in ordinary}

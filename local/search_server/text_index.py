@@ -20,7 +20,7 @@ SMALL_SELECTION: Final = 1000  # up to this size, it is cheaper to make the sele
 _WRITER_BYTES: Final = 100_000_000
 _WRITER_THREADS: Final = 2
 _GROWTH: Final = 4
-_MARGIN: Final = 10  # extra hits in the first attempt; scores of different texts are rarely equal
+_MARGIN: Final = 10  # extra hits read at first; few suffice, because equal scores are rare
 
 Slots = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -20,7 +20,7 @@ HEADS = 12
 HEAD_SIZE = DIMENSIONS // HEADS
 MAX_TOKENS = 256  # the published limit, although the model was trained with 128
 LAYER_NORM_EPSILON = 1e-12
-# tokens per step; intermediate results then fit into the CPU cache, which is four times as fast
+# Tokens per step. Intermediate results then fit into the CPU cache, which is four times as fast.
 GELU_ROWS = 32
 
 
@@ -71,8 +71,8 @@ class MiniLM:
             for name, value in self._weights.items()
             if name.startswith(prefix)
         }
-        # Stack query, key and value so that one product computes all three, and transpose once instead of in
-        # every call.
+        # Stack query, key and value, so that one product computes all three, and transpose the weights only
+        # once.
         parts = [f"attention.self.{part}" for part in ("query", "key", "value")]
         own["qkv.weight"] = np.ascontiguousarray(np.concatenate([own[f"{part}.weight"] for part in parts]).T)
         own["qkv.bias"] = np.concatenate([own[f"{part}.bias"] for part in parts])

@@ -30,7 +30,7 @@ def lengthen(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> Re
     lists = {name: part for name, part in parts.items() if isinstance(part, list) and part}
     texts = {name: part for name, part in parts.items() if isinstance(part, str)}
     if longest := max(lists or texts, key=lambda name: len(parts[name]), default=None):
-        # tokens of the list items, without the brackets
+        # Tokens of the list items, without the brackets.
         once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)
         parts[longest] += lists[longest] * (1 + missing // once) if lists else filler
     return reply.with_text(json.dumps(parts, ensure_ascii=False))
