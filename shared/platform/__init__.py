@@ -1,7 +1,7 @@
-"""Settings, errors, telemetry, and the SDK clients that no capability owns.
+"""Infrastructure shared by all capabilities: settings, errors, telemetry and SDK clients.
 
-`settings` is read first; `connections` opens one client per service, `calls` makes calls within limits, and
-`blobs`, `tables`, `queues`, `search` and `language_models` are what capabilities use.
+Start with `settings`. `connections` creates one SDK client per service, `calls` adds time limits and retries,
+and `blobs`, `tables`, `queues`, `search` and `language_models` are the interfaces for capabilities.
 
 Pure: cursors, database_sources, errors, hashing, language_models.prompted, names, odata, search, tokens.
 """

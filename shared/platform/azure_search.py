@@ -1,6 +1,4 @@
-"""`SearchIndex` over azure-search-documents' async client. Requests are sent unchanged; no filter is added
-here.
-"""
+"""Adapter of `SearchIndex` to the Azure AI Search SDK. It adds no filter to a query."""
 
 import json
 import time
@@ -26,18 +24,18 @@ from shared.platform.search import FacetValue, IndexRow, SearchIndex, SearchPage
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import Attributes, outgoing, set_attributes, span
 
-MAX_BATCH_ROWS = 1000  # the service's limit
-MAX_BATCH_BYTES = 1_000_000  # the service accepts 16 MB, but encoding that blocks the event loop
-_ROW_ENVELOPE_BYTES = 40  # "@search.action": "mergeOrUpload", and a comma
-_FIELD_ENVELOPE_BYTES = 6  # quotation marks, colon, comma
-_NUMBER_BYTES = 26  # -1.2345678901234567e-05, comma, blank
+MAX_BATCH_ROWS = 1000  # limit of the search service
+MAX_BATCH_BYTES = 1_000_000  # the service accepts 16 MB, but encoding that would block the event loop
+_ROW_ENVELOPE_BYTES = 40  # for the "@search.action" field, its value and a comma
+_FIELD_ENVELOPE_BYTES = 6  # for quotation marks, colons and commas
+_NUMBER_BYTES = 26  # longest number, such as -1.2345678901234567e-05, with a comma and a space
 
 SCORE = "@search.score"
 SCORE_OF_RANKER = "@search.reranker_score"
 
 
 class AzureSearchIndex(SearchIndex):
-    """A client of one index."""
+    """Search index on Azure AI Search."""
 
     def __init__(
         self,
@@ -48,11 +46,11 @@ class AzureSearchIndex(SearchIndex):
         key_field: str,
         absent_ok: bool = False,
     ) -> None:
-        """Store the connection without opening it.
+        """Store the connection; the client is created on the first call.
 
         Args:
-            timeout_s: limit of one query or batch, retries included.
-            absent_ok: ignore merges into rows that don't exist, because a migration has yet to copy them.
+            timeout_s: limit per query or batch, including retries.
+            absent_ok: ignore merges into missing rows, e.g. while a migration is still copying them.
         """
         self._absent_ok = absent_ok
         self._connection = connection
@@ -61,7 +59,7 @@ class AzureSearchIndex(SearchIndex):
         self._key_field = key_field
 
     async def search(self, request: SearchRequest) -> SearchPage:
-        """Run one query and read pages until `request.top` rows have arrived or the results end."""
+        """Run one query and return its rows, reading further result pages as needed."""
         started = time.perf_counter()
         with self._span("search", {"filter_applied": request.filter is not None}) as span:
             page = await ask(
@@ -111,7 +109,7 @@ class AzureSearchIndex(SearchIndex):
             )
 
     def _span(self, action: str, details: Attributes) -> AbstractContextManager[Span]:
-        """Return a span without the query text, which is the user's input."""
+        """Return a tracing span for one operation. It omits the query text, which is user input."""
         attributes: Attributes = {
             "db.system.name": "azure.ai.search",
             "db.operation.name": action,
@@ -136,14 +134,14 @@ class AzureSearchIndex(SearchIndex):
         )
         if any(result.status_code == 400 for result in refused):
             raise ConfigurationError(detail, _SCHEMA_HINT)
-        raise DependencyError(detail, "Try again; writing a row twice is harmless.")
+        raise DependencyError(detail, "Try again. It is safe to write a row twice.")
 
     def _read_status(self, status: int, message: str, *, writes: bool = False) -> GroundworkError | None:
         if status == 400 and writes:
-            refusal = f"The index {self._index_name} refused the rows: {message}"
+            refusal = f"The index {self._index_name} rejected the rows: {message}"
             return ConfigurationError(refusal, _SCHEMA_HINT)
         if status == 400:
-            return InvalidQueryError(f"The search service refused the query: {message}")
+            return InvalidQueryError(f"The search service rejected the query: {message}")
         if status != 404:
             return None
         return IndexNotFoundError(
@@ -153,13 +151,13 @@ class AzureSearchIndex(SearchIndex):
 
 
 _SCHEMA_HINT = (
-    "The index has another schema than this version writes, or other EMBEDDING_DIMENSIONS: "
-    "rebuild it under a new name."
+    "The index was created with a different schema or a different value of EMBEDDING_DIMENSIONS. "
+    "Rebuild it under a new name."
 )
 
 
 def batches(rows: Sequence[IndexRow]) -> Iterator[list[IndexRow]]:
-    """Split rows into batches within the service's limits. An oversized row gets its own batch."""
+    """Split rows into batches that fit the limits per request. An oversized row gets its own batch."""
     batch: list[IndexRow] = []
     batch_bytes = 0
     for row in rows:
@@ -174,8 +172,8 @@ def batches(rows: Sequence[IndexRow]) -> Iterator[list[IndexRow]]:
 
 
 def _bytes_of(name: str, value: Any) -> int:
-    """Return an upper bound of the value's size as JSON, without encoding it: vectors would block the event
-    loop.
+    """Return an upper bound for a field's size in bytes as JSON. Vectors are estimated, because encoding them
+    would block the event loop.
     """
     is_vector = isinstance(value, list) and bool(value) and isinstance(value[0], float)
     size = len(value) * _NUMBER_BYTES if is_vector else len(json.dumps(value))
@@ -183,13 +181,13 @@ def _bytes_of(name: str, value: Any) -> int:
 
 
 async def _query(client: SearchClient, request: SearchRequest) -> SearchPage:
-    # The SDK's get_count() and iteration each send the whole query; one page iterator sends it once.
+    # Iterate over pages: in the SDK, iterating over rows and get_count() would each send the query again.
     results = await client.search(**_query_arguments(request), headers=outgoing())
     pages: Any = results.by_page()
     rows: list[IndexRow] = []
     async for page in pages:
         rows.extend([_row(row) async for row in page])
-    # Last, because both reset the page iterator. Every page repeats count and facets.
+    # Read these last: both calls reset the page iterator. Every page repeats the count and facets.
     count = await pages.get_count() if request.count else None
     facets = await pages.get_facets() if request.facets else None
     values = {
@@ -202,7 +200,7 @@ async def _query(client: SearchClient, request: SearchRequest) -> SearchPage:
 async def _send(client: SearchClient, action: str, rows: Sequence[IndexRow]) -> list[IndexingResult]:
     actions = [IndexAction({"@search.action": action}) for _ in rows]
     for sdk_action, row in zip(actions, rows, strict=True):
-        sdk_action.update(row)  # as below: rows are JSON, so no value may be converted
+        sdk_action.update(row)  # set as items, because the constructor would convert values
     batch = IndexDocumentsBatch(actions=actions)
     return await client.index_documents(batch, headers=outgoing())
 
@@ -213,7 +211,7 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
         for query in request.vectors
     ]
     for vector, query in zip(vectors, request.vectors, strict=True):
-        # Set as an item: the constructor tries to parse each number as a date, 4.5 ms for 1,536 of them.
+        # Set as an item: the constructor would try to parse each number as a date (4.5 ms per vector).
         vector["vector"] = list(query.vector)
     plain_type = request.query_type if request.text else None
     return {
@@ -224,7 +222,7 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
         "semantic_configuration_name": request.semantic_configuration,
         "semantic_query": request.semantic_query,
         "vector_queries": vectors or None,
-        # Always sent: an index created before this became the default filters after choosing the nearest k.
+        # Explicit, because older indexes default to filtering after the nearest neighbours are selected.
         "vector_filter_mode": "preFilter" if vectors else None,
         "filter": request.filter,
         "select": list(request.select) or None,

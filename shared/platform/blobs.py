@@ -1,6 +1,6 @@
-"""Blob storage: the port, and its adapter over azure-storage-blob. Memory stays bounded for any blob."""
+"""Blob storage: the store and its data models. Large blobs are streamed in pieces."""
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations remain strings, so that the SDK's types are not imported at startup.
 from __future__ import annotations
 
 import asyncio
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class BlobProperties(Model):
-    """Properties of a blob, without its content. Metadata keys are lower case."""
+    """Properties of a blob without its content. Metadata keys are lowercase."""
 
     name: str
     size_bytes: int
@@ -50,14 +50,14 @@ class BlobProperties(Model):
 
 
 class ByteSpan(Model):
-    """A range of a file's bytes: `length` bytes (at least 1) from offset `first`, counted from 0."""
+    """Byte range of a file: `length` bytes (at least 1) from offset `first`, which counts from 0."""
 
     first: int
     length: int
 
 
 class SignedUrl(Model):
-    """A URL that grants access to anyone who has it. Never log or store it."""
+    """URL that grants access to anyone who knows it. Never log or store it."""
 
     url: str = Field(repr=False)
     expires_at: datetime
@@ -65,11 +65,12 @@ class SignedUrl(Model):
 
 CLOCK_SKEW = timedelta(minutes=5)
 KEY_LIFETIME = timedelta(hours=12)
-KEY_RESERVE = timedelta(hours=3)  # a key that expires sooner is replaced; links last two hours at most
+# Replace a key that expires sooner. Signed URLs are valid for at most two hours.
+KEY_RESERVE = timedelta(hours=3)
 
 
 class BlobSigner:
-    """Signs URLs for one storage account. The delegation key is fetched once and cached."""
+    """Creates signed URLs for blobs. The user delegation key is cached until shortly before it expires."""
 
     def __init__(
         self, connection: Connection[BlobServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
@@ -81,13 +82,13 @@ class BlobSigner:
         self._asking = asyncio.Lock()
 
     async def sign(self, container: str, name: str, permission: str, lifetime_s: float) -> SignedUrl:
-        """Return the blob's signed URL, valid for `lifetime_s` or until the delegation key expires.
+        """Return a signed URL for a blob. It is valid for `lifetime_s`, or until the delegation key expires.
 
         Args:
-            permission: letters of the service: r = read, c = create, w = write.
+            permission: SAS permission letters: r = read, c = create, w = write.
 
         Raises:
-            AuthenticationError: the app's identity may not request a delegation key.
+            AuthenticationError: the app's identity lacks permission to request a delegation key.
         """
         client = await self._connection.opened()
         moment = datetime.now(UTC)
@@ -103,7 +104,7 @@ class BlobSigner:
             permission=permission,
             start=moment - CLOCK_SKEW,
             expiry=expiry,
-            # Only an emulator is used without TLS.
+            # Plain HTTP is only allowed for an emulator.
             protocol="https" if blob.url.startswith("https://") else "https,http",
             **signing,
         )
@@ -123,7 +124,7 @@ class BlobSigner:
         return {"user_delegation_key": self._key}
 
 
-DELETES_AT_ONCE = 16  # unmeasured; a document has some hundreds of figures at most
+DELETES_AT_ONCE = 16  # unmeasured; a document has at most a few hundred figures
 
 
 class BlobStore:
@@ -137,7 +138,7 @@ class BlobStore:
         self._signer = BlobSigner(connection, timeout_s=limits.call_s)
 
     async def properties(self, container: str, name: str) -> BlobProperties | None:
-        """Return a blob's properties without reading its content; None if it is missing."""
+        """Return a blob's properties, or None if the blob is missing. Its content is not read."""
         try:
             async with self._call("properties") as client:
                 return _properties(await _blob(client, container, name).get_blob_properties())
@@ -145,12 +146,12 @@ class BlobStore:
             return None
 
     async def read(self, container: str, name: str) -> bytes:
-        """Return the whole content. Raise NotFoundError if the blob is missing."""
+        """Return the blob's content. Raise `NotFoundError` if the blob is missing."""
         _, pieces = await self._download(container, name, _gone)
         return b"".join([piece async for piece in pieces])
 
     async def download(self, container: str, name: str, target: Path) -> BlobProperties:
-        """Stream one version's content into a file. The file is removed after an error.
+        """Stream a blob into a local file. If the download fails, the incomplete file is removed.
 
         Raises:
             NotFoundError: the blob is missing.
@@ -169,13 +170,14 @@ class BlobStore:
     async def chunks(
         self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
     ) -> AsyncIterator[bytes]:
-        """Yield the content of one version from byte `first`; `length` None = to the end.
+        """Yield a blob's content in pieces, starting at byte `first`. Without `length`, read to the end.
 
         Raises:
-            NotFoundError, ConflictError: the version no longer exists; the service determines which.
+            NotFoundError: the blob was deleted.
+            ConflictError: the blob was replaced and no longer has this etag.
         """
         await self._connection.opened()
-        # The SDK accepts a length only with an offset.
+        # The SDK rejects a length without an offset.
         span = {} if length is None and not first else {"offset": first, "length": length}
         _, pieces = await self._download(container, name, _gone_or_changed, **_unchanged(etag), **span)
         async for piece in pieces:
@@ -184,13 +186,15 @@ class BlobStore:
     async def write(
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
     ) -> None:
-        """Create or replace a blob. Its content type follows the name's suffix, so that browsers display
-        figures.
+        """Create or replace a blob. Its content type is derived from the name's extension, so that browsers
+        can display figures.
         """
         await self._upload(container, name, content, metadata=metadata)
 
     async def create(self, container: str, name: str, content: bytes) -> bool:
-        """Create a blob. Return False if it exists, possibly from an attempt whose response was lost."""
+        """Create a blob. Return False if it already exists, which may be due to an earlier attempt whose
+        response was lost.
+        """
         try:
             await self.write_version(container, name, content, etag=None)
         except ConflictError:
@@ -200,7 +204,7 @@ class BlobStore:
     async def read_version(
         self, container: str, name: str, *, most_bytes: int | None = None
     ) -> tuple[bytes, str]:
-        """Return the whole content with its etag; b"" if it exceeds `most_bytes`.
+        """Return the blob's content and etag. The content is empty if the blob exceeds `most_bytes`.
 
         Raises:
             NotFoundError: the blob is missing.
@@ -211,11 +215,11 @@ class BlobStore:
         return b"".join([piece async for piece in pieces]), properties.etag
 
     async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
-        """Replace the version with this etag, or create the blob if `etag` is None. Return the new etag.
+        """Replace the blob if it still has this etag, or create it if `etag` is None. Return the new etag.
 
         Raises:
-            ConflictError: the version differs, possibly because an attempt succeeded and its response was
-                lost.
+            ConflictError: the blob has another etag, possibly because an earlier attempt succeeded and its
+                response was lost.
         """
         await self._connection.opened()
 
@@ -225,12 +229,12 @@ class BlobStore:
         return await self._upload(container, name, content, **_unchanged(etag))
 
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
-        """Create or replace a blob from an iterator, in bounded memory.
+        """Create or replace a blob from an iterator without holding its whole content in memory.
 
-        The blob changes only after the last part. If `parts` raises, nothing changes.
+        The new content becomes visible after the last part. If `parts` raises, the blob stays unchanged.
         """
-        # Blocks are staged and committed together at the end. The service discards uncommitted blocks
-        # after a week.
+        # The SDK stages blocks and commits them together at the end. Azure discards uncommitted blocks after
+        # a week.
         blob = _blob(await self._connection.opened(), container, name)
         with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone):
             async with asyncio.timeout(self._limits.piece_s) as limit:
@@ -240,13 +244,15 @@ class BlobStore:
                     content_settings=_content_settings(name),
                 )
         async with self._call("properties", _gone):
-            # With the etag, because the blob may have been replaced meanwhile.
+            # Keep the upload's etag: the blob may have been replaced since.
             return _properties(await blob.get_blob_properties()).model_copy(
                 update={"etag": str(done["etag"]).strip('"')}
             )
 
     async def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
-        """Yield the blobs whose names start with `prefix`, by name. A missing container yields nothing."""
+        """Yield the blobs whose names start with `prefix`, in name order. A missing container is treated as
+        empty.
+        """
         client = await self._connection.opened()
         blobs = client.get_container_client(container).list_blobs(
             name_starts_with=prefix or None, include=["metadata"]
@@ -258,15 +264,17 @@ class BlobStore:
             return
 
     async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
-        """Return a URL that lets anyone read this blob until it expires."""
+        """Return a signed URL for reading a blob. Anyone who has the URL can use it until it expires."""
         return await self._signer.sign(container, name, "r", lifetime_s)
 
     async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
-        """Return a URL that lets anyone create or replace this blob until it expires."""
+        """Return a signed URL for creating or replacing a blob. Anyone who has the URL can use it until it
+        expires.
+        """
         return await self._signer.sign(container, name, "cw", lifetime_s)
 
     async def delete(self, container: str, name: str) -> None:
-        """Delete a blob and its snapshots. A missing blob is ignored."""
+        """Delete a blob and its snapshots. Missing blobs are ignored."""
         try:
             async with self._call("delete") as client:
                 await _blob(client, container, name).delete_blob(delete_snapshots="include")
@@ -274,7 +282,7 @@ class BlobStore:
             return
 
     async def delete_version(self, container: str, name: str, *, etag: str) -> bool:
-        """Delete the blob if it still has this etag. Return False if it changed or is missing."""
+        """Delete a blob if it still has this etag. Return False if it has changed or is missing."""
         try:
             async with self._call("delete", _gone_or_changed) as client:
                 await _blob(client, container, name).delete_blob(
@@ -293,18 +301,18 @@ class BlobStore:
         await run_together(*(self.delete(container, name) for name in blob_names), at_once=DELETES_AT_ONCE)
 
     async def ensure_containers(self, containers: Sequence[str]) -> None:
-        """Create the missing containers."""
+        """Create the containers that don't exist yet."""
         for container in containers:
             try:
                 async with self._call("create container") as client:
                     await client.create_container(container)
-            except ConflictError:  # it exists
+            except ConflictError:  # already exists
                 continue
 
     async def _upload(
         self, container: str, name: str, content: bytes, operation: str = "write", **options: Any
     ) -> str:
-        """Upload content and return the new etag. `options` are SDK arguments such as metadata and
+        """Upload a blob and return its new etag. `options` are passed to the SDK, e.g. metadata and
         conditions.
         """
         client = await self._connection.opened()
@@ -328,23 +336,26 @@ class BlobStore:
     async def _download(
         self, container: str, name: str, read_status: StatusTranslation, **options: Any
     ) -> tuple[BlobProperties, AsyncIterator[bytes]]:
-        """Return properties and content. `options` are SDK arguments such as the version and the range."""
-        # Opening the download returns the first piece.
+        """Start a download and return the blob's properties and an iterator over its content. `options` are
+        passed to the SDK, e.g. the etag and range.
+        """
+        # This call already fetches the first piece, so it gets the time limit of a piece.
         limit_s = self._limits.piece_s
         opening = calling(self._connection, BLOBS, read_status, timeout_s=limit_s, operation="read")
         async with opening as client:
-            # As stored: a client set Content-Encoding, which may be wrong or hide a decompression bomb.
+            # Don't decompress: the uploader sets Content-Encoding, which may be wrong or hide a decompression
+            # bomb.
             stream = await _blob(client, container, name).download_blob(decompress=False, **options)
         pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, read_status)
         return _properties(stream.properties), pieces
 
 
 def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
-    """Return the client of one blob.
+    """Return the SDK client for one blob.
 
     Raises:
-        NotFoundError: the name contains a path step such as `..`, which the HTTP client would resolve,
-            possibly into another container.
+        NotFoundError: the name contains a path segment such as `..`, which the HTTP client would resolve,
+            possibly to another container.
     """
     if not {".", ".."}.isdisjoint(name.replace("\\", "/").split("/")):
         raise NotFoundError(_MISSING)
@@ -352,7 +363,7 @@ def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
 
 
 def _unchanged(etag: str) -> dict[str, Any]:
-    """Return SDK arguments that make a call fail unless the blob still has this etag."""
+    """Return SDK arguments that make a request fail unless the blob still has this etag."""
     return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
 
 
@@ -366,16 +377,16 @@ def _properties(properties: Any) -> BlobProperties:
     return BlobProperties(
         name=properties.name,
         size_bytes=properties.size,
-        etag=properties.etag.strip('"'),  # as in events, which carry it without quotes
+        etag=properties.etag.strip('"'),  # without quotes, as in Event Grid events
         modified_at=properties.last_modified,
         content_type=properties.content_settings.content_type,
-        # A listing returns None for an empty value.
+        # Listings return None for empty values.
         metadata={key.lower(): value or "" for key, value in (properties.metadata or {}).items()},
     )
 
 
-# Without the blob's path, because users see these messages.
-_MISSING = "The stored file doesn't exist, or was deleted meanwhile."
+# Users see these messages, so they don't contain the blob's path.
+_MISSING = "The stored file doesn't exist or has been deleted."
 
 
 def _gone(status: int, _message: str) -> GroundworkError | None:
@@ -384,17 +395,17 @@ def _gone(status: int, _message: str) -> GroundworkError | None:
 
 def _gone_or_changed(status: int, message: str) -> GroundworkError | None:
     if status == 412:
-        return ConflictError("The stored file was replaced in the meantime.", "Read it again.")
+        return ConflictError("The stored file has been replaced in the meantime.", "Read it again.")
     return _gone(status, message)
 
 
 async def read_model(blobs: BlobStore, container: str, name: str, kind: type[Stored]) -> Stored:
-    """Parse a blob's JSON. Raise NotFoundError if the blob is missing."""
+    """Return a model parsed from a blob's JSON. Raise `NotFoundError` if the blob is missing."""
     return kind.from_stored(await blobs.read(container, name))
 
 
 async def find_model(blobs: BlobStore, container: str, name: str, kind: type[Stored]) -> Stored | None:
-    """Parse a blob's JSON, or return None if the blob is missing."""
+    """Return a model parsed from a blob's JSON, or None if the blob is missing."""
     try:
         return await read_model(blobs, container, name, kind)
     except NotFoundError:
@@ -402,12 +413,14 @@ async def find_model(blobs: BlobStore, container: str, name: str, kind: type[Sto
 
 
 async def write_model(blobs: BlobStore, container: str, name: str, value: Model) -> None:
-    """Create or replace a blob with the value as JSON."""
+    """Store a model as JSON, creating or replacing the blob."""
     await blobs.write(container, name, value.model_dump_json().encode())
 
 
 async def keep_model(blobs: BlobStore, container: str, name: str, value: Stored) -> Stored:
-    """Create a blob with the value as JSON unless it exists, and return the stored value."""
+    """Store a model as JSON if the blob doesn't exist yet. Return the stored model, which may be an earlier
+    one.
+    """
     if await blobs.create(container, name, value.model_dump_json().encode()):
         return value
     return await read_model(blobs, container, name, type(value))

@@ -1,7 +1,8 @@
-"""Calls of services within limits: translated errors, and retries until a deadline.
+"""Service calls with time limits, error translation and retries.
 
-The SDKs' own retries are disabled because they obey `Retry-After` beyond any limit. When a model endpoint
-asks for a pause, all calls of the process wait, because each attempt counts against its quota.
+SDK retries are disabled because they would sleep for `Retry-After` beyond any time limit. When a model
+endpoint throttles a call, all calls of the process wait, because even rejected attempts count against the
+quota.
 """
 
 import asyncio
@@ -35,44 +36,46 @@ from shared.platform.settings import Settings
 from shared.platform.telemetry import redact
 from shared.platform.tracing import Attributes, begin, end, fail_by, set_attributes, span
 
-DEFAULT_PAUSE_S = 1.0  # when the service doesn't name one
+DEFAULT_PAUSE_S = 1.0  # used if the response has no Retry-After header
 
 
 class RateGate:
-    """A gate that is closed for as long as the service asked for. It may be used from any event loop."""
+    """Pauses calls to a service that is rate limiting the app. It may be used from any event loop."""
 
     def __init__(self) -> None:
         self._shut_until = 0.0
 
     async def passed(self, at_most_s: float) -> None:
-        """Wait until the gate is open.
+        """Wait until calls are allowed again.
 
         Raises:
-            RateLimitError: the gate stays closed for longer than `at_most_s`. No request was sent.
+            RateLimitError: the pause lasts longer than `at_most_s`. No request was sent.
         """
-        # Checked again after the wait: another call may have closed the gate.
+        # Check again after sleeping: another call may have extended the pause.
         while (wait_s := self._shut_until - time.monotonic()) > 0:
             if wait_s >= at_most_s:
                 raise RateLimitError(
-                    "The model asked for a pause.", f"Try again in {wait_s:.0f} s.", retry_after_s=wait_s
+                    "The model is rate limiting requests.",
+                    f"Try again in {wait_s:.0f} s.",
+                    retry_after_s=wait_s,
                 )
             at_most_s -= wait_s
             await asyncio.sleep(wait_s)
 
     def shut(self, refused: RateLimitError) -> None:
-        """Close the gate for the pause that the refusal names. A longer pause is kept."""
+        """Pause calls for as long as the service asked. A longer pause already in effect is kept."""
         pause_s = refused.retry_after_s or DEFAULT_PAUSE_S
         self._shut_until = max(self._shut_until, time.monotonic() + pause_s)
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """The description of a service in error messages. It names settings, never their values.
+    """Service as described in error messages. It names settings, but never contains their values.
 
     Attributes:
-        name: with its article: "the search service".
-        endpoint_setting: the variable that holds its address.
-        access_hint: one sentence for the operator who can grant access.
+        name: the name with its article, such as "the search service".
+        endpoint_setting: the environment variable that contains the service's address.
+        access_hint: advice for operators if access is denied.
     """
 
     name: str
@@ -124,53 +127,54 @@ DOCUMENT_INTELLIGENCE = Dependency(
 WEB_SEARCH = Dependency(
     "the web search",
     "WEB_SEARCH_URL",
-    "Check WEB_SEARCH_KEY and WEB_SEARCH_KEY_HEADER; SearXNG itself refuses until `json` is among its "
-    "search.formats.",
+    "Check WEB_SEARCH_KEY and WEB_SEARCH_KEY_HEADER. For SearXNG, add `json` to search.formats in its "
+    "settings.",
 )
 
 DATABASE = Dependency(
     "the database",
     "DATABASES",
-    "Check user and password in DATABASES; without a password the app's identity needs a role in the "
-    "database. The user needs SELECT on the views.",
+    "Check the user and password in DATABASES. Without a password, the app's identity needs a role in the "
+    "database. The user needs SELECT permission on the views.",
 )
 
 WEB_PAGES = Dependency(
     "the web",
-    "the way out of the network",
-    "The app reads public pages over the ports 80 and 443; a firewall on the way may refuse that.",
+    "outbound network access",
+    "The app needs outbound access to ports 80 and 443. A firewall may be blocking it.",
 )
 
 GRAPH = Dependency(
     "the directory (Microsoft Graph)",
     "GRAPH_ENDPOINT",
     "The app's identity needs the application permissions GroupMember.Read.All and User.Read.All of "
-    "Microsoft Graph; or set GROUP_OVERAGE to what shall happen without.",
+    "Microsoft Graph. Alternatively, set GROUP_OVERAGE to a value that does not require Microsoft Graph.",
 )
 
 BOT_KEYS = Dependency(
-    "the Bot Service's list of keys",
-    "the way out of the network to login.botframework.com",
-    "It is open to everybody; a proxy on the way may not be.",
+    "the Bot Service signing keys",
+    "outbound network access to login.botframework.com",
+    "The keys are public. A proxy may be blocking the request.",
 )
 
 BOT_FILES = Dependency(
     "the channel's file store",
     "BOT_ATTACHMENT_HOSTS",
-    "Files of Teams come with their own permission, which ends after some minutes: drop the file again.",
+    "Download links for files sent in Teams expire after a few minutes. Send the file again.",
 )
 
 BOT_CHANNEL = Dependency(
     "the chat channel",
-    "the way out of the network to the Bot Service",
-    "The bot may have been removed there; its identity (BOT_APP_ID) must be the Azure Bot's own.",
+    "outbound network access to the Bot Service",
+    "The bot may have been removed from the chat. Otherwise, check that BOT_APP_ID is the app id of the "
+    "Azure Bot resource.",
 )
 
 DOCLING = Dependency("the docling service", "DOCLING_ENDPOINT", "Check DOCLING_API_KEY.")
 
 
 def model_endpoint(settings: Settings) -> Dependency:
-    """Return the model endpoint in use: OPENAI_BASE_URL if it is set, otherwise the Azure OpenAI resource."""
+    """Return the description of the model endpoint: OPENAI_BASE_URL if set, otherwise Azure OpenAI."""
     if settings.models.in_azure:
         return Dependency(
             "the Azure OpenAI resource",
@@ -182,14 +186,14 @@ def model_endpoint(settings: Settings) -> Dependency:
 
 
 StatusTranslation = Callable[[int, str], GroundworkError | None]
-"""A caller's own reading of a status and the service's (redacted) message; None = the usual one."""
+"""Maps an HTTP status and the redacted message to an error. None selects the default error for the status."""
 
-_MAX_MESSAGE_CHARS = 300  # enough for one sentence, too short for a whole response
+_MAX_MESSAGE_CHARS = 300  # enough for one sentence, too short for a response body
 
 
 @contextmanager
 def azure_errors(dependency: Dependency, read_status: StatusTranslation | None = None) -> Iterator[None]:
-    """Translate azure-core exceptions raised in the block."""
+    """Translate azure-core exceptions and timeouts raised in the block into the app's errors."""
     try:
         yield
     except AzureError as error:
@@ -201,40 +205,43 @@ def azure_errors(dependency: Dependency, read_status: StatusTranslation | None =
 def from_azure(
     error: AzureError, dependency: Dependency, read_status: StatusTranslation | None = None
 ) -> GroundworkError:
-    """Return our error for an azure-core exception."""
-    # A connection that timed out counts as unreachable: no request was sent.
+    """Return the app's error for an azure-core exception. `read_status` may override the default for a
+    status.
+    """
+    # A timeout while connecting is not included: it counts as unreachable, because no request was sent.
     if isinstance(error, ServiceResponseTimeoutError):
         return timed_out(dependency)
     if isinstance(error, HttpResponseError) and error.status_code is not None:
         own = read_status(error.status_code, service_message(error)) if read_status else None
         return own or _from_status(error, dependency)
-    if isinstance(error, ClientAuthenticationError):  # no token, hence no response
+    # The SDK could not obtain a token, so there is no response.
+    if isinstance(error, ClientAuthenticationError):
         return refused(dependency)
     return unreachable(dependency)
 
 
 def service_message(error: HttpResponseError) -> str:
-    """Return the service's error message as one short line that is safe to show."""
+    """Return the service's error message as one line, redacted and truncated."""
     message = error.error.message if error.error and error.error.message else error.message
     line = " ".join(redact(message or "").split())
     return line[:_MAX_MESSAGE_CHARS]
 
 
 def refused(dependency: Dependency) -> AuthenticationError:
-    """Return the error for rejected credentials."""
+    """Return the error for rejected credentials or missing permissions."""
     return AuthenticationError(f"Access to {dependency.name} was refused.", dependency.access_hint)
 
 
 def timed_out(dependency: Dependency) -> CallTimeoutError:
     """Return the error for a call that exceeded its timeout."""
     return CallTimeoutError(
-        f"No answer from {dependency.name} within the time limit.",
-        "Try again. If the problem persists, check the load of the service.",
+        f"No response from {dependency.name} within the time limit.",
+        "Try again. If the problem persists, check the load on the service.",
     )
 
 
 def unreachable(dependency: Dependency) -> DependencyError:
-    """Return the error for a network failure, or for a response from something other than the service."""
+    """Return the error for a network failure or an unintelligible response."""
     return DependencyError(
         f"No connection to {dependency.name}.",
         f"Check {dependency.endpoint_setting}, and that the service is running and reachable.",
@@ -256,14 +263,16 @@ def failed(dependency: Dependency, status: int) -> DependencyError:
 
 
 def error_of_status(dependency: Dependency, status: int, headers: Mapping[str, str]) -> DependencyError:
-    """Return the error for a status that has no special meaning for the service."""
+    """Return the error for an HTTP status, unless the caller handles that status itself."""
     if status in (401, 403):
         return refused(dependency)
     return rate_limited(dependency, headers) if status == 429 else failed(dependency, status)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in `Retry-After`; None if it is missing or a date."""
+    """Return the delay in seconds from a response's `Retry-After` header. Return None if the header is
+    missing or contains a date.
+    """
     for name, scale in (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers[name]) * scale)
@@ -281,8 +290,8 @@ def _from_status(error: HttpResponseError, dependency: Dependency) -> Groundwork
         return ConflictError(f"The item changed or already exists in {dependency.name}.")
     if status == 413:
         return PayloadTooLargeError(f"Too large for {dependency.name}.")
-    # A storage account sheds load with this code and status 503, before doing any work. When inserting a
-    # row fails, the tables SDK doesn't read the code.
+    # An overloaded storage account responds with 503 and this code before doing any work. The tables SDK
+    # doesn't parse the code when an insert fails, so the header is read too.
     code = getattr(error, "error_code", None) or headers.get("x-ms-error-code")
     if code == "ServerBusy":
         return rate_limited(dependency, headers)
@@ -294,11 +303,11 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class StorageLimits:
-    """Timeouts of the storage account.
+    """Timeouts for calls to the storage account.
 
     Attributes:
-        call_s: for a small call, retries included; a few milliseconds are usual.
-        piece_s: for one piece of a stream: 4 MiB at 1.1 Mbit/s.
+        call_s: limit for a small call, including retries; such calls usually take a few milliseconds.
+        piece_s: limit for one piece of a stream; enough for 4 MiB at 1.1 Mbit/s.
     """
 
     call_s: float = 15.0
@@ -317,7 +326,9 @@ async def calling(
     timeout_s: float,
     operation: str = "call",
 ) -> AsyncIterator[SdkClient]:
-    """Yield the client for a block that must finish within the limit. `operation` names the span."""
+    """Yield the SDK client to a block that must finish within `timeout_s`. The block runs in a tracing span
+    named after `operation`.
+    """
     client = await connection.opened()
     with call_span(dependency, operation), azure_errors(dependency, read_status):
         async with asyncio.timeout(timeout_s):
@@ -325,7 +336,7 @@ async def calling(
 
 
 def call_span(dependency: Dependency, operation: str) -> AbstractContextManager[Span]:
-    """Return the span of one service call. It has no addresses, which contain names of files and people."""
+    """Return a tracing span for one service call. It omits URLs, which may contain file and user names."""
     name, attributes = _described(dependency, operation)
     return span(name, attributes, "client")
 
@@ -341,9 +352,9 @@ async def each_within(
     dependency: Dependency,
     read_status: StatusTranslation | None = None,
 ) -> AsyncIterator[Item]:
-    """Yield `items`, each within the limit."""
+    """Yield `items`, allowing `timeout_s` for each."""
     while True:
-        # Around each item rather than the loop: a timeout across a yield would cancel the reader.
+        # Limit each item instead of the loop: a timeout that spans a yield would cancel the consumer.
         with azure_errors(dependency, read_status):
             async with asyncio.timeout(timeout_s):
                 try:
@@ -354,7 +365,9 @@ async def each_within(
 
 
 async def listed(items: AsyncIterator[Item], dependency: Dependency, operation: str) -> AsyncIterator[Item]:
-    """Yield `items` inside one span, which ends with the last item or when the reader stops."""
+    """Yield `items` within one tracing span, which ends when the consumer stops or the items are
+    exhausted.
+    """
     name, attributes = _described(dependency, operation)
     span = begin(name, attributes, "client")
     count = 0
@@ -371,18 +384,18 @@ async def listed(items: AsyncIterator[Item], dependency: Dependency, operation: 
 
 
 class PieceClock:
-    """A time limit of an upload that starts again after each piece, because one SDK call sends all pieces."""
+    """Timeout of an upload that restarts after each piece. A single SDK call uploads all pieces."""
 
     def __init__(self, limit: asyncio.Timeout, piece_s: float) -> None:
         self._limit = limit
         self._piece_s = piece_s
 
     async def sent(self, *_: object) -> None:
-        """Restart the limit: a piece was stored (the SDK's progress hook)."""
+        """Restart the timeout. The SDK calls this progress hook after each piece."""
         self._restart()
 
     async def waiting_for(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield `parts`, with the limit suspended while the source produces one."""
+        """Yield `parts`, suspending the timeout while waiting for the source."""
         while True:
             self._limit.reschedule(None)
             try:
@@ -403,7 +416,7 @@ MAX_WAIT_S = 8.0
 
 
 class Deadline:
-    """An instant on the event loop's clock."""
+    """Deadline on the running event loop's clock."""
 
     def __init__(self, timeout_s: float) -> None:
         self.at = asyncio.get_running_loop().time() + timeout_s
@@ -421,12 +434,13 @@ async def call_within(
     retry_on: type[DependencyError] = DependencyError,
     gate: RateGate | None = None,
 ) -> Answer:
-    """Return the first successful result of `attempt`, which must respect `deadline` and raise our own
-    errors.
+    """Call `attempt` until it succeeds and return its result. `attempt` must respect `deadline` itself and
+    raise only the app's errors.
 
-    Retry retryable errors of type `retry_on`, except timeouts, at most `max_retries` times. Wait for as long
-    as the service asks, or for 0.5 s doubled each time, with jitter, and never beyond the deadline. Calls
-    with the same `gate` share the pauses that the service asks for.
+    Retryable errors of type `retry_on`, except timeouts, are retried up to `max_retries` times. The delay is
+    the service's `Retry-After`, or an exponential backoff from 0.5 s with jitter. If the delay would exceed
+    the deadline, the error is raised at once. Calls with the same `gate` share the service's rate limit
+    pauses.
     """
     for tries in range(max_retries + 1):
         try:
@@ -439,7 +453,7 @@ async def call_within(
             if wait_s >= deadline.remaining_s:
                 raise
         await asyncio.sleep(wait_s)
-    raise AssertionError("the last attempt returns or raises")
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 async def _gated(
@@ -459,7 +473,7 @@ def _wait_s(tries: int) -> float:
     return min(MAX_WAIT_S, FIRST_WAIT_S * 2.0**tries) * random.uniform(0.75, 1.25)
 
 
-TRIES = 3  # with waits of 0.5 and 1 s, well within 30 s
+TRIES = 3  # The waits are about 0.5 and 1 s, so three attempts fit into a limit of 30 s.
 
 
 async def ask(
@@ -469,9 +483,9 @@ async def ask(
     *,
     timeout_s: float,
 ) -> Answer:
-    """Call the service, with all attempts within the limit.
+    """Call the search service and return the result. `timeout_s` covers all attempts.
 
-    Writes are retried too, even if a response was lost: they are keyed, so repeating one changes nothing.
+    Writes are retried even if a response was lost: rows have keys, so writing one again has no effect.
     """
     client = await connection.opened()
     deadline = Deadline(timeout_s)

@@ -1,4 +1,4 @@
-"""Concurrency: tasks that run together, and tasks in the background."""
+"""Helpers that run coroutines concurrently or in the background."""
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
@@ -12,7 +12,7 @@ Second = TypeVar("Second")
 Third = TypeVar("Third")
 Answer = TypeVar("Answer")
 
-_BACKGROUND_WAIT_S = 0.25  # reading and writing a row takes a few milliseconds
+_BACKGROUND_WAIT_S = 0.25  # most tasks read and write one row, which takes a few milliseconds
 _background: set[asyncio.Task[None]] = set()  # the event loop keeps only weak references to tasks
 
 
@@ -34,17 +34,17 @@ async def run_together(*calls: Awaitable[Answer], at_once: int | None = None) ->
 
 
 async def run_together(*calls: Awaitable[Any], at_once: int | None = None) -> tuple[Any, ...]:
-    """Run awaitables concurrently and return their results in order.
+    """Run awaitables concurrently and return their results in the order of the arguments.
 
     The first failure cancels the others.
 
     Args:
         calls: coroutines or futures.
-        at_once: maximum number that run at the same time; None = no limit.
+        at_once: maximum number of concurrent calls; None = no limit.
 
     Raises:
-        The first failure itself, not a group. An expected error takes precedence over a defect raised with
-        it.
+        The first exception itself rather than an exception group. If several are raised together, a
+        `GroundworkError` takes precedence.
     """
     gate = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
 
@@ -61,12 +61,13 @@ async def run_together(*calls: Awaitable[Any], at_once: int | None = None) -> tu
     finally:
         for call in calls:
             if asyncio.iscoroutine(call):
-                call.close()  # a coroutine cancelled before it started would warn that it was never awaited
+                # Close it: a coroutine cancelled before its start would warn that it was never awaited.
+                call.close()
     return tuple(task.result() for task in tasks)
 
 
 def run_in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Start bookkeeping that no response waits for. `work` must not raise."""
+    """Start a task that no response waits for, such as bookkeeping. `work` must not raise."""
     task = asyncio.create_task(work)
     _background.add(task)
     task.add_done_callback(_background.discard)
@@ -74,5 +75,5 @@ def run_in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 
 async def wait_briefly(*tasks: asyncio.Task[None]) -> None:
-    """Wait up to 0.25 s for background tasks to finish."""
+    """Wait up to 0.25 s for background tasks to finish. Unfinished tasks keep running."""
     await asyncio.wait(tasks, timeout=_BACKGROUND_WAIT_S)

@@ -1,4 +1,4 @@
-"""Clients of Azure's SDKs, created on first use: endpoint, credential and timeouts of each service.
+"""Lazily created clients of the Azure SDKs, with their endpoints, credentials and timeouts.
 
 No connection is opened before the first call.
 """
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from azure.storage.blob.aio import BlobServiceClient
     from azure.storage.queue.aio import QueueServiceClient
 
-# Loaded on first use: they import cryptography, which takes longer than all other SDKs of Azure together.
+# Imported on first use: they import cryptography, which takes longer than all other Azure SDKs together.
 BLOB_SDK = "azure.storage.blob.aio"
 IDENTITY_SDK = "azure.identity.aio"
 _QUEUE_SDK = "azure.storage.queue.aio"
 
 
 class Closable(Protocol):
-    """The interface that all async SDK clients share."""
+    """Interface shared by all asynchronous SDK clients."""
 
     def close(self) -> Awaitable[None]: ...
 
@@ -39,18 +39,20 @@ SdkClient = TypeVar("SdkClient", bound=Closable)
 
 
 class Connection(Generic[SdkClient]):
-    """A client that is created on first use."""
+    """SDK client that is created on first use."""
 
     def __init__(self, make: Callable[[], SdkClient], modules: Sequence[str] = ()) -> None:
-        """Store how to create the client. `modules` are the modules that `make` imports, which is slow."""
+        """Store the factory. `modules` are the slow imports that it needs; `opened` loads them in a
+        thread.
+        """
         self._make = make
         self._modules = modules
         self._client: SdkClient | None = None
 
     async def opened(self) -> SdkClient:
-        """Return the client, importing its SDK in a thread first.
+        """Return the client. On the first call, import its SDK in a thread and create it.
 
-        An import on the event loop blocks every stream of the process; openai takes 0.5 to 0.9 s.
+        An import on the event loop would block every stream of the process; openai takes 0.5 to 0.9 s.
         """
         if self._client is None:
             for module in self._modules:
@@ -58,27 +60,29 @@ class Connection(Generic[SdkClient]):
         return self.client()
 
     def client(self) -> SdkClient:
-        """Return the client, creating it on the first call. There is no await, so concurrent callers share
-        one.
+        """Return the client, creating it on the first call. The method is synchronous, so concurrent callers
+        share one client.
         """
         if self._client is None:
             self._client = self._make()
         return self._client
 
     async def close(self) -> None:
-        """Close the client if it was created. A later call creates a new one."""
+        """Close the client, if there is one. The next call creates a new client."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
 
 def credential_modules(key: str | None) -> tuple[str, ...]:
-    """Return the slow imports of a service's credential; empty if a key is set."""
+    """Return the modules that a service's credential needs. A key needs none; a token needs
+    azure.identity.
+    """
     return () if key else (IDENTITY_SDK,)
 
 
 class Credentials:
-    """Chooses each service's credential."""
+    """Selects the credential for each service."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -89,15 +93,17 @@ class Credentials:
     def key_or_identity(
         self, key: str | None, endpoint: str, key_setting: str
     ) -> "AzureKeyCredential | DefaultAzureCredential":
-        """Return the service's key, or the identity without a key. Raises the same errors as `identity`."""
+        """Return a credential for the key or, without a key, the app's identity. Raises the same errors as
+        `identity`.
+        """
         if key:
             return AzureKeyCredential(key)
         return self.identity(endpoint, key_setting)
 
     def for_tables(self, endpoint: str) -> "AzureNamedKeyCredential | DefaultAzureCredential":
-        """Return the key of the account named by TABLES_ENDPOINT, or the identity.
+        """Return the credential for TABLES_ENDPOINT: TABLES_KEY or, without a key, the app's identity.
 
-        The account is the host's first label, or the path if the endpoint is an emulator.
+        The account name is the first label of the host name or, for an emulator, the URL path.
         """
         key = self._settings.storage.tables_key
         if key:
@@ -107,21 +113,21 @@ class Credentials:
         return self.identity(endpoint, "TABLES_KEY")
 
     def identity(self, endpoint: str, key_setting: str) -> "DefaultAzureCredential":
-        """Return the app's managed identity, or the developer's sign-in, for an endpoint without a key.
+        """Return the app's managed identity or, on a developer's machine, their sign-in.
 
         Raises:
-            ConfigurationError: the endpoint is not https, so the SDKs would refuse to send tokens.
+            ConfigurationError: the endpoint does not use https, so the SDKs would refuse to send tokens.
         """
         if not endpoint.startswith("https://"):
             raise ConfigurationError(
-                f"{key_setting} is missing: {endpoint} is not https, which tokens require.",
+                f"{key_setting} is missing, and {endpoint} does not use https, which tokens require.",
                 f"Set {key_setting}, or use an https endpoint.",
             )
         return self._identity.client()
 
     def for_index_admin(self, endpoint: str) -> "AzureKeyCredential | DefaultAzureCredential":
-        """Return the credential that creates indexes: the service's key, a dedicated identity or the
-        process's own.
+        """Return the credential for creating indexes: the search key, the dedicated identity or the app's
+        identity.
 
         Raises:
             ConfigurationError: as `identity`.
@@ -131,17 +137,19 @@ class Credentials:
         return self._index_admin.client() if has_own else ordinary
 
     def for_directory(self) -> "DefaultAzureCredential":
-        """Return the process's identity; Microsoft Graph has no keys. Settings validate its address."""
+        """Return the app's identity for Microsoft Graph, which has no keys. GRAPH_ENDPOINT is validated by
+        the settings.
+        """
         return self._identity.client()
 
     def for_bot(self) -> "DefaultAzureCredential":
-        """Return the bot's identity, which may differ from the process's."""
+        """Return the bot's identity, which may differ from the app's identity."""
         if self._settings.bot.app_id in (None, self._settings.host.azure_client_id):
             return self._identity.client()
         return self._bot.client()
 
     async def close(self) -> None:
-        """Close the identities' connections."""
+        """Close the connections of all identities."""
         await self._identity.close()
         await self._index_admin.close()
         await self._bot.close()
@@ -156,14 +164,16 @@ def _identity(client_id: str | None) -> "Connection[DefaultAzureCredential]":
 
 
 def environment_options() -> dict[str, Any]:
-    """Return transport options for an async client."""
+    """Return transport options for an async client. Proxy settings from the environment are used if there are
+    any.
+    """
     return {"use_env_settings": bool(urllib.request.getproxies())}
 
 
 CONNECT_TIMEOUT_S = 5
-READ_TIMEOUT_S = 10  # without data; then retried within the call's limit (calls.py)
-DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # held in memory by one download, at most twice
-UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp writes larger pieces to the socket at once, with a warning
+READ_TIMEOUT_S = 10  # maximum time without data; calls.py then retries within the call's limit
+DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # each download holds at most two pieces in memory
+UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp sends larger pieces in a single write and warns about it
 
 _TIMEOUTS: dict[str, Any] = {
     "connection_timeout": CONNECT_TIMEOUT_S,
@@ -171,20 +181,21 @@ _TIMEOUTS: dict[str, Any] = {
     **environment_options(),
 }
 
-# The storage SDK's first wait is 15 s, meant for batch work; here a person is waiting.
+# The storage SDK would first wait 15 s, which suits batch jobs but not a waiting user.
 BLOB_RETRIES: dict[str, Any] = {
     "retry_total": 2,
     "initial_backoff": 0.2,
-    "increment_base": 1,  # raised to the attempt number and added: 1.2 s each time
+    # raised to the power of the attempt number and added to the backoff: 1.2 s each time
+    "increment_base": 1,
     "random_jitter_range": 0.2,
 }
 
-# Immediately, after 0.8 and after 1.6 s: a table stays busy for a second or two.
+# Retry at once, after 0.8 s and after 1.6 s: a throttled table recovers within a second or two.
 TABLE_RETRIES: dict[str, Any] = {"retry_total": 3, "retry_backoff_factor": 0.4}
 
 
 def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[BlobServiceClient]":
-    """Return the connection to the account's blobs."""
+    """Return the connection to the blob service of the storage account."""
     options = {
         **_TIMEOUTS,
         "max_single_get_size": DOWNLOAD_PIECE_BYTES,
@@ -203,7 +214,7 @@ def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[B
 
 
 def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[QueueServiceClient]":
-    """Return the connection to the account's queues."""
+    """Return the connection to the queue service of the storage account."""
 
     def make() -> "QueueServiceClient":
         address = (settings.storage.queue_uri, "DocumentsStorage__queueServiceUri")
@@ -215,7 +226,7 @@ def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[
 
 
 def connect_tables(settings: Settings, credentials: Credentials) -> Connection[TableServiceClient]:
-    """Return the connection to the account's tables."""
+    """Return the connection to the tables, which may be in an account of their own (TABLES_ENDPOINT)."""
 
     def make() -> TableServiceClient:
         options = {**_TIMEOUTS, **TABLE_RETRIES}
@@ -237,15 +248,18 @@ def _storage_client(
     address: tuple[str | None, str],
     options: dict[str, Any],
 ) -> SdkClient:
-    """Create a storage client. `address` is a URL and its setting, used if no connection string is set."""
-    make: Any = kind  # the SDKs' constructors share these arguments but no base class
+    """Create a storage client from the connection string or, if that is missing, from a URL and the app's
+    identity. `address` is the URL and the name of its setting.
+    """
+    # untyped, because the SDKs' constructors have these arguments in common but no base class
+    make: Any = kind
     if settings.storage.connection_string:
         client: SdkClient
         try:
             client = make.from_connection_string(settings.storage.connection_string, **options)
-        except ValueError:  # its message repeats parts of the string
+        except ValueError:  # The SDK's message quotes parts of the connection string.
             raise ConfigurationError(
-                "DocumentsStorage is not a connection string.",
+                "DocumentsStorage is not a valid connection string.",
                 "Example: DefaultEndpointsProtocol=https;AccountName=NAME;AccountKey=…;"
                 "EndpointSuffix=core.windows.net",
             ) from None
@@ -253,15 +267,15 @@ def _storage_client(
     url, setting = address
     if not url:
         raise ConfigurationError(
-            f"{setting} is missing: the storage account with the documents.",
-            "Set it, or DocumentsStorage with a connection string.",
+            f"{setting} is missing. It is the URL of the storage account that holds the documents.",
+            "Set it, or set DocumentsStorage to a connection string.",
         )
     client = make(url, credential=credentials.identity(url, "DocumentsStorage"), **options)
     return client
 
 
 def connect_index(settings: Settings, credentials: Credentials, index_name: str) -> Connection[SearchClient]:
-    """Return the connection to one index."""
+    """Return the connection for reading and writing one search index."""
 
     def make() -> SearchClient:
         endpoint, credential, options = _search_arguments(settings, credentials)
@@ -271,7 +285,7 @@ def connect_index(settings: Settings, credentials: Credentials, index_name: str)
 
 
 def connect_admin(settings: Settings, credentials: Credentials) -> Connection[SearchIndexClient]:
-    """Return the connection that creates indexes."""
+    """Return the connection for creating and changing search indexes."""
 
     def make() -> SearchIndexClient:
         endpoint, _, options = _search_arguments(settings, credentials)
@@ -281,13 +295,13 @@ def connect_admin(settings: Settings, credentials: Credentials) -> Connection[Se
 
 
 def _search_arguments(settings: Settings, credentials: Credentials) -> tuple[str, Any, dict[str, Any]]:
-    """Return endpoint, credential and options for clients of the search service."""
+    """Return the endpoint, credential and transport options for a client of the search service."""
     endpoint = settings.search.endpoint
     credential = credentials.key_or_identity(settings.search.api_key, endpoint, "AZURE_SEARCH_API_KEY")
     options = {
         "connection_timeout": CONNECT_TIMEOUT_S,
         "read_timeout": settings.search.timeout_s,
-        "retry_total": 0,  # calls.py retries: the SDK would sleep beyond the call's limit
+        "retry_total": 0,  # calls.py retries; the SDK would sleep beyond the time limit
         **environment_options(),
     }
     return endpoint, credential, options

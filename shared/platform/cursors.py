@@ -1,4 +1,4 @@
-"""Cursors of lists: a position as text, opaque to callers. Pure."""
+"""Opaque pagination cursors. Pure."""
 
 import base64
 import re
@@ -7,20 +7,20 @@ from shared.platform.errors import CallerError
 
 
 def write_cursor(place: str) -> str:
-    """Encode a position as a cursor."""
+    """Encode a position in a list as an opaque cursor."""
     return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, form: re.Pattern[str]) -> str:
-    """Decode a cursor that `write_cursor` returned.
+    """Return the position encoded in a cursor.
 
     Raises:
-        CallerError: the text is not a cursor, or its position doesn't match `form`.
+        CallerError: `write_cursor` did not create the cursor, or the position doesn't match `form`.
     """
     try:
         place = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     except ValueError:
         place = ""
     if not form.fullmatch(place):
-        raise CallerError("Invalid cursor.", "Send the previous page's cursor unchanged.")
+        raise CallerError("Invalid cursor.", "Send the cursor of the previous page unchanged.")
     return place

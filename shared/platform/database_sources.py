@@ -1,4 +1,4 @@
-"""Databases of the DATABASES setting: address, readable views and permitted principals. Pure."""
+"""Parser for the DATABASES setting: the databases that users can query, and who may do so. Pure."""
 
 import json
 import re
@@ -15,14 +15,14 @@ _ID = re.compile(r"db-[a-z0-9-]{1,40}", re.ASCII)
 
 
 class DatabaseSource(Model):
-    """A database that users can query.
+    """Database that users can query.
 
     Attributes:
         name: the name shown to users.
-        user: a database role that should have SELECT on the views and no other right.
-        password: None = use a token of the app's identity (Entra ID).
-        views: `schema.view`, the only ones that are read.
-        access: principals who may read every view, as in a document's access list.
+        user: a database role, which should have SELECT permission on the views and no other.
+        password: None = use an Entra ID token of the app's identity.
+        views: the views that users can query, as `schema.view`.
+        access: principals who may read all of these views, in the format of a document's access list.
     """
 
     kind: Literal["postgresql"] = "postgresql"
@@ -37,28 +37,30 @@ class DatabaseSource(Model):
 
     @property
     def doc_id(self) -> str:
-        """The document id of this database's tables. No document has such an id."""
+        """The id under which this database is listed with the documents. No document has such an id."""
         return f"db-{self.name}"
 
     @property
     def is_local(self) -> bool:
-        """Whether the database runs on this machine. Other connections are encrypted
-        and verify certificates.
+        """Whether the database runs on this machine. Connections to other hosts are encrypted and
+        certificates are verified.
         """
         return self.host in ("127.0.0.1", "::1", "localhost")
 
 
 def is_database_id(doc_id: str) -> bool:
-    """Return whether an id names a database, of this or an earlier setting, rather than a document."""
+    """Return whether an id belongs to a database rather than a document. The database may no longer be
+    configured.
+    """
     return _ID.fullmatch(doc_id) is not None
 
 
 @cache
 def database_sources(text: str) -> tuple[DatabaseSource, ...]:
-    """Parse the setting.
+    """Parse the DATABASES setting, a JSON list of databases.
 
     Raises:
-        ValueError: it is not a list of databases. The message quotes no value.
+        ValueError: the text is not a list of databases. The message does not quote any value.
     """
     try:
         sources = TypeAdapter(tuple[DatabaseSource, ...]).validate_python(json.loads(text or "[]"))

@@ -1,4 +1,4 @@
-"""Errors classified by who can fix them, and the problem details that callers see. Pure."""
+"""Exception types, classified by who can resolve the error, and their HTTP representation. Pure."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -7,7 +7,7 @@ from pydantic import Field
 
 from shared.platform.models import Model
 
-# Reasons why a file cannot be ingested, for clients that translate them.
+# Reason codes for files that cannot be ingested. Clients translate them.
 FileFailure = Literal[
     "damaged",
     "empty",
@@ -24,14 +24,14 @@ FileFailure = Literal[
 
 
 class GroundworkError(Exception):
-    """Base of all expected errors.
+    """Base class of all expected errors.
 
     Attributes:
-        code: stable name, used as the `type` of a failed tool result (docs/events-and-errors.md).
-        status: HTTP status when the error reaches a caller.
-        retryable: whether the same call may succeed later without change.
-        hints: what the reader can do, one sentence each.
-        failure: reason code if the error makes a file impossible to ingest.
+        code: stable name, also used as the `type` of a failed tool result (docs/events-and-errors.md).
+        status: HTTP status of the response.
+        retryable: whether repeating the same call may succeed.
+        hints: advice on how to resolve the error, one sentence each.
+        failure: reason code if the error prevents a file from being ingested.
     """
 
     failure: FileFailure = "internal"
@@ -46,7 +46,8 @@ class GroundworkError(Exception):
         retry_after_s: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Create an error. `detail` and `hints` are shown to users: no secrets, document text or internals.
+        """Create an error. Users see `detail` and `hints`, so they must not contain secrets, document text or
+        internals.
 
         `headers` are added to the HTTP response.
         """
@@ -58,14 +59,14 @@ class GroundworkError(Exception):
 
 
 class CallerError(GroundworkError):
-    """The request is malformed; the detail names the first wrong field."""
+    """The request is malformed; `detail` names the first invalid field."""
 
     code = "InvalidRequestError"
     status = 400
 
 
 class InvalidQueryError(CallerError):
-    """A search or filter is malformed."""
+    """A search query or filter is malformed."""
 
     code = "InvalidQueryError"
 
@@ -77,41 +78,41 @@ class PageImportError(CallerError):
 
 
 class NotAuthenticatedError(CallerError):
-    """The request has no valid identity."""
+    """The request has no valid credentials."""
 
     code = "NotAuthenticatedError"
     status = 401
 
 
 class AccessDeniedError(CallerError):
-    """The caller lacks a role or may not use the app."""
+    """The user lacks a required role or is not allowed to use the app."""
 
     code = "AccessDeniedError"
     status = 403
 
 
 class NotFoundError(CallerError):
-    """The resource doesn't exist, or this user can't see it."""
+    """The resource doesn't exist or isn't visible to this user."""
 
     code = "NotFoundError"
     status = 404
 
 
 class DocumentNotFoundError(NotFoundError):
-    """The document doesn't exist, or this user can't see it."""
+    """The document doesn't exist or isn't visible to this user."""
 
     code = "DocumentNotFoundError"
 
 
 class MethodNotAllowedError(CallerError):
-    """The path doesn't support this method; `Allow` lists the supported ones."""
+    """The path doesn't support this method; the `Allow` header lists the supported ones."""
 
     code = "MethodNotAllowedError"
     status = 405
 
 
 class ConflictError(CallerError):
-    """The resource changed or already exists."""
+    """The resource has changed or already exists."""
 
     code = "ConflictError"
     status = 409
@@ -130,7 +131,7 @@ class RunCancelledError(ConflictError):
 
 
 class SlowBodyError(CallerError):
-    """The body did not arrive in time."""
+    """The request body did not arrive in time."""
 
     code = "SlowBodyError"
     status = 408
@@ -138,14 +139,14 @@ class SlowBodyError(CallerError):
 
 
 class PreconditionFailedError(CallerError):
-    """The resource changed since it was read (`If-Match`)."""
+    """The resource has changed since it was read (`If-Match`)."""
 
     code = "PreconditionFailedError"
     status = 412
 
 
 class PayloadTooLargeError(CallerError):
-    """A body, file or field exceeds its limit (`X-Max-Body-Bytes`)."""
+    """A body, file or field exceeds its size limit (`X-Max-Body-Bytes`)."""
 
     failure = "too_large"
     code = "PayloadTooLargeError"
@@ -153,14 +154,14 @@ class PayloadTooLargeError(CallerError):
 
 
 class IdempotencyKeyReusedError(CallerError):
-    """The idempotency key was used for another request."""
+    """The idempotency key was already used for a different request."""
 
     code = "IdempotencyKeyReusedError"
     status = 422
 
 
 class TooManyRequestsError(CallerError):
-    """The user sent too many requests."""
+    """The user has sent too many requests."""
 
     code = "TooManyRequestsError"
     status = 429
@@ -181,14 +182,14 @@ class TooManyRunsError(TooManyRequestsError):
 
 
 class RangeError(CallerError):
-    """The requested range starts after the end of the file."""
+    """The requested byte range starts after the end of the file."""
 
     code = "RangeError"
     status = 416
 
 
 class BadDocumentError(CallerError):
-    """The file cannot be ingested; `failure` is the reason code, and the hints say what to do."""
+    """The file cannot be ingested; `failure` is the reason code and the hints give advice."""
 
     code = "BadDocumentError"
     status = 422
@@ -207,13 +208,13 @@ class ModelFixableError(GroundworkError):
 
 
 class OutputCutError(ModelFixableError):
-    """Internal: the model reached its output limit."""
+    """The model's output was cut off at its token limit; used internally."""
 
     code = "OutputCutError"
 
 
 class DependencyError(GroundworkError):
-    """A service failed or is unreachable."""
+    """A service failed or could not be reached."""
 
     failure = "service_failed"
     code = "NetworkError"
@@ -222,7 +223,7 @@ class DependencyError(GroundworkError):
 
 
 class AuthenticationError(DependencyError):
-    """A service rejected the app's credentials; the hint names the setting or role."""
+    """A service rejected the app's credentials; the hint names the setting or role to check."""
 
     code = "AuthenticationError"
     status = 502
@@ -244,36 +245,36 @@ class RateLimitError(DependencyError):
 
 
 class CallTimeoutError(DependencyError):
-    """A call did not finish in time."""
+    """A service did not respond in time."""
 
     code = "TimeoutError"
     status = 504
 
 
 class ConfigurationError(GroundworkError, ValueError):
-    """A setting is missing or wrong."""
+    """A setting is missing or invalid."""
 
     code = "ConfigurationError"
 
 
 class BudgetExceededError(GroundworkError):
-    """A run has exhausted its time, tokens or money; it answers with the evidence it has."""
+    """A run has exhausted its time, token or cost budget and answers with the evidence it has."""
 
     code = "BudgetExceededError"
     status = 200
 
 
 class DefectError(GroundworkError):
-    """A defect in the app; the log has the details.
+    """The app has a defect; see the log for details.
 
-    Never caught below the trigger.
+    It is caught only in the outermost handler of a function.
     """
 
     code = "InternalError"
 
 
 def status_of(code: str | None) -> int:
-    """Return the HTTP status of an error code; 500 if the code is unknown."""
+    """Return the HTTP status for an error code. Unknown codes map to 500."""
     return _STATUSES.get(code or "", DefectError.status)
 
 
@@ -288,17 +289,20 @@ _STATUSES = _statuses(GroundworkError)
 
 
 class Problem(Model):
-    """Problem details (RFC 9457) with hints. All codes: docs/events-and-errors.md."""
+    """Error response (RFC 9457) extended by hints. docs/events-and-errors.md lists all codes."""
 
     type: str = Field(
-        description="`urn:groundwork:error:` and the code.", examples=["urn:groundwork:error:NotFoundError"]
+        description=("The error code, prefixed with `urn:groundwork:error:`."),
+        examples=["urn:groundwork:error:NotFoundError"],
     )
-    title: str = Field(description="The code.", examples=["NotFoundError"])
+    title: str = Field(description="The error code.", examples=["NotFoundError"])
     status: int = Field(description="The HTTP status.", examples=[404])
-    detail: str = Field(description="Explanation for users, without secrets, document text or internals.")
-    hints: tuple[str, ...] = Field(description="What the reader can do, one sentence each.")
+    detail: str = Field(
+        description=("Explanation for users. It contains no secrets, document text or internals.")
+    )
+    hints: tuple[str, ...] = Field(description="Advice on how to resolve the error, one sentence each.")
     failure: FileFailure | None = Field(
         default=None,
         exclude_if=lambda failure: failure is None,
-        description="Reason code of a rejected file; absent otherwise.",
+        description="Reason code if a file was rejected, otherwise absent.",
     )

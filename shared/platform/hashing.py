@@ -1,11 +1,11 @@
-"""Digests of text. Pure."""
+"""Hashing of strings. Pure."""
 
 import hashlib
 
 
 def digest(*parts: str) -> str:
-    """Return the SHA-256 of the parts as hex. Part boundaries matter: ("ab", "c")
-    differs from ("a", "bc").
+    """Return the SHA-256 digest of the parts in hexadecimal. Parts are separated: ("ab", "c") and ("a", "bc")
+    have different digests.
     """
     joined = "\x1f".join(parts)
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Helpers for aiohttp clients of services without an SDK: bounded responses, their models and errors."""
+"""Helpers for calling HTTP services without an SDK: sessions, bounded responses and error translation."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,25 +12,25 @@ from shared.platform.errors import DependencyError, GroundworkError
 
 
 class Wire(BaseModel):
-    """Base of response models. Undeclared fields are ignored, because services add and remove them."""
+    """Base class of response models. Unknown fields are ignored, because services may add some."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True, hide_input_in_errors=True)
 
 
 def folded(text: str) -> str:
-    """Collapse white space to single blanks."""
+    """Strip the text and replace each run of white space by a single space."""
     return " ".join(text.split())
 
 
 def connect_http(
     connect_timeout_s: float, headers: Mapping[str, str] | None = None, *modules: str
 ) -> Connection[ClientSession]:
-    """Return an HTTP session, created on first use, in which each call sets its own deadline.
+    """Return a lazily created HTTP session without a total timeout: each call must set its own deadline.
 
-    It stores no cookies, which would link requests to one user.
+    The session ignores cookies, because they could link requests of one user to those of another.
 
     Args:
-        modules: modules that its calls load, which is slow.
+        modules: slow imports that the calls need; `Connection.opened` loads them in a thread.
     """
 
     def make() -> ClientSession:
@@ -42,7 +42,9 @@ def connect_http(
 
 @contextmanager
 def http_errors(dependency: Dependency) -> Iterator[None]:
-    """Translate aiohttp's exceptions, `from None` because they carry addresses and headers."""
+    """Translate aiohttp exceptions into the app's errors. The originals are suppressed, because they contain
+    URLs and headers.
+    """
     try:
         yield
     except TimeoutError:
@@ -52,7 +54,7 @@ def http_errors(dependency: Dependency) -> Iterator[None]:
 
 
 async def read_bounded(parts: AsyncIterator[bytes], max_bytes: int, too_large: GroundworkError) -> bytes:
-    """Return the whole response. Raise `too_large` if it exceeds `max_bytes`."""
+    """Return the whole response body. Raise the error `too_large` if it exceeds `max_bytes`."""
     answer = bytearray()
     async for part in parts:
         answer += part
@@ -62,8 +64,8 @@ async def read_bounded(parts: AsyncIterator[bytes], max_bytes: int, too_large: G
 
 
 def not_understood(dependency: Dependency) -> DependencyError:
-    """Return the error for a response that doesn't follow the service's protocol."""
+    """Return the error for a response that could not be parsed."""
     return DependencyError(
-        f"The response of {dependency.name} is invalid.",
-        f"Check {dependency.endpoint_setting}, and the service's version.",
+        f"The response from {dependency.name} is invalid.",
+        f"Check {dependency.endpoint_setting} and the version of the service.",
     )

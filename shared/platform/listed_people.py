@@ -1,4 +1,4 @@
-"""The people of the setting LOCAL_DIRECTORY, which stand in for Microsoft Graph outside Azure. Pure."""
+"""Parser for LOCAL_DIRECTORY, a list of people that replaces Microsoft Graph outside Azure. Pure."""
 
 import json
 from functools import cache
@@ -9,7 +9,7 @@ from shared.platform.models import Model
 
 
 class ListedPerson(Model):
-    """A person with the groups and department that their token carries."""
+    """Person with the groups and department that are added to their token."""
 
     id: str = Field(min_length=1)
     name: str = Field(min_length=1)
@@ -19,10 +19,10 @@ class ListedPerson(Model):
 
 @cache
 def listed_people(text: str) -> tuple[ListedPerson, ...]:
-    """Parse the setting.
+    """Parse the LOCAL_DIRECTORY setting, a JSON list of people.
 
     Raises:
-        ValueError: it isn't a JSON list of people; the message quotes no value.
+        ValueError: the text is not a JSON list of people. The message does not quote any value.
     """
     if not text.strip():
         return ()

@@ -1,8 +1,8 @@
-"""Lazy loading: the only place that imports a module later than its file's first lines say.
+"""Lazy imports. No other module imports anything inside a function.
 
-The host waits for a worker until its functions are registered. So `function_app` imports no handler, activity
-or orchestrator: each is imported, with everything at the top of its file, when it is called first. SDKs that
-take long to import and that many requests never use are loaded here as well.
+The Functions host waits until a worker has registered its functions. To keep this short, `function_app`
+imports no handler, activity or orchestrator: each is imported on its first call. SDKs that are slow to import
+and that many requests never use are loaded here as well.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-# One lock: two threads that import modules of one cycle at the same time see them half made.
+# One lock for all imports: concurrent imports of modules in a cycle would see partly initialised modules.
 _lock = threading.RLock()
-_loaded: dict[str, ModuleType] = {}  # whole modules only, unlike sys.modules
+_loaded: dict[str, ModuleType] = {}  # fully imported modules only, unlike sys.modules
 
 
 def load_module(module: str) -> Any:
-    """Return a module; the first call in a process imports it."""
+    """Return a module, importing it on the first call in a process."""
     if module not in _loaded:
         with _lock, _without_collection():
             _loaded[module] = import_module(module)
@@ -29,11 +29,12 @@ def load_module(module: str) -> Any:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Pause the garbage collector, then exempt all objects from it: modules and their classes stay.
+    """Disable garbage collection during an import. Afterwards, exempt all existing objects from it, because
+    modules and classes are never freed.
 
-    Scanning them takes a sixth of the import, and would be repeated by each full collection.
+    Scanning them takes a sixth of the import time, and every full collection would scan them again.
     """
-    was_enabled = gc.isenabled()  # False inside the import of another module
+    was_enabled = gc.isenabled()  # False if this import is nested in another
     gc.disable()
     try:
         yield
@@ -44,10 +45,10 @@ def _without_collection() -> Iterator[None]:
 
 
 def load(module: str, name: str) -> Any:
-    """Return an attribute of a module, which the first call in a process imports."""
+    """Return an attribute of a module, importing the module on the first call in a process."""
     return getattr(load_module(module), name)
 
 
 async def load_async(module: str, name: str) -> Any:
-    """Return an attribute of a module without blocking the event loop during the import."""
+    """Return an attribute of a module, importing it in a thread so that the event loop isn't blocked."""
     return load(module, name) if module in _loaded else await asyncio.to_thread(load, module, name)

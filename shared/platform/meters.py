@@ -1,6 +1,7 @@
-"""OpenTelemetry instruments, each created once from whichever provider is set by then or later.
+"""Cached OpenTelemetry instruments. They work with a meter provider that is set before or after their
+creation.
 
-opentelemetry is imported with the first instrument, not at start.
+opentelemetry is imported when the first instrument is created, not at startup.
 """
 
 from functools import cache
@@ -11,11 +12,11 @@ from opentelemetry.metrics import Counter, Histogram
 
 @cache
 def counter(meter: str, name: str, unit: str, description: str) -> Counter:
-    """Return a counter; docs/logs-and-traces.md lists its attributes."""
+    """Return the counter with this name. docs/logs-and-traces.md lists each instrument's attributes."""
     return metrics.get_meter(meter).create_counter(name, unit, description)
 
 
 @cache
 def histogram(meter: str, name: str, unit: str, description: str) -> Histogram:
-    """Return a histogram; docs/logs-and-traces.md lists its attributes."""
+    """Return the histogram with this name. docs/logs-and-traces.md lists each instrument's attributes."""
     return metrics.get_meter(meter).create_histogram(name, unit, description)

@@ -1,4 +1,4 @@
-"""The base of all wire models: frozen, without undeclared fields."""
+"""Base classes of the app's data models."""
 
 from datetime import datetime
 from typing import Any, Self, TypeVar
@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """A value that crosses a boundary: validated once on entry, then immutable."""
+    """Base class of immutable data models. Unknown fields are rejected."""
 
-    # Validators are built on first use: building all of them would add 50 ms to a cold start.
-    # Errors are logged and must not quote a value, which could be document text.
-    # The schema of a reply requires fields with defaults, too: they are always sent.
+    # Validators are built on first use: building all of them would add 50 ms to a cold start. Validation
+    # errors are logged, so they must not quote values, which may be document text. In response schemas,
+    # fields with defaults are required too, because they are always sent.
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
@@ -22,12 +22,14 @@ class Model(BaseModel):
 
     @classmethod
     def from_stored(cls, stored: str | bytes) -> Self:
-        """Parse JSON that the app stored. Fields added by a newer version are ignored."""
+        """Parse JSON from storage. Unknown fields are ignored, because a newer version may have written
+        them.
+        """
         return cls.model_validate_json(stored, extra="ignore")
 
     @classmethod
     def from_payload(cls, payload: Any) -> Self:
-        """Parse a payload that crossed a durable boundary; unknown fields are ignored."""
+        """Parse the payload of an activity or orchestration. Unknown fields are ignored."""
         return cls.model_validate(payload, extra="ignore")
 
 
@@ -35,7 +37,7 @@ Stored = TypeVar("Stored", bound=Model)
 
 
 class HourRecord(Model):
-    """A record that is stored once: `key` is unique among records of its kind in the same hour of `at`."""
+    """Base class of write-once records. `key` is unique among records of one kind in the same hour."""
 
     kind: str
     key: str
@@ -43,5 +45,5 @@ class HourRecord(Model):
 
     @property
     def row_key(self) -> str:
-        """The record's key within its hour."""
+        """The row key: unique within the record's hour, which is the partition."""
         return f"{self.kind}-{self.key}"

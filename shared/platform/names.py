@@ -1,4 +1,4 @@
-"""Names of containers, tables and queues, shared with the Bicep modules and the local launcher."""
+"""Names of blob containers, tables and queues. The Bicep modules and the local launcher use them too."""
 
 DOCUMENTS = "documents"
 RUN_LOG = "run-log"
@@ -20,8 +20,8 @@ BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"
 ERASURES_QUEUE = "erasures"
 INGESTIONS_QUEUE = "ingestions"
-QUEUES = (TURNS_QUEUE, ERASURES_QUEUE, INGESTIONS_QUEUE)  # written by the app itself
-# The Functions host moves messages here when all attempts of the blob trigger or a queue above failed.
+QUEUES = (TURNS_QUEUE, ERASURES_QUEUE, INGESTIONS_QUEUE)  # the app itself writes to these
+# The Functions host moves a message here after every attempt of its blob or queue trigger has failed.
 POISON_QUEUES = (
     "webjobs-blobtrigger-poison",
     f"{BLOB_DELETED_QUEUE}-poison",

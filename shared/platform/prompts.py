@@ -1,4 +1,4 @@
-"""Prompt templates. Each package keeps its own in `prompts/`."""
+"""Rendering of prompt templates. Each package keeps its templates in `prompts/`."""
 
 import re
 from collections.abc import Mapping
@@ -10,17 +10,17 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """Replace each `{{name}}` once. Inserted values are never interpreted as templates.
+    """Replace each placeholder `{{name}}` by its value. Placeholders inside values are not replaced.
 
     Raises:
-        KeyError: the template has a name without a value.
+        KeyError: the template contains a placeholder without a value.
     """
     return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
 
 
 def element(name: str, text: str) -> str:
-    """Return `<name>text</name>` with the text escaped, so that it can't close the
-    element or open another.
+    """Return `<name>text</name>`. The text is escaped, so that it cannot close the element or open another
+    one.
     """
     return f"<{name}>{escape(text, quote=False)}</{name}>"
 
@@ -30,5 +30,5 @@ _SHARED = Path(__file__).parents[1]
 
 @cache
 def load(package: str, name: str) -> str:
-    """Return the text of `shared/<package>/prompts/<name>.md`, stripped."""
+    """Return the template in `shared/<package>/prompts/<name>.md`, stripped of surrounding white space."""
     return (_SHARED / package / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()

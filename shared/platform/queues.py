@@ -1,6 +1,6 @@
-"""Queues that trigger functions of the app, and the poison queues of messages that failed every attempt."""
+"""Storage queues that trigger functions, and poison queues of messages that failed every attempt."""
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations remain strings, so that the SDK's types are not imported at startup.
 from __future__ import annotations
 
 import base64
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class PoisonMessage(Model):
-    """One message of a poison queue.
+    """Message in a poison queue, which failed every attempt.
 
     Attributes:
-        blob_name: in the documents container; None if the message has an unknown form.
-        function: the function that gave up, if the message names it.
-        thread_id: of a turn that could not be remembered, or of a thread that could not be erased.
+        blob_name: name of the blob in the documents container, if the message is about one.
+        function: name of the function that failed, if the message contains it.
+        thread_id: id of a thread whose last turn could not be stored or which could not be erased.
     """
 
-    queue: str = Field(description="Source queue.")
+    queue: str = Field(description="Name of the poison queue.")
     message_id: str = Field(description="Message id.")
-    inserted_at: datetime | None = Field(description="When it was sent.")
+    inserted_at: datetime | None = Field(description="Time when the message was added to the queue.")
     dequeue_count: int = Field(description="Number of attempts.")
     blob_name: str | None = None
     function: str | None = None
@@ -42,17 +42,17 @@ class PoisonMessage(Model):
 
 
 class PoisonList(Model):
-    """Response of GET /api/maintenance/poison: the oldest 32 messages of each queue."""
+    """Response of GET /api/maintenance/poison: up to 32 of the oldest messages of each poison queue."""
 
     messages: tuple[PoisonMessage, ...] = Field(description="Messages that failed every attempt.")
     count: int = Field(description="Number of messages.")
 
 
-NEVER = -1  # as `time_to_live`: messages must survive any outage of the app
+NEVER = -1  # a time to live without expiry: messages must survive any outage of the app
 
 
 class _Queues:
-    """Queues of the storage account that holds the documents."""
+    """Base class of clients for the storage account's queues."""
 
     def __init__(
         self, connection: Connection[QueueServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
@@ -65,13 +65,13 @@ class _Queues:
 
 
 class TaskQueues(_Queues):
-    """Queues whose messages trigger functions of the app."""
+    """Sends messages to the queues that trigger functions."""
 
     async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
-        """Send a message that becomes visible after `delay_s`. A missing queue is created."""
+        """Send a message that becomes visible after `delay_s` seconds. A missing queue is created."""
         try:
             await self._send(queue, message, delay_s)
-        except NotFoundError:  # a new deployment's first event may arrive before the queue exists
+        except NotFoundError:  # The first event of a new deployment may arrive before the queue exists.
             await self.ensure_queues([queue])
             await self._send(queue, message, delay_s)
 
@@ -83,25 +83,27 @@ class TaskQueues(_Queues):
             )
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
-        """Create the missing queues."""
+        """Create the queues that don't exist yet."""
         for queue in queues:
             async with self._call() as client:
-                # Raised with status 204 if the queue exists, as on every later start.
+                # The SDK raises this with status 204 if the queue already exists.
                 with suppress(ResourceExistsError):
                     await client.create_queue(queue)
 
 
-_PEEKED = 32  # the service's maximum
-_MOST = 10_000  # of one queue, after a long outage; the next pass looks at the rest
-_HIDDEN_S = 30  # while they are read, a few milliseconds each
+_PEEKED = 32  # the service returns at most 32 messages per request
+_MOST = 10_000  # messages per queue and pass; after a long outage, the next pass reads the rest
+_HIDDEN_S = 30  # enough to search a whole queue, so that no message is received twice
 _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 
 
 class PoisonQueues(_Queues):
-    """Queues of messages that failed every attempt."""
+    """Reads and cleans up the poison queues."""
 
     async def peek(self) -> list[PoisonMessage]:
-        """Return the oldest messages of each queue without removing them. A missing queue has none."""
+        """Return up to 32 of the oldest messages of each poison queue without removing them. Missing queues
+        are skipped.
+        """
         messages: list[PoisonMessage] = []
         for queue in POISON_QUEUES:
             try:
@@ -113,8 +115,8 @@ class PoisonQueues(_Queues):
         return messages
 
     async def remove_of(self, owner_id: str) -> int:
-        """Delete messages about a person's threads and turns and return their number. Others stay hidden for
-        30 s.
+        """Delete a user's messages from the poison queues and return their number. Messages of other users
+        are invisible for the next 30 s.
         """
         return sum([await self._remove_of(owner_id, queue) for queue in POISON_QUEUES])
 
@@ -155,7 +157,7 @@ def _message(queue: str, message: Any) -> PoisonMessage:
 
 
 def read_object(body: str | bytes) -> Mapping[str, Any] | None:
-    """Parse a message as a JSON object, possibly in base64; None if it is something else."""
+    """Parse a queue message, plain or base64, as a JSON object. Return None if it isn't one."""
     with suppress(ValueError):
         body = base64.b64decode(body, validate=True)
     try:
@@ -166,13 +168,15 @@ def read_object(body: str | bytes) -> Mapping[str, Any] | None:
 
 
 def blob_of_event(event: Mapping[str, Any]) -> str | None:
-    """Return the document or sidecar that an Event Grid event names; None for other containers."""
+    """Return the name of the blob in an Event Grid event. Return None if it isn't in the documents
+    container.
+    """
     subject = str(event.get("subject", ""))
     return subject.removeprefix(_SUBJECT_START) if subject.startswith(_SUBJECT_START) else None
 
 
 def _blob_name(content: Mapping[str, Any]) -> str | None:
-    """Extract the blob name from a blob trigger's message or an Event Grid event."""
+    """Return the blob name in a blob trigger message or an Event Grid event, or None."""
     if content.get("ContainerName") == DOCUMENTS and "BlobName" in content:
         return str(content["BlobName"])
     return blob_of_event(content)

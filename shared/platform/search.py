@@ -1,6 +1,6 @@
-"""Queries to a search index, their results, and the ports of the search service. Pure."""
+"""Requests, results and interfaces of the search service. Pure."""
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations remain strings, so that their types need not be imported at startup.
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,24 +11,30 @@ from pydantic import Field
 from shared.platform.models import Model
 
 IndexRow = dict[str, Any]
-"""A JSON document of an index: its shape is the index schema's, checked by the service."""
+"""A row of an index as JSON. The search service validates it against the index schema."""
 
 FilterValue = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
 
 
 class DateRange(Model):
-    """A range of instants in ISO 8601 with offset. Both ends are inclusive and optional."""
+    """Range of instants in ISO 8601. Both ends are inclusive and optional."""
 
-    start: str | None = Field(default=None, description="Start in ISO 8601; a bare date means midnight UTC.")
-    end: str | None = Field(default=None, description="End in ISO 8601; a bare date means midnight UTC.")
+    start: str | None = Field(
+        default=None,
+        description=("Start in ISO 8601 with a UTC offset. A date without a time means midnight UTC."),
+    )
+    end: str | None = Field(
+        default=None,
+        description=("End in ISO 8601 with a UTC offset. A date without a time means midnight UTC."),
+    )
 
 
 Filters = dict[str, FilterValue | DateRange]
-"""Field name -> value: equality for scalars, any-of for lists, a range for dates."""
+"""Filters by field name: a scalar must be equal, a list must contain the value, a date must be in range."""
 
 
 class VectorQuery(Model):
-    """A nearest-neighbour search: the `k` rows whose `field` is closest to `vector`."""
+    """Nearest-neighbour query for the `k` rows whose `field` is closest to `vector`."""
 
     vector: tuple[float, ...]
     field: str
@@ -36,14 +42,14 @@ class VectorQuery(Model):
 
 
 class SearchRequest(Model):
-    """One query to one index.
+    """Query to a search index.
 
     Attributes:
-        filter: OData; None = all rows, which only ingestion may request.
+        filter: OData filter; None = all rows, which is reserved for ingestion.
         order_by: OData order clauses, such as "upload_date desc".
-        top: number of rows, 1-1000.
-        semantic_configuration: name in the index; the service's semantic ranker then reranks the rows for
-            `semantic_query`. `text` uses the simple syntax.
+        top: maximum number of rows, from 1 to 1000.
+        semantic_configuration: name of a configuration of the index. If given, the service's semantic ranker
+            reranks the rows for `semantic_query`, and `text` must use the simple query syntax.
     """
 
     text: str | None = None
@@ -63,17 +69,18 @@ class SearchRequest(Model):
 
 
 class FacetValue(Model):
-    """The number of rows with one value of a field."""
+    """Number of rows that have a certain value in a field."""
 
-    value: str = Field(description="The value.")
-    count: int = Field(description="Number of rows with it.")
+    value: str = Field(description="Value of the field.")
+    count: int = Field(description="Number of rows with this value.")
 
 
 class SearchPage(Model):
-    """Rows in rank order, each with `@search.score` and, if reranked, `@search.reranker_score`.
+    """Rows in rank order. Each contains `@search.score` and, if reranked, `@search.reranker_score`.
 
     Attributes:
-        positions: of the rows among all matches, counted from 0; empty unless unreadable rows were removed.
+        positions: positions of the rows among all matches, counted from 0. Empty unless unreadable rows were
+            removed.
     """
 
     rows: tuple[IndexRow, ...]
@@ -83,22 +90,24 @@ class SearchPage(Model):
 
 
 class SearchIndex(Protocol):
-    """One index of the search service, without permission filters: readers use `retrieval.secured_index`."""
+    """Interface of a search index without permission checks. Reads for users go through
+    `retrieval.secured_index`.
+    """
 
     async def search(self, request: SearchRequest) -> SearchPage: ...
 
     async def upload(self, rows: Sequence[IndexRow]) -> None:
-        """Insert or replace rows by key, in batches within the service's limits."""
+        """Insert rows, replacing rows with the same key. Large uploads are split into batches."""
 
     async def merge(self, rows: Sequence[IndexRow]) -> None:
-        """Update the given fields of existing rows. Raise DependencyError if a key doesn't exist."""
+        """Update the given fields of existing rows. Raise `DependencyError` if a row doesn't exist."""
 
     async def delete(self, keys: Sequence[str]) -> None:
         """Delete rows by key. Missing keys are ignored."""
 
 
 class SearchAdmin(Protocol):
-    """Creates the indexes that ingestion writes to."""
+    """Interface for creating and extending search indexes."""
 
     async def ensure_index(self, definition: IndexRow) -> bool:
-        """Create the index or add missing fields. Return whether anything changed."""
+        """Create the index or add its missing fields. Return whether anything was changed."""

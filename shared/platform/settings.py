@@ -1,7 +1,7 @@
-"""The app's settings, read from environment variables once. No other module reads the environment.
+"""The app's settings, read once from environment variables. No other module reads the environment.
 
 `make docs` generates docs/settings.md from these fields, and `make infra-check` compares them with the app
-settings in infra/bicep. The file is long because it is a table.
+settings in infra/bicep. The file is long because it is essentially a table.
 """
 
 import os
@@ -23,7 +23,7 @@ from shared.platform.listed_people import ListedPerson, listed_people
 AUTO = "auto"
 _CONSTANT, _MODEL_TIMEOUT, _PLATFORM = "constant", "model timeout", "platform"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
-_MIN_LETTERS = 10  # distinct characters in a secret; 32 random hexadecimal digits have 14 on average
+_MIN_LETTERS = 10  # required distinct characters in a secret; 32 random hexadecimal digits have 14 on average
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _HEADER = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=[\x20-\x2b\x2d-\x7e]*")
@@ -32,7 +32,7 @@ _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Split a comma-separated list. Blanks and empty items are dropped."""
+    """Split a comma-separated list into items, stripped of white space. Empty items are dropped."""
     return tuple(item for part in text.split(",") if (item := part.strip()))
 
 
@@ -40,12 +40,12 @@ def _known_timezone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("not a time zone of the IANA database, such as Europe/Berlin") from None
+        raise ValueError("not a time zone in the IANA database, such as Europe/Berlin") from None
     return name
 
 
 TimezoneName = Annotated[str, AfterValidator(_known_timezone)]
-"""An IANA name, such as `Europe/Berlin`."""
+"""Name of a time zone in the IANA database, such as `Europe/Berlin`."""
 
 
 def _databases(text: str) -> str:
@@ -59,20 +59,24 @@ def _people(text: str) -> str:
 
 
 def _is_http(address: str) -> bool:
-    """Return whether the text is an HTTP URL with a host and without credentials, query and fragment."""
+    """Return whether the text is an HTTP(S) URL with a host name and without credentials, query or
+    fragment.
+    """
     parts = urlsplit(address)
     names_host = parts.scheme in ("http", "https") and bool(parts.hostname)
     return names_host and "@" not in parts.netloc and not parts.query and not parts.fragment
 
 
 def is_encrypted(address: str) -> bool:
-    """Return whether the URL uses https or names this machine."""
+    """Return whether secrets may be sent to the URL: it uses https, or its host is this machine."""
     parts = urlsplit(address)
     return parts.scheme == "https" or parts.hostname in _LOOPBACK
 
 
 def _checked(is_right: Callable[[str], object], complaint: str) -> AfterValidator:
-    """Return a validator that rejects a value unless `is_right` holds; `complaint` completes the message."""
+    """Return a validator that rejects values for which `is_right` is false, with `complaint` as the
+    reason.
+    """
 
     def check(value: str) -> str:
         if not is_right(value):
@@ -82,28 +86,31 @@ def _checked(is_right: Callable[[str], object], complaint: str) -> AfterValidato
     return AfterValidator(check)
 
 
-_HttpUrl = Annotated[str, _checked(_is_http, "not an http address")]
-SafeUrl = Annotated[_HttpUrl, _checked(is_encrypted, "not an https address")]
+_HttpUrl = Annotated[str, _checked(_is_http, "not a valid HTTP(S) URL")]
+SafeUrl = Annotated[_HttpUrl, _checked(is_encrypted, "not an https URL")]
 _Origin = Annotated[
-    SafeUrl, _checked(lambda url: urlsplit(url).path in ("", "/"), "not an https address without a path")
+    SafeUrl, _checked(lambda url: urlsplit(url).path in ("", "/"), "not an https URL without a path")
 ]
 _Addresses = Annotated[
     str,
     _checked(
         lambda text: all(_is_http(address) and is_encrypted(address) for address in listed(text)),
-        "not a list of https addresses",
+        "not a comma-separated list of https URLs",
     ),
 ]
-_EntraId = Annotated[str, _checked(_GUID.fullmatch, "not an Entra ID")]
+_EntraId = Annotated[str, _checked(_GUID.fullmatch, "not an Entra ID GUID")]
 _OneEntraId = Annotated[
-    str, _checked(lambda ids: all(map(_GUID.fullmatch, listed(ids))) and len(listed(ids)) <= 1, "not one id")
+    str,
+    _checked(
+        lambda ids: all(map(_GUID.fullmatch, listed(ids))) and len(listed(ids)) <= 1, "not a single GUID"
+    ),
 ]
 _Hosts = Annotated[
-    str, _checked(lambda hosts: all(map(_HOST.fullmatch, listed(hosts))), "not a list of hosts")
+    str, _checked(lambda hosts: all(map(_HOST.fullmatch, listed(hosts))), "not a list of host names")
 ]
 _Secret = Annotated[str, _checked(lambda secret: len(set(secret)) >= _MIN_LETTERS, "too easy to guess")]
-_HeaderName = Annotated[str, _checked(_HEADER_NAME.fullmatch, "not the name of a header")]
-HeaderValue = Annotated[str, _checked(str.isprintable, "has characters that no header may hold")]
+_HeaderName = Annotated[str, _checked(_HEADER_NAME.fullmatch, "not a valid header name")]
+HeaderValue = Annotated[str, _checked(str.isprintable, "contains characters that are not allowed in headers")]
 _Headers = Annotated[
     str,
     _checked(lambda text: all(map(_HEADER.fullmatch, filter(None, text.split(",")))), "not name=value pairs"),
@@ -114,12 +121,13 @@ _Insights = Annotated[
 
 
 def prefixed(prefix: str) -> Callable[[str], str]:
-    """Return a function that derives the variable's name from the field's."""
+    """Return a function that maps a field name to an environment variable name with this prefix."""
     return lambda field: f"{prefix}{field}".upper()
 
 
 def constant(value: object, *, alias: str | None = None, is_model_timeout: bool = False) -> Any:
-    """Declare a value that no operator would change. Tests can replace it like a setting.
+    """Declare a constant: a value that no operator needs to change, but that tests can override like a
+    setting.
 
     Args:
         is_model_timeout: whether MODEL_TIMEOUT_FACTOR applies.
@@ -129,22 +137,24 @@ def constant(value: object, *, alias: str | None = None, is_model_timeout: bool 
 
 
 def model_timeout(value: float) -> Any:
-    """Declare the timeout of a model call, in seconds. MODEL_TIMEOUT_FACTOR multiplies it."""
+    """Declare the timeout of a model call in seconds. It is multiplied by MODEL_TIMEOUT_FACTOR."""
     return constant(value, is_model_timeout=True)
 
 
 def of_the_platform(default: object) -> Any:
-    """Declare a variable that the hosting platform sets."""
+    """Declare an environment variable that the hosting platform sets."""
     return Field(default=default, json_schema_extra={"kind": _PLATFORM})
 
 
 class SettingsGroup(BaseModel):
-    """Settings of one subject. A field's variable is its alias, by default its name in upper case."""
+    """Base class of settings groups. A field is read from the environment variable named by its alias, which
+    defaults to the field name in upper case.
+    """
 
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        hide_input_in_errors=True,  # a value could be a key
+        hide_input_in_errors=True,  # because a value may be a key
         alias_generator=prefixed(""),
     )
 
@@ -153,64 +163,67 @@ Group = TypeVar("Group", bound=SettingsGroup)
 
 
 class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
-    """Search service."""
+    """Search service. Connection to Azure AI Search and the names of its indexes."""
 
     endpoint: str = Field(
-        description="Search service that holds the indexes.", examples=["https://NAME.search.windows.net"]
+        description=("URL of the search service that holds the indexes."),
+        examples=["https://NAME.search.windows.net"],
     )
     api_key: str | None = Field(
-        default=None, description="Key of the search service; unset = managed identity.", repr=False
+        default=None, description="API key of the search service; unset = managed identity.", repr=False
     )
     admin_client_id: str | None = Field(
         default=None,
-        description="Client id of the managed identity that makes indexes; unset = the app's own.",
+        description="Client id of a managed identity for creating indexes; unset = the app's identity.",
     )
-    content_index: str = Field(default="content-blocks", description="Index of blocks.")
-    documents_index: str = Field(default="documents-metadata", description="Index of documents.")
-    memory_index: str = Field(default="conversation-memory", description="Index of remembered questions.")
-    # A search usually takes a few tenths of a second.
+    content_index: str = Field(default="content-blocks", description="Name of the index of blocks.")
+    documents_index: str = Field(default="documents-metadata", description="Name of the index of documents.")
+    memory_index: str = Field(
+        default="conversation-memory", description=("Name of the index of past questions.")
+    )
+    # A generous limit: a search usually takes a few tenths of a second.
     timeout_s: float = constant(30, alias="SEARCH_TIMEOUT_S")
     semantic_ranker: bool = Field(
         alias="SEMANTIC_RANKER",
-        default=False,  # not available in every tier and region, and billed per query
-        description="Use the search service's semantic ranker, if it has one.",
+        default=False,  # Semantic ranking is billed per query and not available in every tier and region.
+        description="Whether to rerank search results with the search service's semantic ranker.",
     )
 
 
 class StorageSettings(SettingsGroup):
-    """Storage."""
+    """Storage. Connections to the blob, queue and table services."""
 
     connection_string: str | None = Field(
         alias="DocumentsStorage",
         default=None,
         description=(
-            "Connection string of the documents' storage account; unset = managed identity and the "
-            "three settings `DocumentsStorage__…`."
+            "Connection string of the storage account that holds the documents; unset = managed identity "
+            "and the three settings `DocumentsStorage__…`."
         ),
         repr=False,
     )
     blob_uri: str | None = Field(
         alias="DocumentsStorage__blobServiceUri",
         default=None,
-        description="Blob endpoint of the documents' storage account.",
+        description="Blob endpoint of the storage account that holds the documents.",
         examples=["https://NAME.blob.core.windows.net"],
     )
     queue_uri: str | None = Field(
         alias="DocumentsStorage__queueServiceUri",
         default=None,
-        description="Queue endpoint of the documents' storage account.",
+        description="Queue endpoint of the storage account that holds the documents.",
         examples=["https://NAME.queue.core.windows.net"],
     )
     table_uri: str | None = Field(
         alias="DocumentsStorage__tableServiceUri",
         default=None,
-        description="Table endpoint of the documents' storage account.",
+        description="Table endpoint of the storage account that holds the documents.",
         examples=["https://NAME.table.core.windows.net"],
     )
     tables_endpoint: str | None = Field(
         default=None,
-        description="Table endpoint of another account, such as Cosmos DB for Table; unset = the same "
-        "account.",
+        description="Table endpoint of a separate account, such as Cosmos DB for Table; unset = the storage "
+        "account that holds the documents.",
         examples=["https://NAME.table.cosmos.azure.com"],
     )
     tables_key: str | None = Field(
@@ -221,14 +234,17 @@ class StorageSettings(SettingsGroup):
 
     @property
     def tables_are_in_cosmos_db(self) -> bool:
-        """Whether table queries return rows in arbitrary order (decision 0010)."""
+        """Whether tables are stored in Cosmos DB, whose queries return rows in arbitrary order (decision
+        0010).
+        """
         return ".table.cosmos." in (self.tables_endpoint or "")
 
     @model_validator(mode="after")
     def _check_account(self) -> Self:
         if not self.connection_string and not (self.blob_uri and self.table_uri):
             raise ValueError(
-                "DocumentsStorage is missing: the storage account with the documents. Example: "
+                "DocumentsStorage is missing. It names the storage account that holds the documents. "
+                "Example: "
                 "DocumentsStorage__blobServiceUri=https://NAME.blob.core.windows.net and "
                 "DocumentsStorage__tableServiceUri=https://NAME.table.core.windows.net"
             )
@@ -236,112 +252,119 @@ class StorageSettings(SettingsGroup):
 
 
 class ModelSettings(SettingsGroup):
-    """Models."""
+    """Models. Endpoints, deployments, limits and prices of language models."""
 
     openai_base_url: str | None = Field(
         default=None,
-        description="Any OpenAI-compatible endpoint; takes precedence over AZURE_OPENAI_ENDPOINT.",
+        description="URL of an OpenAI-compatible endpoint; takes precedence over AZURE_OPENAI_ENDPOINT.",
         examples=["https://api.openai.com/v1"],
     )
     openai_api_key: str | None = Field(
-        default=None, description="Key for OPENAI_BASE_URL, if it needs one.", repr=False
+        default=None, description="API key for OPENAI_BASE_URL, if the endpoint needs one.", repr=False
     )
     azure_openai_endpoint: str | None = Field(
         default=None,
-        description="Azure OpenAI resource, used unless OPENAI_BASE_URL is set.",
+        description="URL of the Azure OpenAI resource; ignored if OPENAI_BASE_URL is set.",
         examples=["https://NAME.openai.azure.com"],
     )
     azure_openai_api_key: str | None = Field(
-        default=None, description="Key of the Azure OpenAI resource; unset = managed identity.", repr=False
+        default=None,
+        description=("API key of the Azure OpenAI resource; unset = managed identity."),
+        repr=False,
     )
     chat: str = Field(
-        alias="CHAT_MODEL", description="Chat deployment or model name.", examples=["gpt-5.4-mini"]
+        alias="CHAT_MODEL", description="Name of the chat deployment or model.", examples=["gpt-5.4-mini"]
     )
     vision: str | None = Field(
         alias="VISION_MODEL",
         default=None,
-        description="Deployment or model that describes figures; unset = CHAT_MODEL, if it accepts pictures.",
+        description=(
+            "Name of the deployment or model that describes figures; unset = CHAT_MODEL, if it accepts "
+            "images."
+        ),
         examples=["gpt-5.4-mini"],
     )
     embedding: str = Field(
         alias="EMBEDDING_MODEL",
-        description="Embedding deployment or model name.",
+        description="Name of the embedding deployment or model.",
         examples=["text-embedding-3-large"],
     )
     embedding_dimensions: int = Field(
-        gt=0, le=4096, description="Length of the embedding model's vectors.", examples=["3072"]
+        gt=0, le=4096, description="Number of dimensions of the embedding vectors.", examples=["3072"]
     )
     relevant_cosine: float | None = Field(
         alias="EMBEDDING_RELEVANT_COSINE",
         default=None,
         gt=0,
         le=1,
-        description="Median cosine of a question and a passage that answers it (docs/models.md); unset = "
-        "by the name of EMBEDDING_MODEL.",
+        description="Median cosine similarity of a question and a passage that answers it (docs/models.md); "
+        "unset = a known value for EMBEDDING_MODEL.",
         examples=["0.44"],
     )
     embedding_timeout_s: float = model_timeout(120)  # unmeasured
-    # Path of a tokenizer.json for exact block sizes, set by `make run`; None = 3.6 characters per token.
+    # Path of a tokenizer.json for counting tokens exactly, set by `make run`. Without it, 3.6 characters
+    # count as one token.
     embedding_tokenizer_path: str | None = constant(None)
     features: str = Field(
         alias="MODEL_FEATURES",
         default=AUTO,
         description=(
-            "Parts of the OpenAI protocol that the endpoint supports (docs/models.md), comma separated; "
-            "auto = detected."
+            "Features of the OpenAI protocol that the endpoint supports (docs/models.md), comma separated; "
+            "auto = detect them."
         ),
         examples=["json_object,max_tokens,system_role,images"],
     )
     effort_with_tools: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_TOOLS",
         default="none",
-        description="Reasoning effort in turns with tools: none, minimal, low, medium or high; auto = not "
-        "sent.",
+        description="Reasoning effort for turns with tools: none, minimal, low, medium or high; auto = the "
+        "model's default.",
     )
     effort_of_short_calls: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_SHORT",
         default="minimal",
-        description="Reasoning effort in short calls, such as plans and repairs of quotations.",
+        description="Reasoning effort for short calls, such as planning and quotation repair.",
     )
     effort_of_writing: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_WRITING",
         default="low",
-        description="Reasoning effort in longer texts, such as reports and summaries.",
+        description="Reasoning effort for long texts, such as reports and summaries.",
     )
-    reasoning_room_tokens: int = constant(3_000)  # 700 to 1,400 were observed at medium effort
+    # extra tokens for hidden reasoning; 700 to 1,400 were observed at medium effort
+    reasoning_room_tokens: int = constant(3_000)
     timeout_factor: float = Field(
         alias="MODEL_TIMEOUT_FACTOR",
         default=1,
         gt=0,
         le=1000,
         description=(
-            "Factor for all timeouts of model calls: 1 for 50 tokens per second or more, 2 for 25, and "
-            "so on. Raise MAX_TOTAL_LATENCY_MS as well."
+            "Factor by which all model call timeouts are multiplied: 1 for models with 50 tokens per second "
+            "or more, 2 for 25, and so on. Raise MAX_TOTAL_LATENCY_MS as well."
         ),
     )
     input_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS",
-        default=0.75,  # list price of gpt-5.4-mini, the default of the deployment
+        default=0.75,  # list price of gpt-5.4-mini, which the deployment uses by default
         ge=0,
-        description="Price of a million input tokens of CHAT_MODEL in US dollars, used by budgets.",
+        description="Price of one million input tokens of CHAT_MODEL in US dollars. Budgets use it.",
     )
     cached_input_usd_per_million_tokens: float | None = Field(
         alias="CHAT_MODEL_CACHED_INPUT_USD_PER_MILLION_TOKENS",
         default=None,
         ge=0,
-        description="Price of a million cached input tokens; unset = no discount.",
+        description="Price of one million cached input tokens in US dollars; unset = no discount.",
         examples=["0.075"],
     )
     output_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS",
-        default=4.50,  # list price of the same model
+        default=4.50,  # list price of gpt-5.4-mini
         ge=0,
-        description="Price of a million output tokens.",
+        description="Price of one million output tokens in US dollars.",
     )
 
     @property
     def efforts(self) -> Efforts:
-        """Reasoning efforts by kind of call."""
+        """Reasoning efforts by type of call. None means that the model's default applies."""
         tools, short, writing = self.effort_with_tools, self.effort_of_short_calls, self.effort_of_writing
         return Efforts(
             tools=None if tools == "auto" else tools,
@@ -351,12 +374,12 @@ class ModelSettings(SettingsGroup):
 
     @property
     def in_azure(self) -> bool:
-        """Whether calls go to the Azure OpenAI resource rather than OPENAI_BASE_URL."""
+        """Whether model calls go to the Azure OpenAI resource rather than to OPENAI_BASE_URL."""
         return not self.openai_base_url and self.azure_openai_endpoint is not None
 
     @property
     def known_features(self) -> frozenset[Feature] | None:
-        """Features that MODEL_FEATURES lists; None = to be detected."""
+        """Protocol features listed in MODEL_FEATURES. None means that they are detected."""
         if self.features.strip().lower() == AUTO:
             return None
         return frozenset(cast("Feature", name.lower()) for name in listed(self.features))
@@ -365,85 +388,93 @@ class ModelSettings(SettingsGroup):
     def _check(self) -> Self:
         if not (self.openai_base_url or self.azure_openai_endpoint):
             raise ValueError(
-                "OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT is missing: the model endpoint. "
+                "OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT is missing: no model endpoint is configured. "
                 "Example: OPENAI_BASE_URL=https://api.openai.com/v1"
             )
         if (self.known_features or frozenset()) - ALL_FEATURES:
             raise ValueError(
-                f"MODEL_FEATURES has an unknown name; known are {', '.join(sorted(ALL_FEATURES))}. "
+                f"MODEL_FEATURES contains an unknown feature. Known features: "
+                f"{', '.join(sorted(ALL_FEATURES))}. "
                 "Example: MODEL_FEATURES=auto"
             )
         return self
 
 
 class IngestionSettings(SettingsGroup):
-    """Ingestion."""
+    """Ingestion. Limits, parsers and OCR for uploaded files."""
 
     max_block_tokens: int = Field(
         default=230,
         ge=50,
         le=8000,
-        description="Maximum number of tokens in a block; 400-500 suits text-embedding-3.",
+        description="Maximum number of tokens per block; 400-500 suits text-embedding-3.",
     )
     metadata_timeout_s: float = model_timeout(60)  # unmeasured
     caption_timeout_s: float = model_timeout(60)  # unmeasured
     max_document_bytes: int = Field(
-        default=100_000_000,  # six at once fit on an instance's temporary disk (parser_process)
+        default=100_000_000,  # Six such files fit on the temporary disk of an instance (see parser_process).
         gt=0,
-        description="Maximum size of any file, in bytes.",
+        description="Maximum size of a file in bytes.",
     )
-    max_document_blocks: int = constant(20_000)  # about 5,000 dense pages, 4.6 million tokens to embed
-    # The host accepts 5,000,000 bytes per request, including the other parts of the form.
+    max_document_blocks: int = constant(20_000)  # about 5,000 dense pages with 4.6 million tokens to embed
+    # The host accepts 5,000,000 bytes per request, which include the other fields of the form.
     max_upload_bytes: int = constant(4_000_000)
-    # An activity may take 10 minutes, including a parser service or OCR; small files get less.
+    # An activity may take 10 minutes, including a parser service or OCR. Small files get less time.
     parse_timeout_s: float = constant(300)
     max_figures: int = Field(
         default=200,
         ge=0,
         le=2000,
-        description="Maximum number of figures of one document; each new one costs a vision model call.",
+        description="Maximum number of figures per document. Each new figure costs one vision model call.",
     )
     ocr_timeout_s: float = Field(
         default=200,
         ge=0,
         le=400,
-        description="Timeout for OCR of one file by Tesseract, in seconds, on top of 300 for parsing; a "
-        "page takes 1 to 4. 0 = no OCR.",
+        description="Timeout in seconds for OCR of a file with Tesseract, in addition to 300 s for parsing; "
+        "a page takes 1 to 4 s. 0 = no OCR.",
     )
     ocr_language_folder: str | None = Field(
         default=None,
-        description="Folder of Tesseract's language data (`fra.traineddata` …); the first three are used: "
-        "`eng`, `deu`, then by name. Unset = English and German, which are installed.",
+        description="Folder with Tesseract language data (`fra.traineddata` …). Up to three languages are "
+        "used: `eng` and `deu` first, then others by name. Unset = the installed ones, English and German.",
     )
     parser_backend: Literal["local", "document_intelligence", "docling"] = Field(
-        default="local", description="Parser of PDFs and pictures; all except local are services."
+        default="local",
+        description=(
+            "Parser for PDFs and images. `document_intelligence` and `docling` are external services."
+        ),
     )
     text_recognition: Literal["tesseract", "document_intelligence"] = Field(
-        default="tesseract", description="OCR engine for pages without text if PARSER_BACKEND is local."
+        default="tesseract",
+        description=("OCR engine for pages without text. Used only if PARSER_BACKEND is local."),
     )
-    parser_service_timeout_s: float = constant(180)  # with PARSE_TIMEOUT_S within the host's 10 minutes
+    # fits, together with PARSE_TIMEOUT_S, into the host's limit of 10 minutes
+    parser_service_timeout_s: float = constant(180)
     document_intelligence_endpoint: _HttpUrl | None = Field(
         default=None,
-        description="Azure Document Intelligence resource, for PARSER_BACKEND or TEXT_RECOGNITION.",
+        description=(
+            "URL of the Azure Document Intelligence resource, for PARSER_BACKEND or TEXT_RECOGNITION."
+        ),
         examples=["https://NAME.cognitiveservices.azure.com"],
     )
     document_intelligence_key: str | None = Field(
         default=None,
-        description="Key of the Document Intelligence resource; unset = managed identity.",
+        description="API key of the Document Intelligence resource; unset = managed identity.",
         repr=False,
     )
     docling_endpoint: _HttpUrl | None = Field(
         default=None,
-        description="URL of docling-serve, for PARSER_BACKEND=docling.",
+        description="URL of a docling-serve instance, for PARSER_BACKEND=docling.",
         examples=["http://docling:5001"],
     )
     docling_api_key: str | None = Field(
-        default=None, description="Key of docling-serve, if it needs one.", repr=False
+        default=None, description="API key of docling-serve, if it needs one.", repr=False
     )
     default_access: str = Field(
         default="",
         description=(
-            "Access list of documents that arrive without one, comma separated; empty = only the owner."
+            "Access list for documents uploaded without one, comma separated; empty = only the owner."
         ),
     )
 
@@ -456,175 +487,190 @@ class IngestionSettings(SettingsGroup):
         ):
             if service in services and not address:
                 name = f"{service}_ENDPOINT".upper()
-                raise ValueError(f"{name} is missing: the address of the parser service.")
+                raise ValueError(f"{name} is missing. It is the URL of the parser service.")
         address, key = self.document_intelligence_endpoint or "", self.document_intelligence_key
         if "document_intelligence" in services and not (
             is_encrypted(address) and (key or address.startswith("https"))
         ):
             raise ValueError(
-                "DOCUMENT_INTELLIGENCE_ENDPOINT must be https: a key or token goes with each request. On "
-                "this machine it may be http, with DOCUMENT_INTELLIGENCE_KEY."
+                "DOCUMENT_INTELLIGENCE_ENDPOINT must use https, because each request contains a key or "
+                "token. "
+                "A service on this machine may use http with DOCUMENT_INTELLIGENCE_KEY."
             )
         return self
 
 
 class AnsweringSettings(SettingsGroup):
-    """Answers."""
+    """Answers. Limits of planning, retrieval and answering, and the context of prompts."""
 
     plan_timeout_s: float = model_timeout(10)  # unmeasured
     retrieval_timeout_s: float = constant(60)  # twice the timeout of one search
     web_consent: Literal["ask", "allow", "deny"] = Field(
         default="ask",
         description=(
-            "Whether a question may use the web: `ask` = the user is asked once per conversation and "
-            "sees the first text that would be sent; `allow` and `deny` preset the answer."
+            "Whether questions may use the web. `ask` = ask the user once per conversation, showing the "
+            "first search text; `allow` or `deny` = don't ask."
         ),
     )
-    clarification_timeout_s: float = constant(3 * 86400)  # a weekend and one more day
-    max_retrieval_attempts: int = constant(2)  # the initial search, and one for gaps in its results
+    clarification_timeout_s: float = constant(3 * 86400)  # a weekend plus one day
+    max_retrieval_attempts: int = constant(2)  # the first search, and a second one to fill gaps
     max_agent_turns: int = constant(6)  # unmeasured
-    answer_timeout_s: float = model_timeout(90)  # MAX_ANSWER_TOKENS at 50 a second
+    answer_timeout_s: float = model_timeout(90)  # MAX_ANSWER_TOKENS at 50 tokens per second
     repair_timeout_s: float = model_timeout(10)  # unmeasured
     judge_timeout_s: float = model_timeout(15)  # unmeasured
     max_answer_tokens: int = Field(
-        default=4000,  # an answer has about 600, but hidden reasoning counts as well
+        default=4000,  # An answer has about 600 tokens, but hidden reasoning counts too.
         gt=0,
         description="Maximum length of an answer in tokens, including hidden reasoning.",
     )
-    answer_blocks: int = constant(10)  # docs/performance.md
-    whole_documents_tokens: int = constant(10_000)  # all documents together; a quarter for a fact lookup
+    answer_blocks: int = constant(10)  # docs/performance.md explains this value
+    whole_documents_tokens: int = constant(10_000)  # in total; a quarter of this for fact lookups
     prompt_figures: int = Field(
         default=3,
         ge=0,
         le=3,
         description=(
-            "Maximum number of pictures in the prompt, about 1,000 tokens each; 0 disables them and "
-            "`view_figure`."
+            "Maximum number of figures in a prompt, about 1,000 tokens each; 0 = no figures, and no "
+            "`view_figure` tool."
         ),
     )
     organisation: str = Field(
         default="an organisation",
         min_length=1,
         max_length=100,
-        description="Name of your organisation, for prompts.",
+        description="Name of your organisation, as used in prompts.",
         examples=["Contoso Ltd"],
     )
     default_timezone: TimezoneName = Field(
         default="UTC",
-        description='Time zone of questions that give none; it determines "today".',
+        description='Default time zone of questions; it determines the meaning of "today".',
         examples=["Europe/Berlin"],
     )
     agents_folder: str = Field(
         default="agents",
         description=(
-            "Folder of agent files (`NAME.agent.md`), absolute or relative to the app's folder; it may "
-            "be missing."
+            "Folder with agent files (`NAME.agent.md`), absolute or relative to the app folder. It need not "
+            "exist."
         ),
         examples=["samples/agents"],
     )
     agent_tools: str = Field(
         default="",
         description=(
-            "[Optional tools](extend.md#the-tools) for questions and for agents that list them; comma "
-            "separated."
+            "[Optional tools](extend.md#the-tools) to enable for questions and for agents that list them, "
+            "comma separated."
         ),
         examples=["python,file_read,file_write"],
     )
-    max_question_chars: int = constant(8000)  # some four pages: a longer text is better uploaded
+    max_question_chars: int = constant(8000)  # about four pages; longer texts should be uploaded as documents
 
     @property
     def enabled_tools(self) -> tuple[str, ...]:
-        """The tools of AGENT_TOOLS, each once."""
+        """Names of the tools in AGENT_TOOLS, without duplicates."""
         return tuple(dict.fromkeys(listed(self.agent_tools)))
 
 
 class ConversationSettings(SettingsGroup):
-    """Threads and runs."""
+    """Threads and runs. Retention, sharing and the length of a conversation's history."""
 
     turns: int = constant(6, alias="CONVERSATION_TURNS")  # older turns are summarised; unmeasured
     turn_summary_timeout_s: float = model_timeout(60)  # runs in the background; unmeasured
     sharing: bool = Field(
         default=False,
-        description="Whether people may share answers with colleagues who can read all documents behind "
-        "them. While it is off, existing shares don't open.",
+        description="Whether users may share answers with colleagues who can read all documents cited in "
+        "them. While this is disabled, existing shares cannot be opened.",
     )
     run_retention_days: int = Field(
         default=30,
         ge=1,
         description=(
-            "Retention of journals, workspace files and document summaries, in days; answers are kept "
-            "as long as their thread."
+            "Retention of journals, workspace files and document summaries in days. Answers are kept as long "
+            "as their thread."
         ),
     )
     conversation_file_days: int = Field(
         default=30,
         ge=1,
-        description="Days after the last question of a thread until its own files are deleted; answers stay.",
+        description=(
+            "Days after the last question of a thread before files uploaded to it are deleted. Answers are "
+            "kept."
+        ),
     )
 
 
 class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
-    """Summaries."""
+    """Summaries. Limits of document summaries, which read a document window by window."""
 
-    timeout_s: float = constant(900)  # afterwards, the summary covers the windows read so far
+    timeout_s: float = constant(900)  # after that, the summary covers only the windows read so far
     call_timeout_s: float = model_timeout(60)  # 4,000 tokens at 70 per second
-    # A trade-off between findings from every part and the number of calls; unmeasured.
+    # Smaller windows find more details but need more model calls. Unmeasured.
     window_tokens: int = constant(3000)
     max_windows: int = constant(120)  # per document: 360,000 tokens, about 700 pages
     max_tokens: int = Field(
-        default=2_000_000,  # enough for 235 windows: 20 documents of about 50 pages each
+        default=2_000_000,  # enough for 235 windows, i.e. 20 documents of about 50 pages
         ge=20_000,
         description=(
-            "Input and output tokens of one summary, divided equally among its documents; a document is "
-            "summarised in part if its share is too small."
+            "Maximum number of input and output tokens per summary, divided equally among its documents. A "
+            "document that exceeds its share is summarised in part."
         ),
     )
-    documents_at_once: int = constant(4)  # one person's share of the model's capacity; unmeasured
-    # Includes hidden reasoning, as in MAX_ANSWER_TOKENS.
+    documents_at_once: int = constant(4)  # leaves model capacity for other users; unmeasured
+    # Includes hidden reasoning, like MAX_ANSWER_TOKENS.
     output_tokens: int = constant(4000)
 
 
 class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
-    """Limits of sub-agents."""
+    """Limits of sub-agents. How many may run, how long, and with which tools."""
 
-    enabled: bool = Field(default=True, description="Allow sub-agents for questions that need deeper work.")
-    max_per_request: int = Field(
-        default=2, ge=0, le=10, description="Maximum number of sub-agents of one question."
+    enabled: bool = Field(
+        default=True, description=("Whether complex questions may be delegated to sub-agents.")
     )
-    max_recursion_depth: int = constant(1)  # a sub-agent can't start another
+    max_per_request: int = Field(
+        default=2, ge=0, le=10, description="Maximum number of sub-agents per question."
+    )
+    max_recursion_depth: int = constant(1)  # sub-agents cannot start sub-agents
     child_timeout_ms: int = constant(30_000)  # unmeasured
     child_max_turns: int = constant(6)  # unmeasured
     child_max_tool_calls: int = constant(16)  # unmeasured
     child_retry_count: int = constant(1)  # unmeasured
     child_retry_backoff_ms: int = constant(750)  # unmeasured
-    child_min_latency_ms: int = constant(4_000)  # one search and one short model turn; unmeasured
-    # Time to the first token, 600 tokens at 70 per second, and the commit.
+    child_min_latency_ms: int = constant(4_000)  # enough for a search and a short model turn; unmeasured
+    # Enough for the first token, 600 tokens at 70 per second, and the commit.
     reserve_latency_ms: int = constant(12_000)
-    # 10,000 for whole documents, 4,000 for rules and findings, 4,000 for the answer.
+    # 10,000 for whole documents, 4,000 for rules and findings, 4,000 for the answer, and some slack.
     reserve_tokens: int = constant(20_000)
     max_active: int = Field(
-        default=20,  # ten questions with two sub-agents each; unmeasured
+        default=20,  # enough for ten questions with two sub-agents each; unmeasured
         ge=0,
-        description="Maximum number of concurrent sub-agents across all instances.",
+        description="Maximum number of concurrent sub-agents across all instances of the app.",
     )
-    max_queue_depth: int = constant(20)  # equal to the default of `max_active`; unmeasured
+    max_queue_depth: int = constant(20)  # same as the default of `max_active`; unmeasured
     restricted_tools_only: bool = Field(
-        default=False, description="Limit sub-agents to the tools in SUBAGENTS_RESTRICTED_TOOLS."
+        default=False, description="Whether sub-agents may only use the tools in SUBAGENTS_RESTRICTED_TOOLS."
     )
     restricted_tools: str = Field(
         default="retrieve_documents,query_metadata",
-        description="Allowed tools: retrieve_documents, query_metadata, web_search.",
+        description=(
+            "Tools for restricted sub-agents, comma separated: retrieve_documents, query_metadata, "
+            "web_search."
+        ),
     )
     compliance_mode: Literal["normal", "strict"] = Field(
         default="normal",
-        description="strict = only the tools in SUBAGENTS_RESTRICTED_TOOLS, and never the web.",
+        description=(
+            "strict = sub-agents may only use the tools in SUBAGENTS_RESTRICTED_TOOLS, and never the web."
+        ),
     )
     sensitive_departments: str = Field(
         default="",
-        description="Departments whose documents must not be combined with a web search.",
+        description=(
+            "Departments whose documents must not be used together with a web search, comma separated."
+        ),
         examples=["Human Resources,Legal"],
     )
-    degraded_mode: bool = Field(default=False, description="Disable sub-agents temporarily.")
+    degraded_mode: bool = Field(
+        default=False, description=("Whether sub-agents are temporarily disabled, e.g. during an outage.")
+    )
     # Unmeasured.
     circuit_breaker_failure_rate_threshold: float = constant(
         0.35, alias="CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD"
@@ -634,12 +680,12 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
 
     @property
     def restricted_tool_names(self) -> tuple[str, ...]:
-        """SUBAGENTS_RESTRICTED_TOOLS as a tuple."""
+        """Tool names listed in SUBAGENTS_RESTRICTED_TOOLS."""
         return listed(self.restricted_tools)
 
     @property
     def sensitive_department_names(self) -> tuple[str, ...]:
-        """SUBAGENTS_SENSITIVE_DEPARTMENTS as a tuple, casefolded."""
+        """Departments listed in SUBAGENTS_SENSITIVE_DEPARTMENTS, case-folded for comparison."""
         return tuple(name.casefold() for name in listed(self.sensitive_departments))
 
     @model_validator(mode="after")
@@ -647,16 +693,16 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         unknown = [name for name in self.restricted_tool_names if name not in SUBAGENT_TOOLS]
         if unknown:
             raise ValueError(
-                f"SUBAGENTS_RESTRICTED_TOOLS has an unknown tool: {', '.join(unknown)}. "
+                f"SUBAGENTS_RESTRICTED_TOOLS contains an unknown tool: {', '.join(unknown)}. "
                 "Example: SUBAGENTS_RESTRICTED_TOOLS=retrieve_documents,query_metadata"
             )
         return self
 
 
 class ThresholdSettings(SettingsGroup):
-    """Thresholds of delegation."""
+    """Thresholds of delegation. Retrieval scores that decide whether a question needs sub-agents."""
 
-    # Unmeasured with real models. Scores are on the scale that docs/models.md explains.
+    # Not measured with real models. docs/models.md explains the scale of scores.
     low_retrieval_confidence_top_score: float = constant(0.62)
     high_confidence_no_delegate_top_score: float = constant(0.78)
     low_score_spread_ambiguity: float = constant(0.08)
@@ -664,34 +710,34 @@ class ThresholdSettings(SettingsGroup):
 
 
 class BudgetSettings(SettingsGroup):
-    """Budgets per question."""
+    """Budgets per question. Limits on tokens, money and time."""
 
     budget_preset: Literal["default", "tight"] = Field(
         default="default",
-        description="tight = the smallest budgets; explicitly set budgets take precedence.",
+        description="tight = the smallest budgets. Budgets that are set explicitly take precedence.",
         examples=["tight"],
     )
     max_total_tokens_per_request: int = Field(
-        default=120_000, gt=0, description="Maximum number of tokens per question, including sub-agents."
+        default=120_000, gt=0, description="Maximum number of tokens per question, including its sub-agents."
     )
     max_child_tokens: int = constant(30_000)  # unmeasured
     max_subagent_cost_usd: float = Field(
-        default=0.30, ge=0, description="Maximum cost of all sub-agents per question, in US dollars."
+        default=0.30, ge=0, description="Maximum cost of all sub-agents of a question in US dollars."
     )
     max_child_cost_usd: float = constant(0.12)  # unmeasured
     max_total_latency_ms: int = Field(
         default=60_000,
         gt=0,
         description=(
-            "Maximum time from question to answer, in milliseconds; it also limits the timeouts of steps."
+            "Maximum time from question to answer in milliseconds. It also limits the timeout of each step."
         ),
     )
-    min_remaining_latency_to_delegate_ms: int = constant(20_000)  # the reserve plus the shortest useful work
+    min_remaining_latency_to_delegate_ms: int = constant(20_000)  # the reserve plus a minimal delegated task
     min_remaining_tokens_to_delegate: int = constant(26_000)  # the reserve plus one turn with passages
     min_remaining_cost_to_delegate_usd: float = constant(0.005)  # one turn of a small model; unmeasured
 
 
-# The values of BUDGET_PRESET=tight.
+# Defaults under BUDGET_PRESET=tight.
 TIGHT_BUDGETS: Mapping[str, float] = {
     "MAX_TOTAL_TOKENS_PER_REQUEST": 24_000,
     "MAX_CHILD_TOKENS": 8_000,
@@ -708,46 +754,49 @@ TIGHT_BUDGETS: Mapping[str, float] = {
 
 
 class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
-    """Web search."""
+    """Web search. Connection to a search engine."""
 
     url: SafeUrl | None = Field(
         default=None,
-        description="URL of the search engine's API; unset = no web search.",
+        description="URL of the search engine's API; unset = web search is disabled.",
         examples=["https://NAME/search"],
     )
     engine: Literal["searxng", "brave"] = Field(
         default="searxng",
-        description="Protocol of the search engine; `brave` sends the key in its own header.",
+        description="Type of the search engine; `brave` always sends the key as X-Subscription-Token.",
     )
     key: HeaderValue | None = Field(
-        default=None, description="Key of the search engine, if it needs one.", repr=False
+        default=None, description="API key of the search engine, if it needs one.", repr=False
     )
     key_header: _HeaderName = Field(
-        default="X-Api-Key", description="Header that carries the key.", examples=["Authorization"]
+        default="X-Api-Key",
+        description=("HTTP header for the API key. Ignored by `brave`."),
+        examples=["Authorization"],
     )
 
 
 class WebPageSettings(SettingsGroup):
-    """Web pages."""
+    """Web pages. Which public pages agents may read and users may import."""
 
     web_fetch_hosts: _Hosts = Field(
         default="",
-        description="Hosts of which `web_fetch` may read any page; they receive URLs written by a model.",
+        description="Hosts from which `web_fetch` may read any page, comma separated. They receive URLs "
+        "written by a model.",
         examples=["docs.python.org"],
     )
 
     web_import: bool = Field(
-        default=False, description="Allow users to import public web pages as documents."
+        default=False, description="Whether users may import public web pages as documents."
     )
 
     @property
     def fetch_hosts(self) -> tuple[str, ...]:
-        """The hosts."""
+        """Host names listed in WEB_FETCH_HOSTS."""
         return listed(self.web_fetch_hosts)
 
 
 class SharePointSettings(SettingsGroup, alias_generator=prefixed("SHAREPOINT_")):
-    """SharePoint and OneDrive."""
+    """SharePoint and OneDrive. Libraries to synchronise."""
 
     libraries: _Addresses = Field(
         default="",
@@ -760,52 +809,56 @@ class SharePointSettings(SettingsGroup, alias_generator=prefixed("SHAREPOINT_"))
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """SHAREPOINT_LIBRARIES as a tuple."""
+        """URLs listed in SHAREPOINT_LIBRARIES."""
         return listed(self.libraries)
 
 
 class DatabaseSettings(SettingsGroup):
-    """Databases."""
+    """Databases. External databases that users can query."""
 
     databases: Annotated[str, AfterValidator(_databases)] = Field(
         default="",
-        description="PostgreSQL databases to query, as JSON ([tables](ingestion.md#databases)).",
+        description="PostgreSQL databases that users can query, as a JSON list "
+        "([format](ingestion.md#databases)).",
         repr=False,
     )
 
     @property
     def sources(self) -> tuple[DatabaseSource, ...]:
-        """DATABASES, read."""
+        """Databases listed in DATABASES."""
         return database_sources(self.databases)
 
 
 class LimitSettings(SettingsGroup):
-    """Limits per person."""
+    """Limits per person. Rate limits and daily quotas."""
 
     rate_limit_per_minute: int = Field(
-        default=60,  # one a second for hours: no person asks faster, and no faulty script costs more
+        default=60,  # A person is never that fast, and a faulty script is limited to one request per second.
         ge=0,
         le=100_000,
         description=(
-            "Questions, searches, summaries and uploads per user and minute; excess calls get a 429. 0 "
-            "= no limit, as for all limits below."
+            "Maximum number of questions, searches, summaries and uploads per user and minute. Further "
+            "requests are rejected with 429. 0 = no limit, as for all limits below."
         ),
     )
     max_concurrent_runs: int = Field(
         default=5,
         ge=0,
         le=1000,
-        description="Concurrent questions and summaries per user, except those that wait for a reply.",
+        description=(
+            "Maximum number of concurrent questions and summaries per user. Runs that wait for the user's "
+            "reply don't count."
+        ),
     )
-    max_open_streams: int = constant(10)  # five runs and five pages; an instance serves 32 requests at a time
-    # Daily limits are generous: they stop a script that runs all night, and no person (unmeasured).
+    max_open_streams: int = constant(10)  # per user; an instance serves 32 requests at a time
+    # The daily limits stop a script that runs all night but should never affect a person. Unmeasured.
     max_daily_documents: int = Field(
         default=10_000,
         ge=0,
-        description="Uploaded files per user and day (UTC).",
+        description="Maximum number of uploaded files per user and day (UTC).",
     )
     max_daily_size_bytes: int = Field(
-        default=20_000_000_000, ge=0, description="Bytes of files ingested per user and day."
+        default=20_000_000_000, ge=0, description="Maximum number of bytes ingested per user and day (UTC)."
     )
     max_daily_parser_seconds: int = constant(6 * 3600)  # a quarter of a day
     max_daily_blocks: int = constant(1_000_000)
@@ -813,19 +866,21 @@ class LimitSettings(SettingsGroup):
     max_daily_chat_tokens: int = Field(
         default=20_000_000,
         ge=0,
-        description="Input and output tokens of questions and summaries per user and day.",
+        description=(
+            "Maximum number of input and output tokens of questions and summaries per user and day (UTC)."
+        ),
     )
     max_daily_page_images: int = constant(5000)
 
 
 class TelemetrySettings(SettingsGroup):
-    """Traces and metrics. The variables are defined by OpenTelemetry and Azure."""
+    """Traces and metrics. OpenTelemetry and Azure define the names of these variables."""
 
     otlp_endpoint: _HttpUrl | None = Field(
         alias="OTEL_EXPORTER_OTLP_ENDPOINT",
         default=None,
         description=(
-            "URL of an OTLP/HTTP receiver of traces and metrics, without /v1/traces. The exporter is "
+            "Base URL of an OTLP/HTTP receiver for traces and metrics, without /v1/traces. The exporter is "
             "not installed in Azure."
         ),
         examples=["http://localhost:4318"],
@@ -834,7 +889,8 @@ class TelemetrySettings(SettingsGroup):
         alias="OTEL_EXPORTER_OTLP_HEADERS",
         default=None,
         description=(
-            "Headers for the OTLP receiver, such as a key: name=value, comma separated; requires https."
+            "Headers for the OTLP receiver, such as a key, as comma-separated name=value pairs; requires "
+            "https."
         ),
         examples=["x-api-key=KEY"],
         repr=False,
@@ -844,39 +900,45 @@ class TelemetrySettings(SettingsGroup):
         default="groundwork",
         min_length=1,
         max_length=100,
-        description="Name of the app in traces.",
+        description="Name of the app in traces and metrics.",
     )
     connection_string: _Insights | None = Field(
         alias="APPLICATIONINSIGHTS_CONNECTION_STRING",
         default=None,
-        description="Application Insights resource for traces and metrics.",
+        description="Connection string of the Application Insights resource for traces and metrics.",
         examples=["InstrumentationKey=…"],
         repr=False,
     )
     authentication_string: str | None = Field(
         alias="APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
         default=None,
-        description="Authorization=AAD signs in with the managed identity; ClientId= names it.",
+        description=(
+            "`Authorization=AAD` authenticates with the managed identity; `ClientId=…` selects a "
+            "user-assigned one."
+        ),
         examples=["Authorization=AAD"],
     )
     trace_sample_ratio: float = Field(
         default=1.0,
         ge=0,
         le=1,
-        description="Fraction of traces to record, unless the caller's traceparent decides.",
+        description=(
+            "Fraction of traces to record, from 0 to 1. A sampling decision in the caller's traceparent "
+            "takes precedence."
+        ),
     )
     trace_content: bool = Field(
-        default=False, description="Record prompts and model output. For development only."
+        default=False, description="Whether traces contain prompts and model output. Only for development."
     )
 
     @property
     def is_on(self) -> bool:
-        """Whether traces and metrics go anywhere."""
+        """Whether an exporter for traces and metrics is configured."""
         return bool(self.otlp_endpoint or self.connection_string)
 
     @property
     def otlp_headers(self) -> dict[str, str]:
-        """OTEL_EXPORTER_OTLP_HEADERS as names and values."""
+        """Headers listed in OTEL_EXPORTER_OTLP_HEADERS, by lower-case name."""
         pairs = (pair.partition("=") for pair in (self.otlp_header_list or "").split(",") if pair)
         return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
@@ -884,95 +946,99 @@ class TelemetrySettings(SettingsGroup):
     def _check_headers_are_encrypted(self) -> Self:
         if self.otlp_header_list and self.otlp_endpoint and not is_encrypted(self.otlp_endpoint):
             raise ValueError(
-                "OTEL_EXPORTER_OTLP_ENDPOINT must be https: OTEL_EXPORTER_OTLP_HEADERS go with each request. "
+                "OTEL_EXPORTER_OTLP_ENDPOINT must use https if OTEL_EXPORTER_OTLP_HEADERS is set. "
                 "Example: OTEL_EXPORTER_OTLP_ENDPOINT=https://NAME/otlp"
             )
         return self
 
 
 class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
-    """Bot."""
+    """Bot. Connection to Azure Bot Service, for use in Teams."""
 
     app_id: _EntraId | None = Field(
         default=None,
-        description="Client id of the Azure Bot's identity; unset = no bot.",
+        description="Client id of the Azure Bot identity; unset = the bot is disabled.",
         examples=["00000000-0000-0000-0000-000000000000"],
     )
     tenant_id: _EntraId | None = Field(
         default=None,
-        description="Entra tenant of the bot's users; others are refused. Required with BOT_APP_ID.",
+        description=(
+            "Entra tenant of the bot's users; messages from other tenants are rejected. Required with "
+            "BOT_APP_ID."
+        ),
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
     )
     cloud: Literal["public", "usgov"] = Field(
         default="public",
-        description="Microsoft cloud of the bot; usgov = GCC High or DoD (docs/teams.md).",
+        description="Microsoft cloud that hosts the bot; usgov = GCC High or DoD (docs/teams.md).",
         examples=["usgov"],
     )
     local_anonymous: bool = Field(
         default=False,
         description=(
-            "Accept messages without a token from this machine, such as those of the Agents Playground; "
-            "refused in Azure."
+            "Whether to accept messages without a token from this machine, e.g. from the Agents Playground. "
+            "Not allowed in hosted deployments."
         ),
     )
     attachment_host_list: _Hosts = Field(
         alias="BOT_ATTACHMENT_HOSTS",
         default=".sharepoint.com,smba.trafficmanager.net",
-        description="Hosts from which files dropped into a chat may be fetched; `.NAME` = all subdomains.",
+        description="Hosts from which chat attachments may be downloaded, comma separated; `.NAME` = all "
+        "subdomains.",
         examples=["contoso-my.sharepoint.com,smba.trafficmanager.net"],
     )
-    stream_seconds: float = constant(100)  # Teams ends a streamed message after 2 minutes
+    stream_seconds: float = constant(100)  # Teams limits a streamed message to 2 minutes.
 
     @property
     def attachment_hosts(self) -> tuple[str, ...]:
-        """BOT_ATTACHMENT_HOSTS as a tuple, casefolded."""
+        """Host names listed in BOT_ATTACHMENT_HOSTS, case-folded for comparison."""
         return tuple(host.casefold() for host in listed(self.attachment_host_list))
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.app_id and not self.tenant_id:
             raise ValueError(
-                "BOT_TENANT_ID is missing: the tenant of the bot's users. "
+                "BOT_TENANT_ID is missing. It is the Entra tenant of the bot's users. "
                 "Example: BOT_TENANT_ID=72f988bf-86f1-41af-91ab-2d7cd011db47"
             )
         if self.app_id and self.local_anonymous:
             raise ValueError(
-                "BOT_LOCAL_ANONYMOUS and BOT_APP_ID are both set: a bot with an identity accepts no "
-                "messages without a token. Remove one."
+                "BOT_LOCAL_ANONYMOUS and BOT_APP_ID cannot both be set: a bot with an identity accepts only "
+                "messages with a token. Remove one of them."
             )
         return self
 
 
 class IdentitySettings(SettingsGroup):
-    """Identity and access."""
+    """Identity and access. Who may use the app, and how long audit records are kept."""
 
     allowed_tenants: _OneEntraId = Field(
         default="",
         description=(
-            "Entra tenant whose users are admitted; empty = all users admitted by App Service Authentication."
+            "Entra tenant whose users may use the app; empty = anyone admitted by App Service Authentication."
         ),
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
     )
     guests: Literal["named", "members", "refused"] = Field(
         default="named",
         description=(
-            "named = guests read documents shared with them, their groups or `*`; members = also those "
-            "shared with the organisation; refused = no guests."
+            "Which documents guests can read. named = documents shared with them, their groups or `*`; "
+            "members = also those shared with the organisation; refused = guests cannot use the app."
         ),
     )
     allow_applications: bool = Field(
-        default=False, description="Allow applications to call the API without a user."
+        default=False, description="Whether applications may call the API without a user."
     )
     department_claim: str | None = Field(
         default=None,
-        description="Claim with the user's department; unset = `department`.",
+        description="Name of the token claim that contains the user's department; unset = `department`.",
         examples=["extension_0123456789abcdef0123456789abcdef_division"],
     )
     group_overage: Literal["resolve", "refuse", "ignore"] = Field(
         default="resolve",
         description=(
-            "Users with more groups than fit into a token: look the groups up in Microsoft Graph "
-            "(resolve), refuse the user (403), or ignore the groups."
+            "What to do if a user has more groups than fit into a token: resolve = look them up in Microsoft "
+            "Graph; refuse = reject the user with 403; ignore = treat the user as having no groups."
         ),
     )
     group_cache_s: int = Field(
@@ -980,76 +1046,83 @@ class IdentitySettings(SettingsGroup):
         ge=0,
         le=3600,
         description=(
-            "Cache duration of looked-up groups, in seconds; removed memberships remain effective until "
-            "it ends."
+            "Seconds for which group memberships from Microsoft Graph are cached. A removed membership "
+            "remains "
+            "effective for that long."
         ),
     )
     graph_endpoint: _Origin = Field(
         default="https://graph.microsoft.com",
-        description="URL of Microsoft Graph.",
+        description="URL of Microsoft Graph, which differs between Microsoft clouds.",
         examples=["https://graph.microsoft.us"],
     )
-    # Unmeasured: a page takes some tenths of a second, and somebody waits.
+    # Unmeasured: a page of results takes a few tenths of a second, and a user is waiting.
     graph_timeout_s: float = constant(5)
     local_directory: Annotated[str, AfterValidator(_people)] = Field(
         default="",
-        description="People with whom documents can be shared, as JSON; in Azure Microsoft Graph is asked "
-        "instead. Empty = outside Azure access lists take any name.",
+        description="People with whom documents can be shared, as a JSON list. In Azure, Microsoft Graph is "
+        "used instead. Empty = outside Azure, access lists accept any name.",
         examples=['[{"id": "anna", "name": "Anna Bergqvist", "groups": ["safety-committee"]}]'],
     )
     publish_role: str = Field(
         default="",
-        description="Application role that a person needs to open a document to the organisation or "
-        "everyone; empty = none.",
+        description="Application role required for sharing a document with the organisation or everyone; "
+        "empty = no role required.",
         examples=["publisher"],
     )
     audit_retention_days: int = Field(
         default=365,
         ge=1,
         le=3650,
-        description="Days after which entries of the audit trail are deleted.",
+        description="Days before audit trail entries are deleted.",
     )
     owner_id_key: _Secret = Field(
         min_length=32,
-        description="Secret from which the ids of a person's questions and conversations are made, 32 random "
-        "characters or more. Never change it: erasing a person would no longer find what is older.",
+        description="Secret for deriving pseudonymous owner ids, at least 32 random characters. Never change "
+        "it: requests to erase a person's data would no longer find older questions and conversations.",
         examples=["the output of: openssl rand -hex 32"],
         repr=False,
     )
     dev_token_secret: _Secret | None = Field(
         default=None,
         min_length=32,
-        description="Secret that signs development tokens, at least 32 random characters; refused in Azure.",
+        description=(
+            "Secret for signing development tokens, at least 32 random characters. Not allowed in hosted "
+            "deployments."
+        ),
         repr=False,
     )
 
     @property
     def people(self) -> tuple[ListedPerson, ...]:
-        """The people in LOCAL_DIRECTORY."""
+        """People listed in LOCAL_DIRECTORY."""
         return listed_people(self.local_directory)
 
     @property
     def tenants(self) -> tuple[str, ...]:
-        """ALLOWED_TENANTS as a tuple in lower case; it has at most one item."""
+        """Tenant ids listed in ALLOWED_TENANTS, case-folded. At most one."""
         return tuple(name.casefold() for name in listed(self.allowed_tenants))
 
 
 class HostSettings(SettingsGroup):
-    """Host."""
+    """Host. Properties of the machine or service that runs the app."""
 
     azure_client_id: str | None = Field(
-        default=None, description="Client id of the user-assigned managed identity."
+        default=None, description="Client id of the app's user-assigned managed identity."
     )
-    # Azure's load balancer ends a response after 230 s; clients resume by Last-Event-ID.
+    # Azure's load balancer cuts off a response after 230 s. Clients resume with Last-Event-ID.
     stream_seconds: float = constant(180)
     instance_memory_mb: int = Field(
         default=2048,
         ge=2048,
-        description="Memory of an instance, in megabytes; set by the deployment.",
+        description="Memory of an instance in megabytes. The deployment sets it.",
     )
     public_url: _Origin | None = Field(
         default=None,
-        description="URL of the app in a browser, for links in chats; unset = the host name in Azure.",
+        description=(
+            "URL at which browsers reach the app, for links in chats; unset = the host name assigned by "
+            "Azure."
+        ),
         examples=["https://groundwork.contoso.com"],
     )
     website_hostname: str | None = of_the_platform(None)
@@ -1061,7 +1134,7 @@ class HostSettings(SettingsGroup):
 
     @property
     def is_hosted(self) -> bool:
-        """Whether others than the developer may reach the app. Development settings are then refused."""
+        """Whether the app runs on a hosting platform, where development settings are not allowed."""
         return bool(
             self.in_azure
             or self.website_auth_enabled
@@ -1071,19 +1144,21 @@ class HostSettings(SettingsGroup):
 
     @property
     def in_azure(self) -> bool:
-        """Whether the app runs in App Service. Only safety checks may depend on this, never a feature."""
+        """Whether the app runs in Azure App Service. Only safety checks may depend on this, never a
+        feature.
+        """
         return self.website_site_name is not None
 
     @property
     def public_address(self) -> str | None:
-        """The app's public URL without a trailing slash; None = unknown."""
+        """The app's public URL without a trailing slash, or None if it is unknown."""
         if self.public_url:
             return self.public_url.rstrip("/")
         return f"https://{self.website_hostname}" if self.website_hostname else None
 
 
 class Settings(BaseModel):
-    """All settings of a deployment."""
+    """All settings of the app, by group."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -1107,10 +1182,11 @@ class Settings(BaseModel):
     identity: IdentitySettings
     host: HostSettings
     variables: Mapping[str, object] = Field(default_factory=dict, repr=False)
-    """Other environment variables by lower-case name, from which tools read their own settings."""
+    """Other environment variables, by lower-case name. Optional tools read their settings from these."""
 
     def group(self, kind: type[Group]) -> Group:
-        """Return a group that is not a field of this class, such as a tool's own settings.
+        """Return a settings group that is not a field of this class, such as the settings of an optional
+        tool.
 
         Raises:
             ConfigurationError: one line for each missing or invalid variable.
@@ -1124,11 +1200,11 @@ class Settings(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, object] | None = None, /, **more_values: object) -> Self:
-        """Build settings from variables by name, ignoring case.
+        """Create settings from values by environment variable name, ignoring case.
 
         Raises:
             ValidationError: a value is missing or invalid.
-            KeyError: a variable is unknown.
+            KeyError: there is no setting with one of these names.
         """
         places = {
             (field.alias or "").lower(): (group, field.alias or "")
@@ -1152,7 +1228,9 @@ class Settings(BaseModel):
         return cls.model_validate({**_with_longer_timeouts(by_group, factor), "variables": variables})
 
     def changed(self, **new_values: object) -> Self:
-        """Return a copy with some variables replaced, by name, ignoring case."""
+        """Return a copy with new values for some settings, given by environment variable name, ignoring
+        case.
+        """
         values = {
             (info.alias or "").lower(): getattr(getattr(self, group), field)
             for group, kind in setting_groups().items()
@@ -1166,24 +1244,25 @@ class Settings(BaseModel):
         total_ms, reserved_ms = self.budgets.max_total_latency_ms, self.subagents.reserve_latency_ms
         if total_ms <= reserved_ms:
             raise ValueError(
-                f"MAX_TOTAL_LATENCY_MS ({total_ms}) must exceed {reserved_ms}, the time for the answer."
+                f"MAX_TOTAL_LATENCY_MS ({total_ms}) must exceed {reserved_ms}, the time for answering."
             )
         if self.host.is_hosted and (self.identity.dev_token_secret or self.bot.local_anonymous):
             raise ValueError(
-                "DEV_TOKEN_SECRET and BOT_LOCAL_ANONYMOUS are for development; "
-                "remove them where the app is hosted."
+                "DEV_TOKEN_SECRET and BOT_LOCAL_ANONYMOUS are only for development. Remove them from hosted "
+                "deployments."
             )
         if self.sharepoint.addresses and not self.identity.tenants:
             raise ValueError(
-                "SHAREPOINT_LIBRARIES needs ALLOWED_TENANTS, which defines who belongs to everyone."
+                "SHAREPOINT_LIBRARIES requires ALLOWED_TENANTS, which defines who belongs to the "
+                "organisation."
             )
         for variable, address in self._addresses_with_keys():
             if not is_encrypted(address):
-                raise ValueError(f"{variable} receives a key, so it must be https, or on this machine.")
+                raise ValueError(f"{variable} receives a key, so it must use https or name this machine.")
         return self
 
     def _addresses_with_keys(self) -> Iterator[tuple[str, str]]:
-        """Yield the variable and value of each setting with an address that receives a key."""
+        """Yield the variable name and URL of each configured endpoint that receives a key."""
         models, ingestion, storage = self.models, self.ingestion, self.storage
         for variable, address, key in (
             ("AZURE_SEARCH_ENDPOINT", self.search.endpoint, self.search.api_key),
@@ -1205,7 +1284,9 @@ class Settings(BaseModel):
 def _with_longer_timeouts(
     by_group: Mapping[str, Mapping[str, object]], factor: float
 ) -> dict[str, dict[str, object]]:
-    """Return the values of each group with every model timeout that is not among them, times `factor`."""
+    """Return the values of each group with all model timeouts multiplied by `factor`. Timeouts that are set
+    explicitly keep their value.
+    """
     longer = {
         group: {
             str(field.alias): field.default * factor
@@ -1218,13 +1299,15 @@ def _with_longer_timeouts(
 
 
 def _kind_of(field: FieldInfo) -> str | None:
-    """Return the kind of a field that operators don't set; None for a setting."""
+    """Return the kind of a field that operators don't set, such as a constant. Return None for a setting."""
     extra = field.json_schema_extra
     return str(extra["kind"]) if isinstance(extra, dict) else None
 
 
 def setting_groups() -> dict[str, type[SettingsGroup]]:
-    """Return the groups by field name. Groups of tools are not included (`shared.tools.registry`)."""
+    """Return the settings groups by field name of `Settings`. The groups of optional tools are not
+    included.
+    """
     fields = {name: field.annotation for name, field in Settings.model_fields.items()}
     return {
         name: kind
@@ -1234,13 +1317,13 @@ def setting_groups() -> dict[str, type[SettingsGroup]]:
 
 
 def setting_fields() -> dict[str, FieldInfo]:
-    """Return the fields that operators set, by environment variable."""
+    """Return all fields that operators can set, by environment variable."""
     groups = setting_groups().values()
     return {name: field for group in groups for name, field in settings_of(group).items()}
 
 
 def settings_of(kind: type[SettingsGroup]) -> dict[str, FieldInfo]:
-    """Return the fields of one group that operators set, by environment variable."""
+    """Return the fields of a group that operators can set, by environment variable."""
     return {name: field for name, field in _fields_of([kind]).items() if _kind_of(field) is None}
 
 
@@ -1253,10 +1336,10 @@ def _fields_of(kinds: Iterable[type[SettingsGroup]]) -> dict[str, FieldInfo]:
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the settings from environment variables.
+    """Read and validate the settings from environment variables.
 
-    If DEV_TOKEN_SECRET is set, as in development, variables also replace constants. Tests that start the app
-    in another process rely on this.
+    If DEV_TOKEN_SECRET is set, as in development, environment variables can also override constants. Tests
+    that start the app in a separate process rely on this.
 
     Raises:
         ConfigurationError: one line for each missing or invalid variable, with its purpose and an example.
@@ -1282,7 +1365,7 @@ def _explained(invalid: ValidationError, fields: Mapping[str, FieldInfo]) -> Con
 
 
 def _explain(location: tuple[int | str, ...], message: str, fields: Mapping[str, FieldInfo]) -> str:
-    """Return the line about one invalid variable, with its purpose and an example."""
+    """Return a line that describes an invalid variable, its purpose and an example."""
     for variable, field in fields.items():
         if location and location[-1] == variable:
             value = field.examples[0] if field.examples else field.default
@@ -1294,5 +1377,5 @@ def _explain(location: tuple[int | str, ...], message: str, fields: Mapping[str,
 
 @cache
 def get_settings() -> Settings:
-    """Return the settings of this process, which are read once."""
+    """Return the settings of this process. The environment is read on the first call."""
     return load_settings()

@@ -1,4 +1,4 @@
-"""Table storage: entities, texts longer than a property, and records by hour."""
+"""Access to table storage: entities, long texts in several properties, and records partitioned by hour."""
 
 import heapq
 import re
@@ -21,16 +21,16 @@ from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.models import HourRecord
 from shared.platform.odata import instant
 
-_MAX_PAGE = 1000  # the service's limit
-_MOST_CHANGES = 100  # in one transaction: the service's limit
-MAX_TEXT_CHARS = 30_000  # of one property; the service's limit is 64 KiB in UTF-16
+_MAX_PAGE = 1000  # limit of the service
+_MOST_CHANGES = 100  # per transaction, a limit of the service
+MAX_TEXT_CHARS = 30_000  # per property; the service allows 64 KiB in UTF-16
 Entity = dict[str, Any]
-_NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")  # characters that keys can't contain
+_NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")  # characters that are not allowed in keys
 
 
 @dataclass(frozen=True)
 class Change:
-    """One operation of a transaction. `revision` as in `Table.replace`."""
+    """Operation of a transaction. `revision` has the same meaning as in `Table.replace`."""
 
     kind: Literal["insert", "replace", "delete"]
     entity: Entity
@@ -38,7 +38,7 @@ class Change:
 
 
 class Table:
-    """Reads and writes entities of one table. A revision is the service's etag."""
+    """Table of the storage account. An entity's revision is its etag."""
 
     def __init__(
         self,
@@ -48,10 +48,10 @@ class Table:
         timeout_s: float = STORAGE_LIMITS.call_s,
         is_sorted: bool = True,
     ) -> None:
-        """Store the connection.
+        """Store the connection; no request is sent.
 
-        `timeout_s` limits one call with its retries, or one page of a query. `is_sorted` says whether queries
-        return rows in key order, as Table Storage does and Cosmos DB does not.
+        `timeout_s` limits one call including its retries, or one page of a query. `is_sorted` states whether
+        queries return rows in key order, which is true for Table Storage but not for Cosmos DB.
         """
         self._connection = connection
         self._name = name
@@ -60,14 +60,14 @@ class Table:
         self._opened: tuple[TableServiceClient, TableClient] | None = None
 
     async def ensure(self) -> None:
-        """Create the table unless it exists."""
+        """Create the table if it doesn't exist."""
         async with calling(self._connection, TABLES, timeout_s=self._timeout_s) as service:
             await service.create_table_if_not_exists(self._name)
 
     async def get(self, partition_key: str, row_key: str) -> Mapping[str, Any] | None:
-        """Return the entity; None if it or the table doesn't exist."""
+        """Return an entity, or None if the entity or the table doesn't exist."""
         if _NO_KEY.search(partition_key + row_key):
-            return None  # the service responds with 5xx to such a key, and callers' ids reach this point
+            return None  # Ids from requests reach this point, and the service responds with 5xx to such keys.
         try:
             async with self._call("get") as table:
                 return await table.get_entity(partition_key, row_key)
@@ -75,7 +75,9 @@ class Table:
             return None
 
     async def insert(self, entity: Entity) -> str:
-        """Insert an entity and return its revision. Raise ConflictError if its keys exist."""
+        """Insert an entity and return its revision. Raise `ConflictError` if an entity with these keys
+        exists.
+        """
         async with self._call("insert") as table:
             try:
                 done = await table.create_entity(entity)
@@ -85,36 +87,38 @@ class Table:
             return str(done["etag"])
 
     async def replace(self, entity: Entity, revision: str | None = None) -> str:
-        """Replace an entity that still has `revision` (None = any) and return the new revision.
+        """Replace an entity and return its new revision. If `revision` is given, the entity must still have
+        it.
 
         Raises:
             NotFoundError: the entity doesn't exist.
-            ConflictError: the entity changed.
+            ConflictError: the entity no longer has this revision.
         """
         async with self._call("replace") as table:
             done = await table.update_entity(entity, mode=UpdateMode.REPLACE, **_if_unchanged(revision))
             return str(done["etag"])
 
     async def swap(self, entity: Entity, revision: str | None) -> str:
-        """Replace the revision that was read, or insert if it is None, and return the new revision.
+        """Replace an entity that still has `revision`, or insert it if `revision` is None. Return the new
+        revision.
 
         Raises:
-            ConflictError: the entity was changed, deleted or created meanwhile.
+            ConflictError: the entity has been changed, deleted or created in the meantime.
         """
         if revision is None:
             return await self.insert(entity)
         try:
             return await self.replace(entity, revision)
         except NotFoundError:
-            raise ConflictError("The record no longer exists.") from None
+            raise ConflictError("The record has been deleted.") from None
 
     async def merge(self, entity: Entity) -> None:
-        """Update only the given properties. Raise NotFoundError if the entity doesn't exist."""
+        """Update the given properties of an entity. Raise `NotFoundError` if the entity doesn't exist."""
         async with self._call("merge") as table:
             await table.update_entity(entity, mode=UpdateMode.MERGE)
 
     async def put(self, entity: Entity) -> str:
-        """Insert or replace an entity and return its revision. Raise NotFoundError if the table doesn't
+        """Insert or replace an entity and return its new revision. Raise `NotFoundError` if the table doesn't
         exist.
         """
         async with self._call("put") as table:
@@ -122,17 +126,18 @@ class Table:
             return str(done["etag"])
 
     async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
-        """Delete an entity. Raise ConflictError if `revision` is given and differs. Missing entities are
-        ignored.
+        """Delete an entity; missing entities are ignored. Raise `ConflictError` if it no longer has
+        `revision`.
         """
         async with self._call("delete") as table:
             await table.delete_entity(partition_key, row_key, **_if_unchanged(revision))
 
     async def change(self, changes: Sequence[Change]) -> list[str | None]:
-        """Apply up to 100 operations of one partition atomically. Return new revisions, None for deletions.
+        """Apply up to 100 operations on one partition as a transaction. Return each entity's new revision, or
+        None for deletions.
 
         Raises:
-            ConflictError: an entity changed or already exists.
+            ConflictError: an entity has changed or already exists.
             NotFoundError: an entity or the table doesn't exist.
         """
         async with self._call("change") as table:
@@ -142,7 +147,9 @@ class Table:
     async def query(
         self, condition: str = "", *, page_size: int | None = None
     ) -> AsyncIterator[Mapping[str, Any]]:
-        """Yield entities that match an OData condition, all if it is empty. `page_size`: rows per call."""
+        """Yield the entities that match an OData filter. An empty filter matches all; a missing table yields
+        nothing.
+        """
         table = self._client(await self._connection.opened())
         entities = table.query_entities(condition, results_per_page=page_size)
         try:
@@ -152,11 +159,15 @@ class Table:
             return
 
     async def delete_before(self, field: str, moment: datetime, most: int) -> int:
-        """Delete entities whose `field` is earlier than `moment`, as `delete_found` does."""
+        """Delete up to `most` entities whose `field` is earlier than `moment`, and return their number.
+        Entities that change concurrently are kept.
+        """
         return await self.delete_found(f"{field} lt {instant(moment)}", most)
 
     async def delete_found(self, condition: str, most: int) -> int:
-        """Delete up to `most` matching entities unless they change meanwhile. Return their number."""
+        """Delete up to `most` entities that match, and return their number. Entities that change concurrently
+        are kept.
+        """
         deleted = 0
         async for entity in self.query(condition, page_size=min(most, _MAX_PAGE)):
             if deleted == most:
@@ -169,9 +180,9 @@ class Table:
         return deleted
 
     async def delete_keys(self, condition: str, most: int) -> int:
-        """Delete up to `most` matching entities even if they changed meanwhile. Return their number.
+        """Delete up to `most` entities that match, even if they change concurrently. Return their number.
 
-        Entities of one partition are deleted in one transaction.
+        Entities of a partition are deleted in transactions of up to 100.
         """
         keys: defaultdict[str, list[Change]] = defaultdict(list)
         count = 0
@@ -189,12 +200,13 @@ class Table:
     async def _delete_together(self, changes: list[Change]) -> None:
         try:
             await self.change(changes)
-        except NotFoundError:  # another instance is deleting too, and a transaction is atomic
+        # A concurrent deletion made the transaction fail as a whole, so delete the entities one by one.
+        except NotFoundError:
             for change in changes:
                 await self.delete(change.entity["PartitionKey"], change.entity["RowKey"])
 
     async def first(self, condition: str, count: int) -> list[Mapping[str, Any]]:
-        """Return the first `count` matching entities of one partition, in row key order."""
+        """Return the first `count` entities that match, in row key order. They must be in one partition."""
         if not self._is_sorted:
             everything = [entity async for entity in self.query(condition)]
             return heapq.nsmallest(count, everything, key=lambda entity: str(entity["RowKey"]))
@@ -213,14 +225,16 @@ class Table:
             yield self._client(service)
 
     def _client(self, service: TableServiceClient) -> TableClient:
-        """Return the table's client, cached per service client because creating one costs half a call."""
+        """Return the client of this table. It is cached, because creating one takes half as long as a
+        request.
+        """
         if self._opened is None or self._opened[0] is not service:
             self._opened = (service, service.get_table_client(self._name))
         return self._opened[1]
 
 
 def revision_of(entity: Mapping[str, Any]) -> str:
-    """Return the etag of an entity that was read, which the SDK keeps in `metadata`."""
+    """Return the etag of an entity that a query or get returned. The SDK keeps it in `metadata`."""
     metadata: Mapping[str, Any] = getattr(entity, "metadata", {})
     return str(metadata["etag"])
 
@@ -243,12 +257,14 @@ def _if_unchanged(revision: str | None) -> dict[str, Any]:
 
 def _read_status(status: int, message: str) -> GroundworkError | None:
     if status == 404:
-        return NotFoundError("There is no such record.")
-    return ConflictError("The record changed or already exists.") if status in (409, 412) else None
+        return NotFoundError("The record does not exist.")
+    return ConflictError("The record has changed or already exists.") if status in (409, 412) else None
 
 
 def split_text(text: str) -> Entity:
-    """Split a text into properties `state_000`, `state_001`, …, because one property may be too small."""
+    """Split a text into properties `state_000`, `state_001` and so on, because a property's size is
+    limited.
+    """
     pieces = range(0, len(text), MAX_TEXT_CHARS)
     return {
         f"state_{number:03d}": text[start : start + MAX_TEXT_CHARS] for number, start in enumerate(pieces)
@@ -256,12 +272,12 @@ def split_text(text: str) -> Entity:
 
 
 def joined_text(entity: Mapping[str, Any]) -> str:
-    """Join the properties that `split_text` returned."""
+    """Return the text that `split_text` has split into properties."""
     return "".join(str(entity[name]) for name in sorted(entity) if name.startswith("state_"))
 
 
 def hour_partition(moment: datetime) -> str:
-    """Return the partition key of an instant's hour. Keys sort chronologically."""
+    """Return the partition key for the hour of an instant. Keys sort in chronological order."""
     return f"{moment.astimezone(UTC):%Y%m%d%H}"
 
 
@@ -269,15 +285,15 @@ Record = TypeVar("Record", bound=HourRecord)
 
 
 class HourRecords(Generic[Record]):
-    """Records in a table with one partition per hour."""
+    """Table of write-once records, partitioned by hour."""
 
     def __init__(self, table: Table, kinds: Sequence[type[Record]]) -> None:
-        """Read records of `kinds` and skip rows written by a later version."""
+        """Store the table and the record types to read. Records of unknown types are skipped."""
         self._table = table
         self._kinds = {str(kind.model_fields["kind"].default): kind for kind in kinds}
 
     async def add(self, record: Record) -> bool:
-        """Store a record. Return False without changes if it exists."""
+        """Store a record and return True. If a record with the same key exists, return False."""
         try:
             await self._table.insert(self._to_entity(record))
         except ConflictError:
@@ -285,7 +301,7 @@ class HourRecords(Generic[Record]):
         return True
 
     async def between(self, first: datetime, last: datetime) -> AsyncIterator[Record]:
-        """Yield the records of the hours from `first` to `last`."""
+        """Yield the records of every hour from `first` to `last`, both hours included."""
         condition = f"PartitionKey ge '{hour_partition(first)}' and PartitionKey le '{hour_partition(last)}'"
         async for entity in self._table.query(condition):
             record = self.record_of(entity)
@@ -293,13 +309,11 @@ class HourRecords(Generic[Record]):
                 yield record
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Delete up to `most` records from hours before `moment`, oldest
-        first. Return their number.
-        """
+        """Delete up to `most` records from the hours before `moment`, and return their number."""
         return await self._table.delete_keys(f"PartitionKey lt '{hour_partition(moment)}'", most)
 
     def record_of(self, entity: Mapping[str, Any]) -> Record | None:
-        """Parse a row; None if a later version wrote it."""
+        """Parse an entity. Return None if its kind or content is unknown, e.g. written by a newer version."""
         kind = self._kinds.get(str(entity["RowKey"]).partition("-")[0])
         try:
             return None if kind is None else kind.from_stored(entity["content"])

@@ -119,7 +119,7 @@ class InMemoryBlobStore(BlobStore):
         try:
             return self.containers[container][name]
         except KeyError:
-            raise NotFoundError("The stored file doesn't exist, or was deleted meanwhile.") from None
+            raise NotFoundError("The stored file doesn't exist or has been deleted.") from None
 
 
 def _properties(name: str, blob: _Blob) -> BlobProperties:

@@ -67,7 +67,7 @@ class LocalSearchIndex(SearchIndex):
             with self._index.view() as view:
                 return run_search(view, parse(wire.SearchRequest, body), body)
         except RequestError as refused:
-            raise InvalidQueryError(f"The search engine refused the query: {refused}") from None
+            raise InvalidQueryError(f"The search engine rejected the query: {refused}") from None
 
     def _apply(self, action: str, rows: Sequence[IndexRow]) -> None:
         if not rows:

@@ -68,7 +68,7 @@ class InMemoryTable(Table):
             if known is not None:
                 raise ConflictError("The record exists already.")
         elif known is None:
-            raise NotFoundError("There is no such record.")
+            raise NotFoundError("The record does not exist.")
         elif change.revision not in (None, revision_of(known)):
             raise ConflictError("The record changed.")
 

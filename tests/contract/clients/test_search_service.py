@@ -56,7 +56,7 @@ async def test_more_than_a_megabyte_goes_in_several_batches(
 
 
 async def test_rows_that_do_not_fit_the_schema_point_to_the_index(index: AzureSearchIndex) -> None:
-    with pytest.raises(ConfigurationError, match="refused the rows") as refused:
+    with pytest.raises(ConfigurationError, match="rejected the rows") as refused:
         await index.upload([{"block_id": "a", "colour": "red"}])
     assert "EMBEDDING_DIMENSIONS" in refused.value.hints[0]
 
