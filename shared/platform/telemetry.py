@@ -28,21 +28,22 @@ _log_scope: ContextVar[dict[str, str] | None] = ContextVar("log_scope", default=
 _log_sources: list[LogSource] = []
 _usage_listener: ContextVar[Callable[[int], None] | None] = ContextVar("usage_listener", default=None)
 
-_SECRET_FIELDS = frozenset(  # with underscores for hyphens
+_SECRET_FIELDS = frozenset(  # field names whose values are secret, with underscores instead of hyphens
     {"api_key", "authorization", "connection_string", "credential", "password", "secret", "sas", "token"}
     | {"x_functions_key", "x_ms_client_principal"}
 )
-_IS = r"""\\?["']?\s*[:=]\s*\\?["']?"""  # between a name and its value, as in headers, JSON and Python's repr
+# separator between a name and its value in headers, JSON and Python reprs
+_IS = r"""\\?["']?\s*[:=]\s*\\?["']?"""
 _SECRETS = (
-    # In a URL inside another one, = is %3D and & is %26.
+    # In a URL that is embedded in another URL, = is encoded as %3D and & as %26.
     re.compile(
         r"(?i)(?:\b|(?<=%26)|(?<=%3F))(sig|AccountKey|SharedAccessKey|SharedAccessSignature)"
         r"(?:=|%3D)[^\s;&\"']+"
     ),
-    re.compile(r"(?i)(?<=[?&])(code)=[^\s;&\"']+"),  # a function's key
+    re.compile(r"(?i)(?<=[?&])(code)=[^\s;&\"']+"),  # access key of an Azure function
     re.compile(r"(?i)\b(Bearer|SharedKey)\s+[\w.~+/:=-]{8,}"),
     re.compile(rf"(?i)\b(authorization){_IS}(?:Basic\s+)?[^\s;,&\"']+"),
-    # Without the header's name, the value must look like base64, unlike "Basic understanding".
+    # Without the header name, only match values that look like base64, unlike "Basic understanding".
     re.compile(r"\b([Bb]asic)\s+(?=[A-Za-z+/]*[\d=])[\w+/]{8,}={0,2}"),
     re.compile(
         rf"(?i)\b(api[-_]?key|client_secret|password|x-functions-key|x-ms-client-principal){_IS}[^\s;,&\"'\\]+"
@@ -50,14 +51,14 @@ _SECRETS = (
     re.compile(r"()\beyJ[\w-]{8,2000}\.[\w-]+\.[\w-]*"),  # a JWT: '{"' in base64url, three parts
     re.compile(r"()\bsk-[\w-]{12,}"),  # OpenAI's keys
 )
-# They log each request's URL at INFO: noise, and a URL can contain a signature.
+# These loggers log the URL of each request at INFO, and a URL may contain a signature.
 _CHATTY_LOGGERS = ("azure.core", "azure.identity", "azure.storage", "openai", "httpx", "httpx2", "httpcore")
-# Logs conversation ids at INFO, and a whole message as an error if it isn't an activity.
+# This logger logs conversation ids at INFO, and whole messages if they are malformed.
 _TALKATIVE_LOGGER = "microsoft_agents"
 
 
 def get_logger(*, silent: bool = False) -> "FilteringBoundLogger":
-    """Return the application's logger; a silent one while an orchestrator replays."""
+    """Return the app's logger. A silent logger drops all events, as needed during orchestrator replay."""
     _configure()
     structlog = load_module("structlog")
     if silent:
@@ -69,7 +70,7 @@ def get_logger(*, silent: bool = False) -> "FilteringBoundLogger":
 
 @contextmanager
 def log_scope(**fields: str) -> Iterator[dict[str, str]]:
-    """Add `fields` to every line logged inside, for a request, activity or tool call.
+    """Add fields to every log line written inside the block, e.g. for a request, activity or tool call.
 
     Fields added later by `note_fields` are included, also in tasks started in between.
     """
@@ -82,52 +83,54 @@ def log_scope(**fields: str) -> Iterator[dict[str, str]]:
 
 
 def note_fields(**fields: str) -> None:
-    """Add fields to the enclosing scope from now on."""
+    """Add fields to all further log lines of the enclosing `log_scope`. Without a scope this has no
+    effect.
+    """
     scope = _log_scope.get()
     if scope is not None:
         scope.update({name: value for name, value in fields.items() if value})
 
 
 def add_log_source(source: LogSource) -> None:
-    """Add the fields that `source` returns to every line from now on."""
+    """Register a function whose fields are added to every log line."""
     if source not in _log_sources:
         _log_sources.append(source)
 
 
 @contextmanager
 def usage_told_to(listener: Callable[[int], None]) -> Iterator[None]:
-    """Call `listener` with the tokens of each model call that ends inside. Only the innermost listener is
-    called.
+    """Call `listener` with the number of tokens after each model call inside the block. Nested blocks replace
+    the listener.
     """
     before = _usage_listener.get()
     _usage_listener.set(listener)
     try:
         yield
     finally:
-        _usage_listener.set(before)  # not with the token: a generator may be closed in another context
+        _usage_listener.set(before)  # Don't reset by token: a generator may be closed in a different context.
 
 
 def tell_usage(tokens: int) -> None:
-    """Report a model call's tokens to the listener."""
+    """Pass the number of tokens of a model call to the current listener, if there is one."""
     listener = _usage_listener.get()
     if listener is not None:
         listener(tokens)
 
 
 def pseudonym(user_id: str) -> str:
-    """Return a user's stable pseudonym for log lines."""
+    """Return a stable pseudonym that replaces a user id in log lines."""
     return hashlib.sha256(f"groundwork user {user_id}".encode()).hexdigest()[:16]
 
 
 def redact(text: str) -> str:
-    """Replace everything in `text` that looks like a secret."""
+    """Return the text with everything that looks like a secret replaced by "[redacted]"."""
     for secret in _SECRETS:
         text = secret.sub(lambda match: f"{match[1]}={REDACTED}" if match[1] else REDACTED, text)
     return text
 
 
 def protect(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    """Remove personal data and secrets from an event (a structlog processor)."""
+    """Remove secrets and personal data from a log event. This is a structlog processor."""
     if event.get("user_id"):
         event["user_id"] = pseudonym(str(event["user_id"]))
     if isinstance(event.get("search_query"), str):
@@ -137,7 +140,7 @@ def protect(_logger: object, _method: str, event: MutableMapping[str, Any]) -> M
 
 @cache
 def _configure() -> None:
-    """Route events through the standard library's logging, which the Functions worker forwards."""
+    """Configure structlog to write to the standard library's logging, which the Functions worker forwards."""
     structlog = load_module("structlog")
     for name in _CHATTY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -161,7 +164,7 @@ def _configure() -> None:
 
 
 def _scoped(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Add the fields of the request or activity; the event's own fields take precedence."""
+    """Add the fields of the current log scope and sources to an event, without replacing its own fields."""
     for fields in (_log_scope.get() or {}, *(source() for source in _log_sources)):
         for name, value in fields.items():
             event.setdefault(name, value)

@@ -1,4 +1,4 @@
-"""Token counting: with the embedding model's tokenizer if configured, otherwise 3.6 characters per token."""
+"""Token counting with the embedding model's tokenizer or, without one, at 3.6 characters per token."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -7,30 +7,32 @@ from math import ceil
 from shared.platform.loading import load
 
 CHARS_PER_TOKEN = 3.6
-_FRAME_TOKENS = 20  # of the element around a block or a finding
+_FRAME_TOKENS = 20  # for the XML element around a block or finding
 
 
 def tokens_of(text: str) -> int:
-    """Estimate the tokens of a text in a prompt."""
+    """Estimate the number of tokens that a text and its surrounding element take in a prompt."""
     return round(len(text) / CHARS_PER_TOKEN) + _FRAME_TOKENS
 
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 """Tokens of each text, without the model's begin and end marks. Additive over words, or an upper bound."""
 
-# A word-piece tokenizer counts over 100 letters without a blank (base64, minified code) as one
-# unknown token, while other models count all of them. Prose never comes near this.
+# A word-piece tokenizer counts over 100 characters without a space (base64, minified code) as one unknown
+# token, unlike other models. Prose never reaches this ratio.
 _MAX_CHARS_PER_TOKEN = 20
 _BATCH = 512
 
 
 @cache
 def token_counter(tokenizer_path: str | None) -> TokenCounter:
-    """Return the counter for a tokenizer.json, or the estimate without a path. Cached per process."""
+    """Return a token counter for a tokenizer.json. Without a path, tokens are estimated. Cached per
+    process.
+    """
     if tokenizer_path is None:
         return estimate_tokens
     tokenizer = load("tokenizers", "Tokenizer").from_file(tokenizer_path)
-    # MiniLM's file truncates and pads to 128 tokens, which would falsify the count.
+    # The tokenizer file of MiniLM truncates and pads to 128 tokens, which would distort the count.
     tokenizer.no_truncation()
     tokenizer.no_padding()
 
@@ -49,5 +51,5 @@ def token_counter(tokenizer_path: str | None) -> TokenCounter:
 
 
 def estimate_tokens(texts: Sequence[str]) -> list[int]:
-    """Estimate each text's tokens, rounding up for short ones."""
+    """Estimate the number of tokens of each text from its length, rounding up."""
     return [ceil(len(text) / CHARS_PER_TOKEN) for text in texts]

@@ -31,22 +31,22 @@ _MONITOR = "azure.monitor.opentelemetry.exporter"
 
 
 class ChosenIds(RandomIdGenerator):
-    """Random span ids, unless the next one was set."""
+    """Span id generator that returns random ids unless an id was set for the next span."""
 
     def generate_span_id(self) -> int:
-        """Return the chosen id once, otherwise a random one."""
+        """Return the id set for the next span, otherwise a random one."""
         return tracing.next_span_id.get() or super().generate_span_id()
 
 
 def make_provider(
     service_name: str, sample_ratio: float, processors: Sequence[SpanProcessor]
 ) -> TracerProvider:
-    """Create a provider whose spans go to `processors`. Sampling of an incoming trace follows its caller."""
+    """Create a tracer provider. Incoming traces keep their caller's sampling decision."""
     provider = TracerProvider(
         sampler=ParentBased(TraceIdRatioBased(sample_ratio)),
         resource=resource_of(service_name),
         id_generator=ChosenIds(),
-        shutdown_on_exit=False,  # `start_export` stops it, within a limit
+        shutdown_on_exit=False,  # `start_export` shuts it down within a time limit
     )
     for processor in processors:
         provider.add_span_processor(processor)
@@ -54,9 +54,7 @@ def make_provider(
 
 
 def resource_of(service_name: str) -> Resource:
-    """Return the attributes of all spans and metrics of the process. The SDK adds
-    OTEL_RESOURCE_ATTRIBUTES.
-    """
+    """Return the attributes shared by all spans and metrics. The SDK adds OTEL_RESOURCE_ATTRIBUTES."""
     return Resource.create({"service.name": service_name})
 
 
@@ -64,13 +62,13 @@ EXPORT_TIMEOUT_S = 3  # for one batch with its retries; process exit waits for a
 DELAY_MS = 1_000  # how long a span waits for a batch; a stopping host flushes at once
 METRICS_EVERY_MS = 30_000
 
-# Otherwise each failed batch would log its own lines, with addresses.
+# These loggers would log every failed batch, including URLs.
 _CHATTY = ("opentelemetry.exporter", "opentelemetry.sdk", "azure.monitor.opentelemetry")
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """A destination of spans and metrics."""
+    """Destination of spans and metrics."""
 
     name: str
     spans: SpanExporter
@@ -78,7 +76,7 @@ class Receiver:
 
 
 def start_export(settings: Settings) -> Callable[[], None]:
-    """Start exporting to the receivers in the settings, and return the function that stops it.
+    """Start exporting to the configured receivers. Return a function that stops the export.
 
     This takes a while: call it off the event loop.
     """
@@ -113,7 +111,7 @@ def start_export(settings: Settings) -> Callable[[], None]:
 
 
 class CalmExporter(SpanExporter):
-    """An exporter that logs an unreachable receiver once and gives up quickly when the process exits."""
+    """Span exporter that logs an outage of its receiver once and gives up quickly on process exit."""
 
     def __init__(self, exporter: SpanExporter, receiver: str) -> None:
         self._exporter = exporter
@@ -122,7 +120,7 @@ class CalmExporter(SpanExporter):
         self.is_failing = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send a batch; never raise."""
+        """Export a batch of spans. Failures are logged, never raised."""
         if self._is_ending and self.is_failing:
             return SpanExportResult.FAILURE
         try:
@@ -133,15 +131,15 @@ class CalmExporter(SpanExporter):
         return result
 
     def end_soon(self) -> None:
-        """Stop retrying because the process is exiting."""
+        """Make further exports fail at once if the receiver is down, because the process is exiting."""
         self._is_ending = True
 
     def shutdown(self) -> None:
-        """Close the exporter's connections."""
+        """Close the connections of the exporter."""
         self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Return at once: nothing is buffered here."""
+        """Flush the wrapped exporter."""
         return self._exporter.force_flush(timeout_millis)
 
     def _note(self, failed: bool) -> None:
@@ -153,7 +151,7 @@ class CalmExporter(SpanExporter):
 
 
 def _receivers(settings: Settings) -> list[Receiver]:
-    """Return the receivers in the settings. A receiver that can't be created is logged and skipped."""
+    """Return the configured receivers. A receiver that can't be created is logged and skipped."""
     candidates = (
         (_otlp, settings.telemetry.otlp_endpoint),
         (_insights, settings.telemetry.connection_string),
@@ -180,11 +178,11 @@ def _otlp(address: str, settings: Settings) -> Receiver:
 
 
 def _insights(connection_string: str, settings: Settings) -> Receiver:
-    # Read on import: without it, the package sends usage statistics to its vendor.
+    # The package reads this on import. Without it, usage statistics are sent to the vendor.
     os.environ.setdefault("APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL", "true")
     options: dict[str, Any] = {
         "connection_string": connection_string,
-        "disable_offline_storage": True,  # unsent data is dropped and never written to disk
+        "disable_offline_storage": True,  # drop unsent data instead of writing it to disk
     }
     credential = _credential(settings)
     if credential is not None:
@@ -197,7 +195,7 @@ def _insights(connection_string: str, settings: Settings) -> Receiver:
 
 
 def _credential(settings: Settings) -> DefaultAzureCredential | None:
-    """Return the managed identity if the platform's setting disables key authentication."""
+    """Return the managed identity if the settings require Entra ID authentication, otherwise None."""
     pairs = (pair.partition("=") for pair in (settings.telemetry.authentication_string or "").split(";"))
     options = {name.strip().lower(): value.strip() for name, _, value in pairs}
     if options.get("authorization", "").lower() != "aad":

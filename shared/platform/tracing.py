@@ -1,4 +1,4 @@
-"""Spans of the opentelemetry API: operations, their durations and their parents.
+"""Tracing with the OpenTelemetry API.
 
 Nothing is recorded and no SDK imported until `start` is called, which wiring does if a setting asks for it. A
 span begins below another one, or with `root` where a trace begins or continues. Elsewhere no span is created,
@@ -38,7 +38,7 @@ from shared.platform.telemetry import add_log_source, redact
 
 
 class TraceLink(Model):
-    """The position of one orchestration in a trace: random ids and an instant.
+    """Position of an orchestration in a trace.
 
     Attributes:
         parent: `traceparent` (W3C Trace Context) of the span that started the orchestration.
@@ -55,12 +55,14 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 
 
 def context_of(traceparent: str) -> SpanContext:
-    """Return the span that a `traceparent` names; an invalid one if the header is malformed."""
+    """Return the span context of a `traceparent` header. The context is invalid if the header is
+    malformed.
+    """
     return trace.get_current_span(_context_below(traceparent)).get_span_context()
 
 
 def link_below(parent: str, instance_id: str, started_at: datetime) -> TraceLink | None:
-    """Return the position of an orchestration that `parent` starts; None if that isn't a trace context."""
+    """Return the trace position of an orchestration started by `parent`, or None if `parent` is malformed."""
     above = context_of(parent)
     if not above.is_valid:
         return None
@@ -86,20 +88,20 @@ next_span_id: ContextVar[int | None] = ContextVar("next_span_id", default=None)
 
 
 def set_attributes(span: Span, attributes: Attributes) -> None:
-    """Add attributes, truncated and redacted; None values are skipped."""
+    """Add attributes to a span. Values are redacted and truncated; None values are skipped."""
     if span.is_recording():
         span.set_attributes({name: _short(value) for name, value in attributes.items() if value is not None})
 
 
 def fail(span: Span, error_type: str) -> None:
-    """Mark a span as failed with the error's type only, because its message can contain anything."""
+    """Mark a span as failed. Only the error type is recorded, because messages may contain private data."""
     if span.is_recording():
         span.set_attribute("error.type", error_type)
         span.set_status(StatusCode.ERROR)
 
 
 def fail_by(span: Span, error: BaseException) -> None:
-    """Record the exception that ended a span. Caller errors and cancellations don't count as failures."""
+    """Record an exception on a span. Caller errors and cancellations don't mark the span as failed."""
     if isinstance(error, CallerError | CancelledError | GeneratorExit):
         set_attributes(span, {"error.type": error_type_of(error)})
     else:
@@ -107,7 +109,7 @@ def fail_by(span: Span, error: BaseException) -> None:
 
 
 def add_content(span: Span, texts: Mapping[str, str]) -> None:
-    """Record a model's input and output if the deployment enables content."""
+    """Record the input and output of a model on a span, if TRACE_CONTENT is enabled."""
     if _with_content and span.is_recording():
         cut = {name: redact(text)[:MAX_CONTENT_CHARS] for name, text in texts.items() if text}
         span.add_event(CONTENT_EVENT, cut)
@@ -120,39 +122,39 @@ def end(span: Span) -> None:
 
 
 def traceparent(span: Span | None = None) -> str:
-    """Return the trace context of a span, by default the current one; empty if it has none."""
+    """Return the `traceparent` of a span, by default the current one. It is empty if there is no span."""
     carrier: dict[str, str] = {}
     _PROPAGATOR.inject(carrier, trace.set_span_in_context(span or current(), Context()))
     return carrier.get("traceparent", "")
 
 
 def start(provider: TracerProvider, *, with_content: bool = False) -> None:
-    """Start recording."""
-    global _tracer, _with_content  # one per process
+    """Start recording spans with this provider."""
+    global _tracer, _with_content  # one tracer per process
     _tracer, _with_content = provider.get_tracer(NAME), with_content
     add_log_source(_log_fields)
 
 
 def stop() -> None:
-    """Stop recording."""
+    """Stop recording spans."""
     global _tracer, _with_content
     _tracer, _with_content = None, False
 
 
 def is_on() -> bool:
-    """Return whether spans are recorded."""
+    """Return whether spans are being recorded."""
     return _tracer is not None
 
 
 def wants_content() -> bool:
-    """Return whether model input and output are recorded."""
+    """Return whether the input and output of models are being recorded."""
     return _tracer is not None and _with_content
 
 
 def begin(
     name: str, attributes: Attributes | None = None, kind: Kind = "internal", *, parent: str | None = None
 ) -> Span:
-    """Begin a span that the caller ends, and makes current with `inside`.
+    """Start a span that the caller must end. Use `inside` to make it the current span.
 
     Args:
         parent: trace context of the parent; empty = begin a trace. None = the current span, and no span if
@@ -170,7 +172,7 @@ def begin(
 def span(
     name: str, attributes: Attributes | None = None, kind: Kind = "internal", *, parent: str | None = None
 ) -> Iterator[Span]:
-    """Wrap a block in a span; arguments as `begin`."""
+    """Run a block inside a new span. The arguments are those of `begin`."""
     new = begin(name, attributes, kind, parent=parent)
     try:
         with inside(new):
@@ -185,14 +187,12 @@ def span(
 def root(
     name: str, kind: Kind, parent: str = "", attributes: Attributes | None = None
 ) -> AbstractContextManager[Span]:
-    """Wrap the handling of an external request in a span that continues the trace of
-    `parent` or begins one.
-    """
+    """Handle an external request in a span that continues the trace of `parent` or starts a new one."""
     return span(name, attributes, kind, parent=parent)
 
 
 def inside(span: Span) -> AbstractContextManager[object]:
-    """Make a span that `begin` returned the current one."""
+    """Make a span the current one inside a block."""
     if not span.get_span_context().is_valid:
         return nullcontext()
     return trace.use_span(span, record_exception=False, set_status_on_exception=False)
@@ -200,7 +200,7 @@ def inside(span: Span) -> AbstractContextManager[object]:
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Suppress spans in a block that isn't worth recording, such as polling."""
+    """Suppress spans inside a block, e.g. for polling."""
     token = _is_quiet.set(True)
     try:
         yield
@@ -212,7 +212,7 @@ def record(
     name: str, link: TraceLink, attributes: Attributes | None = None, *, error_type: str = "",
     ended_at: datetime | None = None,
 ) -> None:  # fmt: skip
-    """Record the span of an ended orchestration under the id that its children already use.
+    """Record the span of an orchestration that has ended, under the id already used by its child spans.
 
     Recording twice, as after a crash, yields the same span: receivers keep one or show both.
     """
@@ -231,12 +231,12 @@ def record(
 
 
 def current() -> Span:
-    """Return the current span; an invalid one if nothing is recorded."""
+    """Return the current span, or an invalid span if nothing is recorded."""
     return INVALID_SPAN if _tracer is None else trace.get_current_span()
 
 
 def link_to(instance_id: str) -> dict[str, object]:
-    """Return the `trace` entry that an orchestration's input needs to continue this trace; empty without a
+    """Return the `trace` entry that lets an orchestration's input continue the current trace. Empty without a
     trace.
     """
     if _tracer is None:
@@ -246,7 +246,7 @@ def link_to(instance_id: str) -> dict[str, object]:
 
 
 def note_usage(input_tokens: int | None, output_tokens: int | None, ending: str | None) -> None:
-    """Record a model call's tokens and finish reason on the current span."""
+    """Record the token counts and finish reason of a model call on the current span."""
     usage: Attributes = {
         "gen_ai.usage.input_tokens": input_tokens,
         "gen_ai.usage.output_tokens": output_tokens,
@@ -256,24 +256,26 @@ def note_usage(input_tokens: int | None, output_tokens: int | None, ending: str 
 
 
 def outgoing() -> dict[str, str]:
-    """Return the trace headers for a call to another service of the app."""
+    """Return trace headers for an outgoing request, or no headers without a trace."""
     here = traceparent()
     return {"traceparent": here} if here else {}
 
 
 def error_type_of(error: BaseException) -> str:
-    """Return the error's name in telemetry: the code if the error is ours."""
+    """Return the error type for telemetry: the code of a `GroundworkError`, otherwise the class name."""
     return error.code if isinstance(error, GroundworkError) else type(error).__name__
 
 
 def messages_text(messages: Sequence[tuple[str, str]]) -> str:
-    """Return messages (role, text) as JSON in the form of `gen_ai.input.messages`."""
+    """Return (role, text) messages as JSON in the format of `gen_ai.input.messages`."""
     parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
     return json.dumps(parts, ensure_ascii=False)
 
 
 def _context_below(parent: str) -> Context:
-    """Return the context below `parent`; an empty one, where a trace begins, if it is malformed."""
+    """Return the context for child spans of `parent`. A malformed `parent` yields an empty context, which
+    starts a new trace.
+    """
     return _PROPAGATOR.extract({"traceparent": parent}, Context())
 
 

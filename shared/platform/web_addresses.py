@@ -1,4 +1,4 @@
-"""Web addresses: which URLs are acceptable, and which networks may be contacted. Pure.
+"""Validation of web page URLs and of the network addresses behind them. Pure.
 
 The list of networks is our own, because `ipaddress.is_global` accepts Azure's 168.63.129.16 and IPv6
 addresses that embed a private IPv4 one. Unknown addresses count as private.
@@ -25,12 +25,12 @@ _PRIVATE_V4 = tuple(
             *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24"),
             *("192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
             *("224.0.0.0/4", "240.0.0.0/4"),
-            "168.63.129.16/32",  # Azure's platform services, reachable in every virtual network
+            "168.63.129.16/32",  # Azure platform services, which every virtual network can reach
         ),
     )
 )
 _PUBLIC_V6 = IPv6Network("2000::/3")
-# Within those: protocol assignments with Teredo, documentation, 6to4 (embeds IPv4) and AS112.
+# Exceptions within 2000::/3: protocol assignments with Teredo, documentation, 6to4 (embeds IPv4) and AS112.
 _PRIVATE_V6 = tuple(
     map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"))
 )
@@ -41,9 +41,7 @@ _ENDING = ".,;:!?)]}*_"
 
 
 def may_dial(address: str, port: int) -> bool:
-    """Return whether the app may connect to an address on the web. `address` is an IP
-    literal from a socket.
-    """
+    """Return whether the app may connect to an IP address and port: a public address, port 80 or 443."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -89,13 +87,13 @@ def _encoded(address: str) -> str:
 
 
 def page_addresses(text: str) -> frozenset[str]:
-    """Return the URLs in a text, normalised by `page_address`."""
+    """Return all valid web page URLs in a text, normalised by `page_address`."""
     urls = _URL.findall(text)
     return plain_addresses([*urls, *(url.rstrip(_ENDING) for url in urls)])
 
 
 def plain_addresses(urls: Iterable[str]) -> frozenset[str]:
-    """Return the acceptable URLs, normalised by `page_address`."""
+    """Return the valid web page URLs, normalised by `page_address`. Others are dropped."""
     plain: set[str] = set()
     for url in urls:
         with suppress(InvalidQueryError):
@@ -104,7 +102,7 @@ def plain_addresses(urls: Iterable[str]) -> frozenset[str]:
 
 
 def host_of(url: str) -> str:
-    """Return the host of a page's URL."""
+    """Return the host name of a URL, or an empty string."""
     return urlsplit(url).hostname or ""
 
 

@@ -1,11 +1,11 @@
-"""Fetching of web pages: the only client whose destination is chosen by user input.
+"""HTTP client for web pages, the only client whose destination is chosen by users or models.
 
 The check is made on the address that the socket is about to connect to, after name resolution, because names
 can change their meaning a moment later and aiohttp doesn't resolve literals. Redirects are followed here,
 each checked like the first URL. No cookies or credentials are sent.
 """
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations remain strings, so that their types need not be imported at runtime.
 from __future__ import annotations
 
 import asyncio
@@ -24,9 +24,9 @@ from shared.platform.connections import Connection
 from shared.platform.errors import CallTimeoutError, DependencyError, InvalidQueryError
 from shared.platform.web_addresses import may_dial, page_address
 
-MAX_PAGE_BYTES = 5_000_000  # as sent, and unpacked
+MAX_PAGE_BYTES = 5_000_000  # applies to the decompressed content
 MAX_REDIRECTS = 3
-TIMEOUT_S = 10.0  # in total
+TIMEOUT_S = 10.0  # for the whole page, including redirects
 _PIECE_BYTES = 64 * 1024
 _AGENT = "Groundwork (reads a page for a person)"
 AGENT_NAME = "Groundwork"
@@ -46,7 +46,7 @@ MayDial = Callable[[str, int], bool]
 
 @dataclass(frozen=True)
 class FetchedPage:
-    """A downloaded page.
+    """Downloaded web page.
 
     Attributes:
         final_url: the URL after all redirects.
@@ -64,12 +64,12 @@ class FetchedPage:
 
     @property
     def suffix(self) -> str:
-        """The file suffix for this content type."""
+        """File name extension for the page's content type, such as ".html"."""
         return SUFFIXES[self.content_type]
 
 
 def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
-    """Return the HTTP session, created on first use.
+    """Return a lazily created HTTP session that connects only to permitted addresses.
 
     Args:
         allowed: decides on every connection. Only tests, whose servers are on this machine, replace it.
@@ -87,7 +87,7 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
         return ClientSession(
             connector=TCPConnector(socket_factory=dialled, force_close=True, use_dns_cache=False),
             headers={"User-Agent": _AGENT, "Accept-Encoding": "gzip"},
-            timeout=ClientTimeout(total=None),  # each call sets its own
+            timeout=ClientTimeout(total=None),  # each call sets its own timeout
             cookie_jar=DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
@@ -97,14 +97,14 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
 
 
 class WebPages:
-    """Fetches web pages."""
+    """Downloads web pages."""
 
     def __init__(self, connection: Connection[ClientSession], timeout_s: float = TIMEOUT_S) -> None:
         self._connection = connection
         self._timeout_s = timeout_s
 
     async def fetch(self, url: str, read_as: str | None = None) -> FetchedPage:
-        """Fetch a page of at most 5 MB, within 10 s and three redirects.
+        """Download a web page. At most 5 MB are kept; up to three redirects are followed within 10 s.
 
         Args:
             read_as: content type that overrides the server's; None = as declared.
@@ -123,7 +123,7 @@ class WebPages:
         except (ClientError, OSError, ValueError, zlib.error) as failed:
             if isinstance(failed, InvalidQueryError):
                 raise
-            # One message for every cause, so that it reveals nothing about a private network.
+            # Use one message for all causes, so that it reveals nothing about private networks.
             raise DependencyError(
                 "The page is unreachable or its address is not public.", "Try another page."
             ) from None
@@ -153,7 +153,7 @@ async def _page(url: str, response: ClientResponse, content_type: str) -> Fetche
 
 
 async def _bounded(response: ClientResponse) -> tuple[bytes, bool]:
-    """Return the decompressed content up to the limit, and whether there is more.
+    """Return the decompressed content, cut off at 5 MB, and whether it was cut off.
 
     Raises:
         InvalidQueryError: the content encoding was not requested.
