@@ -1,4 +1,4 @@
-"""Publishing rights, and validation of access list entries against the directory.
+"""Validation of access lists: resolves names to directory ids and checks who may publish widely.
 
 Azure identifies groups by object id, so `acl=finance` would match no token. A misspelt name would match
 nobody, while the owner believes that the document is shared.
@@ -30,7 +30,8 @@ async def with_ids(
     *,
     current: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the list with each person and group replaced by the id that tokens carry.
+    """Return the access list with each person's or group's name replaced by the id that access tokens
+    contain.
 
     Outside Azure the list is unchanged unless LOCAL_DIRECTORY lists people. Departments are names too: the
     user's own is valid, and in Azure any other if DEPARTMENT_CLAIM is set.

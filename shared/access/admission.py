@@ -1,4 +1,4 @@
-"""Admission of tenants, guests and applications as configured. Pure."""
+"""Admission rules for tenants, guests and applications. Pure."""
 
 import re
 from collections.abc import Iterable

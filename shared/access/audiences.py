@@ -1,4 +1,4 @@
-"""The audiences with whom a person may share a document: themselves, their groups, department, organisation,
+"""Audiences with whom a person may share a document: themselves, their groups, department, organisation or
 everyone.
 
 Names help people choose; access lists contain only the principal.
@@ -71,7 +71,7 @@ async def audiences_of(user: UserContext, directory: GroupDirectory, settings: S
 
 
 async def find_audiences(text: str, directory: GroupDirectory) -> AudienceList:
-    """Return up to 10 people and groups with a word in their name that starts with the text."""
+    """Return up to 10 people and groups whose name contains a word starting with `text`."""
     matches = await directory.search(text, _MOST)
     return AudienceList(audiences=tuple(Audience(**dict(entry)) for entry in matches))
 

@@ -35,7 +35,7 @@ _ADD_LIMIT_S = 2.0  # a few milliseconds are usual, and a reader is waiting
 _MAX_SCANNED = (
     5000  # rows scanned per page; a filter for a document that nobody read would scan the whole table
 )
-# Written by steps of a run, which may be repeated, so equal entries have equal keys.
+# Steps of a run write these actions and may be repeated, so equal entries get equal row keys.
 _OF_STEPS: frozenset[AuditAction] = frozenset({"answer", "cancel", "fail"})
 _HOUR_KEYS = 10**8
 _MICROSECOND_KEYS = 10**17
@@ -53,7 +53,7 @@ class AuditFilter:
 
 
 class AuditTrail:
-    """Stores and queries entries."""
+    """Storage of audit entries, with paged queries."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -72,7 +72,7 @@ class AuditTrail:
             self._added.popitem(last=False)
 
     async def add(self, entry: AuditEntry) -> None:
-        """Store an entry. A run's step stores it once, however often the step is repeated."""
+        """Store an entry. If a step of a run is repeated, its entry is still stored only once."""
         try:
             await self._table.insert(_to_entity(entry))
         except ConflictError:
@@ -94,7 +94,9 @@ class AuditTrail:
         return AuditPage(entries=tuple(entries), cursor=None)
 
     async def pseudonymise(self, user_id: str) -> int:
-        """Replace a person's id by a pseudonym, remove their addresses, and return the number of entries."""
+        """Replace a person's id with a pseudonym and remove their addresses. Return the number of changed
+        entries.
+        """
         count = 0
         async for row in self._table.query(f"user_id eq {quote(user_id)}"):
             keys = {"PartitionKey": row["PartitionKey"], "RowKey": row["RowKey"]}
@@ -103,7 +105,9 @@ class AuditTrail:
         return count
 
     async def delete_before(self, moment: datetime, most: int = 10_000) -> int:
-        """Delete up to `most` entries of hours before that of `moment`. Return their number."""
+        """Delete up to `most` entries from hours before the hour of `moment`. Return the number of deleted
+        entries.
+        """
         return await self._table.delete_found(f"PartitionKey gt {quote(_hour_key(moment))}", most)
 
 

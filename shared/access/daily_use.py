@@ -1,4 +1,4 @@
-"""Daily usage of one person (UTC day) and its limits. Pure.
+"""A person's usage per UTC day and the daily limits that apply to it. Pure.
 
 Usage is recorded where it occurs, so a single call may exceed a limit once; the next call that needs the
 resource is refused. A model call is recorded at its maximum while it runs, and corrected to its actual use
@@ -55,7 +55,9 @@ class Usage(Model):
     page_images: int = 0
 
     def plus(self, other: Usage) -> Usage:
-        """Return the sum. `other` may be negative (a refund), but no resulting amount is below 0."""
+        """Return the sum of both amounts for each resource. `other` may be negative (a refund); results below
+        0 become 0.
+        """
         return Usage.model_validate({name: max(0, value + getattr(other, name)) for name, value in self})
 
 
@@ -68,7 +70,7 @@ class UsageView(Model):
 
 
 def limit_of(resource: Resource, rules: LimitSettings) -> float:
-    """Return the daily limit; 0 = no limit."""
+    """Return the configured daily limit of a resource; 0 means no limit."""
     return float(getattr(rules, f"max_daily_{resource}"))
 
 
@@ -90,7 +92,7 @@ def require_left(used: Usage, resources: Sequence[Resource], rules: LimitSetting
 
 
 def usage_views(used: Usage, rules: LimitSettings) -> tuple[UsageView, ...]:
-    """Return every resource as shown to callers."""
+    """Return today's usage and the daily limit of every resource, as shown to callers of the API."""
     return tuple(
         UsageView(resource=resource, used=getattr(used, resource), limit=limit_of(resource, rules))
         for resource in (*SENDING, *ASKING, *DRAWING)

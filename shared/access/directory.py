@@ -1,4 +1,4 @@
-"""`GroupDirectory` over Microsoft Graph, with the app's own identity.
+"""Lookup of people and groups in Microsoft Graph with the identity of the app, and a cache for the results.
 
 The token is sent only to the configured host: redirects are not followed, and a next page on another host is
 refused. Responses are bounded, and either complete or an error.
@@ -54,15 +54,15 @@ class GroupDirectory(Protocol):
         """Return the display names of a person's groups by id. Raises the same errors as `groups_of`."""
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return the few people and groups with this id, name or mail address.
+        """Return the people and groups whose id, name or mail address equals `text`.
 
         Raises:
             DependencyError: as `groups_of`.
         """
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Return people and groups with a word in their name that starts with the text.
-        Raises the same errors as `named`.
+        """Return up to `most` people and groups whose name contains a word starting with `text`. Raises the
+        same errors as `named`.
         """
 
 
@@ -100,7 +100,7 @@ class CachedDirectory:
 
 
 class _Answers(Generic[Value]):
-    """An LRU cache by person, with a total weight of at most `most`."""
+    """An LRU cache of directory records by user id, bounded by total weight."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class _Answers(Generic[Value]):
         self._asking: dict[str, asyncio.Task[Value | None]] = {}
 
     async def get(self, user_id: str) -> Value:
-        """Return the cached value or fetch it. Concurrent callers share one request."""
+        """Return the cached value or fetch it. Concurrent callers for the same person share one request."""
         entry = self._kept.get(user_id)
         if entry is not None and self._clock() < entry.until:
             self._kept.move_to_end(user_id)
@@ -224,7 +224,7 @@ class GraphDirectory(GroupDirectory):
         self._timeout_s = timeout_s
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
-        """Return security groups and Microsoft 365 groups.
+        """Return the ids of the person's security groups and Microsoft 365 groups.
 
         Raises:
             DependencyError: as the base class, and if there are more than about 12,000.
@@ -232,7 +232,9 @@ class GraphDirectory(GroupDirectory):
         return frozenset(member.id for member in await self._memberships(user_id, "id"))
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Return each group's name, or its id if it has none. Raises the same errors as `groups_of`."""
+        """Return the names of the person's groups by id; a group without a name is shown by its id. Raises
+        the same errors as `groups_of`.
+        """
         members = await self._memberships(user_id, "id,displayName")
         return {member.id: member.display_name or member.id for member in members}
 
@@ -254,14 +256,16 @@ class GraphDirectory(GroupDirectory):
         )
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Return the person, as a guest unless Graph says that the person is a member."""
+        """Return the directory record of a person, who counts as a guest unless Graph reports a member."""
         record = await self._read(f"{self._user(user_id)}?{_PERSON}", _Person, Deadline(self._timeout_s))
         return DirectoryPerson(
             is_guest=record.user_type != "Member", department=record.department, name=record.display_name
         )
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Query by id, or by a filter in which quotation marks are doubled."""
+        """Return people and groups by id, or by exact name or mail address. Quotation marks are escaped in
+        the Graph filter.
+        """
         deadline = Deadline(self._timeout_s)
         if _USER_ID.fullmatch(text):
             return await self._with_id(text, deadline)
@@ -275,7 +279,7 @@ class GraphDirectory(GroupDirectory):
         return (*groups, *people)
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Query for words that start with the text."""
+        """Return people (by name or mail address) and groups (by name) with a word starting with `text`."""
         deadline = Deadline(self._timeout_s)
         words = text.replace("\\", " ").replace('"', " ")
         by_name = quote(f'"displayName:{words}"', safe="")
@@ -323,7 +327,8 @@ class GraphDirectory(GroupDirectory):
                 session = await self._connection.opened()
 
                 headers = {"Authorization": f"Bearer {await self._token()}"}
-                # Already encoded: the service signs the URL of the next page, and quoting would change it.
+                # The URL is already encoded: Graph signs the URL of the next page, and quoting it again would
+                # break the signature.
                 url = URL(address, encoded=True)
                 async with session.get(url, headers=headers, allow_redirects=False) as response:
                     if response.status == 404:

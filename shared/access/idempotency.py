@@ -1,4 +1,4 @@
-"""Idempotency keys: repeating a person's request under the same key creates one resource.
+"""Idempotency keys: a request repeated by the same person under the same key creates only one resource.
 
 A key is claimed, with the id of the future resource, before anything is created; each write then creates what
 is missing. So a repeat completes what a crash interrupted, and concurrent requests create one resource.
@@ -23,7 +23,7 @@ from shared.platform.telemetry import get_logger
 
 
 class Claim(Model):
-    """The first request under a key.
+    """The stored claim of an idempotency key by the first request that used it.
 
     Attributes:
         route: such as `POST /chat`.
@@ -51,7 +51,7 @@ _TRIES = 8
 
 @dataclass(frozen=True)
 class Claimed:
-    """A key that a request may use.
+    """The result of claiming an idempotency key for a request.
 
     Attributes:
         claim: the claim of the first request under this key.
@@ -69,7 +69,7 @@ class Claimed:
 
 
 def digest_of(order: Model) -> str:
-    """Return a digest of a request's fields, defaults included."""
+    """Return a digest of all fields of a request body, including defaults."""
     return digest(order.model_dump_json())
 
 
@@ -83,7 +83,7 @@ async def claim_key(
     resource_id: str,
     holds: timedelta = LIFETIME,
 ) -> Claimed:
-    """Claim a key, or return the claim of its first request.
+    """Claim an idempotency key for a request, or return the existing claim of an earlier request.
 
     Args:
         route: such as `POST /chat`.
@@ -107,7 +107,7 @@ async def claim_key(
             if (claim.route, claim.body) != (route, body):
                 raise reused()
             return Claimed(user.user_id, key, claim, is_repeat=True)
-        # The claim has expired or was purged just now.
+        # The previous claim has expired or has just been purged, so this request may replace it.
         new = new.model_copy(update={"revision": claim.revision if claim else None})
     raise ConflictError("Too many concurrent requests with this key.", "Send it again.")
 
@@ -118,8 +118,8 @@ async def finish(
     content: str | None = None,
     resource_id: str | None = None,
 ) -> None:
-    """Record that the resource was created. A store failure is ignored: a repeat then finds the resource
-    itself.
+    """Record that the request created its resource. Store failures are ignored, because a repeated request
+    finds the resource itself.
 
     Args:
         claimed: None = the request has no key.
@@ -145,7 +145,8 @@ async def finish(
 
 @asynccontextmanager
 async def beginning(claimed: Claimed | None, idempotency: IdempotencyStore) -> AsyncIterator[None]:
-    """Wrap the creation of the resource and then finish its key. None = the request has no key.
+    """Wrap the creation of a resource and mark its idempotency key as finished afterwards. Does nothing
+    without a key.
 
     If the block raises, the key is deleted, so that the next request under it starts again.
     """
@@ -170,7 +171,9 @@ async def purge_old_requests(
 
 
 def reused() -> IdempotencyKeyReusedError:
-    """Return the error for a reused key, without revealing its first use."""
+    """Return the error for a key reused with a different request. It reveals nothing about the first
+    request.
+    """
     return IdempotencyKeyReusedError(
         "The Idempotency-Key was used for another request within 24 hours.",
         "Use a new key for each request, and repeat a key only with an identical request.",
@@ -181,7 +184,7 @@ _ALL = 1_000_000_000  # no limit on deleted rows
 
 
 class IdempotencyStore:
-    """The claims, with a partition per person and a row per key.
+    """Storage of idempotency claims, with one partition per person and one row per key.
 
     Both are stored as digests, because user ids and keys may contain characters that table keys can't.
     """

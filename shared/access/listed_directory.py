@@ -33,16 +33,18 @@ class ListedDirectory(GroupDirectory):
         return DirectoryPerson(is_guest=False, department=person.department or None, name=person.name)
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Return each group's name by itself. Raises the same errors as `groups_of`."""
+        """Return the person's groups, mapping each name to itself. Raises the same errors as `groups_of`."""
         return {group: group for group in self._person(user_id).groups}
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return the entries with exactly this principal, otherwise those with this name in any case."""
+        """Return entries whose principal equals `text`; if there are none, entries whose name matches
+        case-insensitively.
+        """
         exact = tuple(entry for entry in self._entries if entry.principal == text)
         return exact or tuple(entry for entry in self._entries if entry.name.casefold() == text.casefold())
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Return entries with a word that starts with the text, people first."""
+        """Return people and groups whose name contains a word starting with `text`, people first."""
         start = text.casefold()
         matches = [entry for entry in self._entries if _begins(entry, start)]
         return tuple(matches[:most])

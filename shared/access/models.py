@@ -1,4 +1,4 @@
-"""A person: token claims, directory record and the context that queries use."""
+"""Models of a signed-in person, directory entries and audit entries."""
 
 from collections.abc import Mapping
 from datetime import datetime

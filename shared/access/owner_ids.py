@@ -1,4 +1,5 @@
-"""Ids that begin with a keyed digest of their owner, so that erasing a person can delete by prefix. Pure.
+"""Ids that begin with a keyed digest of the owner, so that all data of a person can be deleted by id prefix.
+Pure.
 
 Ids appear in logs and URLs, and people's ids are known. The key (OWNER_ID_KEY) prevents others from linking
 the two. It must never change, or erasure would no longer find older data.
@@ -15,7 +16,7 @@ _LAST_MILLISECOND = 16**12 - 1  # dated ids count down from here: the year 10889
 
 
 def owner_prefix(user_id: str, key: str) -> str:
-    """Return the 16 hexadecimal digits that begin all ids of a person's data.
+    """Return the prefix shared by all ids of a person's data: 16 hexadecimal digits.
 
     Args:
         key: OWNER_ID_KEY.
@@ -40,7 +41,7 @@ def owned_id(user_id: str, key: str, unique: str) -> str:
 
 
 def dated_id(user_id: str, key: str, at: datetime, unique: str) -> str:
-    """Return an id for data of a person that is listed by time. Later ids sort before earlier ones.
+    """Return an id for a person's data that sorts by time, newest first.
 
     Args:
         key: OWNER_ID_KEY.
@@ -52,5 +53,7 @@ def dated_id(user_id: str, key: str, at: datetime, unique: str) -> str:
 
 
 def dated_range(prefix: str, after: str = "") -> tuple[str, str]:
-    """Return the exclusive bounds of an owner's dated ids that sort after `after`; empty = all."""
+    """Return exclusive lower and upper bounds for an owner's dated ids that sort after `after`; "" covers all
+    of them.
+    """
     return after or prefix + _DATED, prefix + chr(ord(_DATED) + 1)

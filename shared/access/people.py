@@ -1,4 +1,6 @@
-"""What people have used up today, for administrators: those found by name, or those active recently."""
+"""Today's resource usage per person, for administrators: people matching a name, or people active
+recently.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,7 +24,7 @@ _PAGE = 500
 
 
 class PersonUse(Model):
-    """A person, and what they used up today."""
+    """A person with today's resource usage."""
 
     user_id: str = Field(description="Id of the person.")
     name: str = Field(description="Their name; the id if the directory doesn't know them.")
@@ -39,7 +41,7 @@ class PersonList(Model):
 async def people_found(
     text: str, directory: GroupDirectory, settings: Settings, limits: UserLimitStore
 ) -> PersonList:
-    """Return the people whose name has a word that begins with the text."""
+    """Return the usage of people whose name contains a word starting with `text`."""
     audiences = (await find_audiences(text, directory)).audiences
     people = [(one.principal, one.name, one.detail) for one in audiences if one.kind == "person"]
     return await _with_use(people, settings, limits)
@@ -48,7 +50,7 @@ async def people_found(
 async def people_active(
     trail: AuditTrail, directory: GroupDirectory, settings: Settings, limits: UserLimitStore
 ) -> PersonList:
-    """Return the people of the audit trail's last 24 hours."""
+    """Return the usage of people with an audit entry from the last 24 hours."""
     ids = await _active_ids(trail)
     entries = {one.principal: one for one in (await audiences_named(ids, directory)).audiences}
     people = [
@@ -75,7 +77,7 @@ async def _active_ids(trail: AuditTrail) -> list[str]:
 async def _with_use(
     identities: Sequence[tuple[str, str, str]], settings: Settings, limits: UserLimitStore
 ) -> PersonList:
-    """Add the use of today to people, given as id, name and detail."""
+    """Return today's usage of each person in `identities`, given as (user id, name, detail)."""
     use = await run_together(*(use_of_today(user_id, settings, limits) for user_id, _, _ in identities))
     people = [
         PersonUse(user_id=user_id, name=name, detail=detail, today=today)

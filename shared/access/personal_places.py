@@ -19,17 +19,17 @@ class _Person:
 
 
 class PersonalPlaces:
-    """A limit per person. Excess calls wait, and are refused if too many do."""
+    """A concurrency limit per person. Excess calls wait; calls beyond the waiting limit are refused."""
 
     def __init__(self, places: int, max_waiting: int) -> None:
-        """Allow each person `places` concurrent calls and `max_waiting` waiting ones."""
+        """Allow each person `places` concurrent calls, with up to `max_waiting` more waiting."""
         self._places = places
         self._max_calls = places + max_waiting
         self._people: dict[str, _Person] = {}
 
     @asynccontextmanager
     async def take(self, user_id: str) -> AsyncIterator[None]:
-        """Hold one of the person's places, waiting until one is free.
+        """Hold one of the person's places in the context, waiting until one is free.
 
         Raises:
             TooManyRequestsError: `max_waiting` calls of this person are already waiting.

@@ -1,4 +1,4 @@
-"""Document permissions: a user context in, principals and an OData filter out. Pure. Fails closed."""
+"""Document permissions: turns a user context into principals and an OData filter. Pure. Fails closed."""
 
 from collections.abc import Iterable
 
@@ -46,12 +46,16 @@ def security_filter(user: UserContext | None) -> str:
 
 
 def in_thread(user: UserContext, thread_id: str) -> UserContext:
-    """Return the owner of a thread as the reader of its files. The caller has checked the ownership."""
+    """Return the user context with which a thread's owner reads the files of that thread. The caller must
+    have checked the ownership.
+    """
     return user.model_copy(update={"thread_id": thread_id})
 
 
 def is_in_reach(user: UserContext, thread_id: str) -> bool:
-    """Return whether the user may see a document of this thread; "" = a document of no thread."""
+    """Return whether documents of this thread are visible to the user; "" stands for documents outside any
+    thread.
+    """
     return thread_id in ("", user.thread_id)
 
 

@@ -1,4 +1,4 @@
-"""The table of personal limits, with one row per person shared by all instances.
+"""Storage of personal limits and usage: one table row per person, shared by all instances of the app.
 
 A process combines the changes of all waiting calls into one write, so a few writes suffice for 200 concurrent
 calls of one person, and none is admitted merely because it waited too long.
@@ -27,14 +27,14 @@ from shared.platform.tables import Table, revision_of
 
 
 class Slot(Model):
-    """An active run or summary of the person. After `until` it no longer counts."""
+    """A slot held by an active run or summary of a person. It expires at `until`."""
 
     work_id: str
     until: datetime
 
 
 class UserLimits(Model):
-    """One person's row.
+    """The stored limits and usage of one person.
 
     Attributes:
         whole_at: when the full rate allowance is restored; None = it is full.
@@ -80,7 +80,7 @@ class _Row:
 
 
 class OpenStream:
-    """One of a person's open streams. Closing or garbage collection frees its place."""
+    """One of a person's open streams. Its place is freed on `close` or garbage collection."""
 
     def __init__(self, streams: WeakSet[OpenStream]) -> None:
         self._streams = streams
@@ -126,7 +126,7 @@ class UserLimitStore:
         self.streams = OpenStreams()
 
     def remembered(self, user_id: str) -> UserLimits | None:
-        """Return the row as last written by this process, possibly stale."""
+        """Return the person's row as this process last wrote it. It may be stale."""
         return self._rows[user_id].state if user_id in self._rows else None
 
     async def change(self, user_id: str, decide: Decide) -> UserLimits:
@@ -154,7 +154,7 @@ class UserLimitStore:
         raise change.outcome or ConflictError("The process is shutting down.")
 
     async def read(self, user_id: str) -> UserLimits:
-        """Return the row; an empty one without revision if none exists.
+        """Return the person's row, or an empty one without a revision if none is stored.
 
         Raises:
             DependencyError: the row can't be read.
@@ -205,7 +205,7 @@ class UserLimitStore:
         for tries in range(_MAX_TRIES):
             state, row.state = row.state, None
             outcomes = _applied(changes, state) if state is not None else []
-            # A refusal or a no-op must be decided on the stored row, never on the cached one.
+            # A refusal or a no-op must be decided on the stored row, because the cached row may be stale.
             if state is None or not _is_each_new(state, outcomes):
                 state = await self.read(user_id)
                 outcomes = _applied(changes, state)
