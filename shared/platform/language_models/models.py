@@ -1,6 +1,6 @@
-"""Prompts, messages and replies of language models, and the ports of chat models and embedders."""
+"""Data models of prompts, messages and replies, and the interfaces of chat models and embedders."""
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations remain strings, so that their types need not be imported at runtime.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
@@ -12,7 +12,8 @@ from shared.platform.models import Model
 
 
 class Prompt(Model):
-    """A rendered prompt. `user` holds the material; documents in it are data, never instructions.
+    """Rendered prompt. Documents are only quoted in `user` and must be treated as data, never as
+    instructions.
 
     Attributes:
         picture_url: a data URI, for vision models.
@@ -40,12 +41,12 @@ class Prompt(Model):
 
 
 class CallLimits(Model):
-    """Limits of one model or search call, retries included.
+    """Limits of a model or search call, including its retries.
 
     Attributes:
-        timeout_s: for the whole call, all attempts together.
-        max_retries: retries after the first attempt, on 429 and 5xx only.
-        max_output_tokens: where the model stops.
+        timeout_s: limit for all attempts together.
+        max_retries: number of retries after the first attempt, on 429 and 5xx only.
+        max_output_tokens: maximum number of tokens in the reply.
     """
 
     timeout_s: float
@@ -54,7 +55,7 @@ class CallLimits(Model):
 
 
 class ToolDefinition(Model):
-    """A tool as declared to a model. `parameters` is a JSON schema."""
+    """Tool that is offered to a model. `parameters` is a JSON schema."""
 
     name: str
     description: str
@@ -62,7 +63,7 @@ class ToolDefinition(Model):
 
 
 class ToolCall(Model):
-    """A tool call requested by a model. `arguments` is the model's JSON, unvalidated."""
+    """Tool call requested by a model. `arguments` is JSON written by the model and not yet validated."""
 
     call_id: str
     name: str
@@ -70,19 +71,19 @@ class ToolCall(Model):
 
 
 class Picture(Model):
-    """A picture attached to a message. `label` is its name in the text, `url` a data URI."""
+    """Picture attached to a message. `label` is its name in the message text, `url` a data URI."""
 
     label: str
     url: str
 
 
 class Message(Model):
-    """One message of a conversation.
+    """Message in a conversation with a model.
 
     Attributes:
-        pictures: of a user message, for vision models; other models get only the text.
-        tool_calls: of an assistant message; each is answered by a message with the role tool.
-        call_id: of a tool message: the call that it answers.
+        pictures: pictures of a user message. Models without vision receive only the text.
+        tool_calls: calls requested by an assistant message. A message with the role tool answers each.
+        call_id: id of the tool call that a tool message answers.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -93,7 +94,7 @@ class Message(Model):
 
 
 class ModelUsage(Model):
-    """Tokens of one call as counted by the endpoint. Output tokens include hidden reasoning.
+    """Number of tokens used by a call, as reported by the endpoint. Output tokens include hidden reasoning.
 
     Attributes:
         cached_tokens: input tokens served from the endpoint's cache.
@@ -105,12 +106,12 @@ class ModelUsage(Model):
 
 
 class ModelTurn(Model):
-    """A model's reply in a conversation: text, tool calls or both.
+    """Reply of a model in a conversation: text, tool calls or both.
 
     Attributes:
-        tokens: input and output together as counted by the endpoint; None if it doesn't report them.
-        usage: the same, separately, if the endpoint reports both.
-        cut: whether the reply stopped at its output limit.
+        tokens: sum of input and output tokens, or None if the endpoint doesn't report it.
+        usage: input and output tokens separately, if the endpoint reports both.
+        cut: whether the reply was cut off at its output limit.
     """
 
     text: str = ""
@@ -124,17 +125,17 @@ StructuredOutput = TypeVar("StructuredOutput", bound=BaseModel)
 
 
 class ChatModel(Protocol):
-    """A chat deployment."""
+    """Interface of a chat model."""
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Return validated structured output. Raise ModelFixableError if the reply doesn't validate."""
+        """Return a validated instance of `output`. Raise `ModelFixableError` if the reply is invalid."""
 
     def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        """Yield structured output as it is generated: pieces of JSON, which the caller validates.
+        """Yield pieces of JSON as the model generates them. The caller must validate the result.
 
         The usage comes last if the endpoint reports it. Errors are raised after it.
 
@@ -151,7 +152,7 @@ class ChatModel(Protocol):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        """Yield the model's next turn as it is generated: pieces of its text, then the whole turn.
+        """Yield pieces of the model's text as it is generated, then the complete turn.
 
         With `may_call` False the model must answer in text. Reaching the output limit sets `cut`. An endpoint
         without tools yields the text in one piece, because only the end shows whether it is a call.
@@ -162,10 +163,10 @@ class ChatModel(Protocol):
 
 
 class VisionModel(Protocol):
-    """A deployment that describes pictures."""
+    """Interface of a model that describes pictures."""
 
     def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        """Yield text as it is generated, in pieces of any size.
+        """Yield pieces of text as the model generates them.
 
         Raises:
             OutputCutError: the output limit was reached; raised after the last piece.
@@ -174,15 +175,15 @@ class VisionModel(Protocol):
 
 
 class DeployedModel(ChatModel, VisionModel, Protocol):
-    """A deployment for questions and for pictures."""
+    """Interface of a model for both conversations and pictures."""
 
 
 class Embedder(Protocol):
-    """An embedding deployment."""
+    """Interface of an embedding model."""
 
     @property
     def dimensions(self) -> int:
-        """The length of every vector."""
+        """Number of dimensions of each vector."""
 
     async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
-        """Return one vector per text, in order. Any number of texts is sent in batches."""
+        """Return one vector per text, in the same order. Long lists are split into batches."""
