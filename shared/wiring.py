@@ -80,7 +80,7 @@ from shared.tools.web_search import BraveWebSearch, SearxngWebSearch, WebSearch,
 
 @dataclass(eq=False)  # not frozen: Protocols with plain attributes require settable ones
 class Services:
-    """All stores and clients of the process. Packages declare their own views of it."""
+    """All stores and clients of the process. Each package declares a protocol with the services it uses."""
 
     settings: Settings
     content_index: SearchIndex
@@ -137,7 +137,9 @@ class Services:
         )
 
     def chat_model_named(self, name: str) -> ChatModel:
-        """Return a model of the same endpoint by name. Tests use one model for all names."""
+        """Return the chat model with this deployment name at the same endpoint. Tests use one model for all
+        names.
+        """
         return self.other_models(name) if self.other_models else self.chat_model
 
     async def prepare(self) -> None:
@@ -193,13 +195,15 @@ class Connections:
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
     def search_index(self, name: str) -> Connection[SearchClient]:
-        """Return the connection to one index."""
+        """Return the connection to the search index with this name."""
         if name not in self._indexes:
             self._indexes[name] = connect_index(self._settings, self.credentials, name)
         return self._indexes[name]
 
     async def close(self) -> None:
-        """Close all open connections, the credentials last: other clients may still request tokens."""
+        """Close all open connections. The credentials are closed last, because other clients may still
+        request tokens.
+        """
         connections: tuple[Closable, ...] = (
             *(self.blobs, self.queues, self.tables, self.model, self.search_admin),
             *(self.document_intelligence, self.docling, self.web_search, self.web_pages),
@@ -242,7 +246,7 @@ _TELEMETRY = _Telemetry()
 
 @cache
 def get_services() -> Services:
-    """Return the process's services."""
+    """Return the services of this process, which are created on the first call."""
     return build_services(get_settings())
 
 

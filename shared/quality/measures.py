@@ -29,7 +29,7 @@ Number = TypeVar("Number", int, float)
 
 
 def percentile(values: Sequence[Number], share: float) -> Number | None:
-    """Return the percentile by the nearest-rank method; None without values."""
+    """Return a percentile of `values` by the nearest-rank method, or None if there are no values."""
     if not values:
         return None
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
@@ -77,7 +77,7 @@ class QualitySums:
     opened: int = 0
 
     def add(self, records: Iterable[QualityRecord]) -> None:
-        """Add records; with a project, only those of its runs."""
+        """Add records to the sums. If a project is set, only records of runs in that project are counted."""
         answers: dict[str, AnswerRecord] = {}
         ratings: dict[str, RatingRecord] = {}
         openings: set[str] = set()
@@ -96,7 +96,7 @@ class QualitySums:
         self.opened += sum(_is_cited(answers[key]) for key in openings if key in answers)
 
     def counts(self) -> AnswerCounts:
-        """Return the number of runs by outcome."""
+        """Return the number of runs with each outcome."""
         outcomes = Counter(run.outcome for run in self.runs)
         return AnswerCounts(
             runs=len(self.runs),
@@ -110,7 +110,7 @@ class QualitySums:
         )
 
     def said(self) -> Ratings:
-        """Return the ratings."""
+        """Return the summary of user ratings."""
         numbers = [one.rating for one in self.ratings if one.rating is not None]
         frequencies = Counter(numbers)
         reasons: Counter[Reason] = Counter(reason for one in self.ratings for reason in set(one.reasons))
@@ -125,7 +125,7 @@ class QualitySums:
         )
 
     def times(self) -> Times:
-        """Return the times of runs that ended with an answer."""
+        """Return percentiles of the time taken by runs that ended with an answer."""
         completed = [run for run in self.runs if _is_completed(run)]
         latencies = [run.latency_ms for run in completed if run.latency_ms is not None]
         first = [run.first_token_ms for run in completed if run.first_token_ms is not None]
@@ -137,7 +137,7 @@ class QualitySums:
         )
 
     def measures(self) -> QualityMeasures:
-        """Return the measures with their targets."""
+        """Return the quality measures together with their targets."""
         runs = self.runs
         completed = [run for run in runs if _is_completed(run)]
         cited = [run for run in completed if _is_cited(run)]
@@ -210,7 +210,8 @@ async def read_period(
     since, records = now - timedelta(hours=hours), list[QualityRecord]()
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     covered = now
-    # Newest day first, so that old records are dropped at the limit. A run's records share a day.
+    # Read the newest day first, so that the record limit drops the oldest records. A run's records share a
+    # day.
     while day + _DAY > since and len(records) < MOST_RECORDS:
         covered, last = max(day, since), min(day + _DAY, now)
         in_period = quality.between(covered, last)

@@ -1,4 +1,4 @@
-"""Ratings of answers: stored with the run, which alone holds the comment, and counted.
+"""Recording of ratings and opened sources. The comment of a rating is stored only with the run.
 
 All channels rate through this module. The last rating counts; deleting the run deletes it.
 """
@@ -93,12 +93,14 @@ NOTE_LIMIT_S = 5.0  # a few milliseconds are usual; a starved machine stalls for
 
 
 def key_of(run_id: str) -> str:
-    """Return a run's stable key, a digest: records outlive runs and must not identify them."""
+    """Return the stable key of a run's quality records. It is a digest, because records outlive runs and must
+    not identify them.
+    """
     return hashlib.sha256(f"quality of {run_id}".encode()).hexdigest()[:32]
 
 
 async def keep(record: AnswerRecord | OpeningRecord, quality: QualityStore) -> None:
-    """Store a record, and count it unless it was stored before."""
+    """Store a record, and add it to the metrics unless it was stored before."""
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
             if not await quality.add(record):
@@ -124,7 +126,7 @@ async def note_opening(run_id: str, n: int, user: UserContext, services: Quality
 
 
 async def open_source(run_id: str, n: int, user: UserContext, services: QualityServices) -> None:
-    """Record an opened source, as `note_opening` does, but raise errors.
+    """Record that the user opened a source, like `note_opening`, but let errors propagate.
 
     Raises:
         NotFoundError: the user has no such run, or it has no such citation.
@@ -171,7 +173,7 @@ async def rate_run(
     )
     await services.quality.put_rating(counted)
     try:
-        # The comment last: it is stored only in the run and deleted with it.
+        # Write the comment last: it is stored only in the run and is deleted with it.
         await services.runs.set_feedback(record.run_id, feedback)
     except NotFoundError:
         await services.quality.remove_rating(counted.at, counted.key)
@@ -181,7 +183,7 @@ async def rate_run(
 
 
 async def feedback_of(run_id: str, user: UserContext, runs: RunStore) -> Feedback:
-    """Return the user's rating.
+    """Return the user's rating of one of their runs.
 
     Raises:
         NotFoundError: the user has no such run or has not rated it.
@@ -193,7 +195,7 @@ async def feedback_of(run_id: str, user: UserContext, runs: RunStore) -> Feedbac
 
 
 async def withdraw_feedback(run_id: str, user: UserContext, runs: RunStore, quality: QualityStore) -> None:
-    """Delete the rating. Missing ratings are ignored.
+    """Delete the user's rating of one of their runs. Missing ratings are ignored.
 
     Raises:
         NotFoundError: the user has no such run.

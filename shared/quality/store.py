@@ -1,4 +1,6 @@
-"""Quality records in a table with one partition per hour of the question. Only ratings change."""
+"""Storage of quality records, with one table partition per hour in which a question was asked. Only ratings
+are ever updated.
+"""
 
 from datetime import datetime
 
@@ -10,7 +12,9 @@ _EVERY = 1_000_000_000  # no limit on deleted rows
 
 
 class QualityStore(HourRecords[QualityRecord]):
-    """Records of answers, ratings and openings, by the hour of the question, with digests of runs as keys."""
+    """Storage of records of answers, ratings and opened sources, keyed by the hour of the question and a
+    digest of the run id.
+    """
 
     def __init__(self, table: Table) -> None:
         super().__init__(table, (AnswerRecord, RatingRecord, OpeningRecord))
@@ -32,6 +36,6 @@ class QualityStore(HourRecords[QualityRecord]):
         """Delete all records of an answer whose question was asked at `at`. Return their number."""
         hour = f"PartitionKey eq '{hour_partition(at)}'"
         rows = [f"RowKey eq 'answer-{key}'", f"RowKey eq 'rating-{key}'"]
-        # Row keys of openings end in a dash and a number; a dot sorts right after the dash.
+        # Row keys of opened sources end in a dash and the citation number; a dot sorts right after the dash.
         rows.append(f"RowKey gt 'opening-{key}-' and RowKey lt 'opening-{key}.'")
         return sum([await self._table.delete_found(f"{hour} and {row}", _EVERY) for row in rows])

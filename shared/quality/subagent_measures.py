@@ -1,4 +1,4 @@
-"""Metrics of sub-agents by profile: a view of the records of runs. Pure."""
+"""Metrics of sub-agents per profile, computed from the quality records of runs. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
