@@ -1,4 +1,4 @@
-"""The lines of a run's journal and their names. Pure and cheap to import at worker startup."""
+"""Names of the lines in a run's journal. Pure, and cheap to import at worker startup."""
 
 from typing import Literal
 
@@ -23,17 +23,19 @@ TERMINAL_EVENTS: frozenset[EventName] = frozenset({"COMPLETE", "ERROR"})
 
 
 class LogSlice(Model):
-    """Complete lines of a run log, without line ends, and the byte offset where reading continues."""
+    """Complete lines of a journal without line endings, and the byte offset of the next line."""
 
     lines: tuple[str, ...]
     next_offset: int
 
     @property
     def public(self) -> tuple[str, ...]:
-        """The lines sent to readers, the only ones that are numbered."""
+        """Lines that clients receive. Only these are numbered."""
         return tuple(filter(is_public, self.lines))
 
 
 def is_public(line: str) -> bool:
-    """Return whether a line is sent to readers: its event name starts with an upper-case letter."""
+    """Return whether clients receive a journal line, i.e. whether its name starts with an upper-case
+    letter.
+    """
     return line[len('{"name":"') :][:1].isupper()

@@ -1,4 +1,4 @@
-"""Answer texts for clients other than our own page, with signed URLs of figures."""
+"""Answer texts with signed figure URLs, for clients that cannot authenticate image requests."""
 
 import re
 
@@ -11,11 +11,11 @@ from shared.platform.telemetry import get_logger
 from shared.runs.models import RunAnswer, RunView
 
 _PICTURE = re.compile(r"(?<=\]\()/api/documents/[^()\s]{1,200}/figures/[^()\s]{1,200}(?=\))")
-_MAX_OPEN_CHARS = 2_000  # captions with URLs are shorter; a longer text isn't an image link
+_MAX_OPEN_CHARS = 2_000  # An image link is shorter; a longer text without a closing bracket is not one.
 
 
 async def with_signed_pictures(text: str, user: UserContext, services: DocumentServices) -> str:
-    """Sign the URLs of figures that the user may read. The others remain unsigned and can't be opened.
+    """Replace the URLs of figures that the user may read by signed URLs. Other figure URLs stay unchanged.
 
     Never raises if a service is unavailable.
     """
@@ -39,13 +39,15 @@ async def with_signed_pictures(text: str, user: UserContext, services: DocumentS
 
 
 def portable_text(answer: RunAnswer) -> str:
-    """Return the text of a refreshed answer, with the signed URLs of its figures."""
+    """Return an answer's text with its figure URLs replaced by the signed URLs in `answer.figures`."""
     signed = {figure.path: figure.image_url for figure in answer.figures if figure.image_url}
     return _PICTURE.sub(lambda match: signed.get(match[0], match[0]), answer.text)
 
 
 def portable_view(view: RunView) -> RunView:
-    """Return the run for API clients, with figures that open without authentication."""
+    """Return a copy of the run for API clients. Its figure URLs are signed, so they need no
+    authentication.
+    """
     if view.answer is None:
         return view
     answer = view.answer.model_copy(update={"text": portable_text(view.answer)})
@@ -53,7 +55,7 @@ def portable_view(view: RunView) -> RunView:
 
 
 def split_at_open_picture(text: str) -> tuple[str, str]:
-    """Split a growing text into the part that may be sent, and an unfinished image link to hold back."""
+    """Split a streamed text into the part to send now and an incomplete image link to hold back."""
     at = text.rfind("![")
     if at < 0:
         return (text[:-1], "!") if text.endswith("!") else (text, "")

@@ -1,4 +1,4 @@
-"""Limits on restarting an orchestration that the host lost. Pure.
+"""Rules for restarting an orchestration that failed because its worker died. Pure.
 
 The host ends an orchestration as `Failed` if its worker dies at the wrong moment. Restarted with the same id,
 it has an empty history, but completed steps return their stored results immediately.
@@ -10,21 +10,21 @@ from typing import Literal
 from shared.platform.models import Model
 
 MAX_REVIVALS = 3
-REVIVAL_WINDOW = timedelta(minutes=10)  # users don't wait longer; they have left or repeated the question
-_SETTLING = timedelta(seconds=10)  # another process has just counted it and is restarting it
+REVIVAL_WINDOW = timedelta(minutes=10)  # After that, users have left or repeated their question.
+_SETTLING = timedelta(seconds=10)  # another process has just counted a restart and is performing it
 
 Verdict = Literal["revive", "wait", "give_up"]
 
 
 class RevivalCount(Model):
-    """Stored revivals of one instance."""
+    """Number of restarts of an orchestration instance and the time of the last one."""
 
     count: int
     revived_at: datetime
 
 
 def judge(counted: RevivalCount | None, asked_at: datetime | None, now: datetime) -> Verdict:
-    """Return whether to restart a failed instance.
+    """Decide whether to restart a failed instance, wait for another process to do so, or give up.
 
     Args:
         counted: earlier revivals; None = none.
@@ -40,5 +40,5 @@ def judge(counted: RevivalCount | None, asked_at: datetime | None, now: datetime
 
 
 def counted_again(counted: RevivalCount | None, now: datetime) -> RevivalCount:
-    """Return the count increased by one."""
+    """Return the restart count increased by one."""
     return RevivalCount(count=1 + (counted.count if counted else 0), revived_at=now)
