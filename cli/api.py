@@ -107,8 +107,8 @@ class Api:
     def items(
         self, path: str, name: str, limit: int, filters: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
-        """Return the first `limit` items of a list filtered by `given`, fetching as
-        many pages as necessary.
+        """Return the first `limit` items of a list, restricted by the query parameters in `filters`. Fetches
+        as many pages as necessary.
         """
         items: list[dict[str, Any]] = []
         cursor: str | None = ""
@@ -120,7 +120,8 @@ class Api:
         return items[:limit]
 
     def send(self, method: str, path: str, *, also: int = 200, **request: Any) -> httpx.Response:
-        """Return a complete response that is successful or has the status `also`.
+        """Send a request and return its complete response. Raise CommandError unless it is successful or has
+        the status `also`.
 
         Raises:
             CommandError: no connection, or an error response.
@@ -166,7 +167,7 @@ class Api:
                 refuse_errors(stream)
 
     def download(self, path: str) -> Iterator[bytes]:
-        """Yield the parts of a file.
+        """Yield the contents of a file in chunks.
 
         Raises:
             CommandError: no connection, a broken connection, or an error response.
@@ -214,7 +215,7 @@ class Api:
 
 
 def checked_url(url: str) -> str:
-    """Return the URL without a trailing slash.
+    """Return the URL of the app without a trailing slash.
 
     Raises:
         CommandError: the URL is invalid, or plain http to another machine, where the token could be read.

@@ -27,7 +27,7 @@ _CLOSED = 409
 
 @dataclass(frozen=True)
 class Asking:
-    """The presentation of a run.
+    """The client, terminal and progress display used to present one run.
 
     Attributes:
         display: shows progress.
@@ -105,7 +105,7 @@ def _attach(call: Call, path: Path, thread_id: str) -> None:
 
 
 def _ignore(_: int) -> None:
-    """Show no progress."""
+    """Ignore the upload progress."""
 
 
 def follow(asking: Asking, stream: RunStream) -> int:

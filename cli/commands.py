@@ -82,7 +82,7 @@ class _Group(TyperGroup):
 
 
 class _ListingGroup(_Group):
-    """A group whose name alone, optionally followed by options, runs its `list` command."""
+    """A command group that runs its `list` command if no subcommand is given."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         is_bare = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))

@@ -1,4 +1,4 @@
-"""The events of a run, each exactly once, across any number of connections."""
+"""Streams the events of a run, each exactly once, and reconnects when the connection is lost."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -38,7 +38,7 @@ def connect(surroundings: Surroundings) -> Api:
 
 
 def _url(option: str | None) -> str:
-    """Return the app's URL from --url, GROUNDWORK_URL, the session, or a local stack."""
+    """Return the URL of the app from --url, GROUNDWORK_URL, the stored session or a local stack."""
     explicit = _explicit_url(option)
     if explicit:
         return explicit

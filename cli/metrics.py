@@ -52,7 +52,7 @@ def show_status(call: Call) -> int:
 
 
 def _lines(node: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield every number of a report with its path, such as `latency.p95`."""
+    """Yield every number in a nested report with its dotted path, such as `latency.p95`."""
     if isinstance(node, dict):
         for key, value in node.items():
             yield from _lines(value, f"{name}.{key}" if name else key)

@@ -16,7 +16,7 @@ _MAX_SHOWN = 100
 
 @dataclass
 class Draft:
-    """The partial answer, kept by step. When a step restarts, only its own text is dropped."""
+    """The partial answer, stored by step. When a step restarts, only the text of that step is dropped."""
 
     steps: dict[int, str] = field(default_factory=dict)
 

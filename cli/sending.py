@@ -33,7 +33,7 @@ _BROKEN = 500
 
 
 class CountedFile:
-    """A file that reports the number of bytes read."""
+    """A file that reports each number of bytes read, to display upload progress."""
 
     def __init__(self, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
         self._file = file
@@ -50,7 +50,7 @@ class CountedFile:
             yield piece
 
     def fileno(self) -> int:
-        """Return the descriptor from which httpx determines the length."""
+        """Return the file descriptor, from which httpx determines the content length."""
         return self._file.fileno()
 
 
@@ -94,7 +94,7 @@ class Ticket:
         return str(self._taken()["doc_id"])
 
     def put(self, query: str, content: bytes) -> None:
-        """Write to storage, with retries for temporary failures.
+        """Write a block or block list to storage, retrying temporary failures.
 
         Raises:
             CommandError: storage refused it.

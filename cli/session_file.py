@@ -35,7 +35,7 @@ class AzureLogin:
 
 @dataclass(frozen=True)
 class Session:
-    """A token for one app.
+    """A stored token and the URL of the app that it is valid for.
 
     Attributes:
         expires_at: Unix time in seconds; None if unknown.

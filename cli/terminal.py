@@ -57,7 +57,7 @@ class Terminal:
         _write(self.output, _CONTROL.sub(_escaped, text))
 
     def result(self, value: Any, words: str) -> None:
-        """Print a result: the value for programs, the words for people."""
+        """Print a result: `value` as JSON for programs, or `words` as text for people."""
         if self.as_json:
             self.json(value)
         else:
@@ -94,7 +94,7 @@ class Terminal:
             self.table(names, map(cells, records), nothing=nothing)
 
     def table(self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, nothing: str) -> None:
-        """Print rows, or the text `nothing` if there are none."""
+        """Print a table, or the text `nothing` if there are no rows."""
         cells = [[one if isinstance(one, Text) else Text(_cell(one)) for one in row] for row in rows]
         if not cells:
             self.say(nothing)
