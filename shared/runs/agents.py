@@ -20,7 +20,7 @@ _Values = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=128)], .
 
 
 class AgentLimits(Model):
-    """Limits of one answer. The limits of the settings apply as well.
+    """Limits of a single answer by the agent. The lower of a limit and the corresponding setting applies.
 
     Attributes:
         turns: model turns (`max_agent_turns`).
@@ -43,7 +43,9 @@ class AgentFilters(Model):
 
 
 class AgentChannels(Model):
-    """Channels that offer the agent. `chat` covers the API, the web page, the command line and Teams."""
+    """Channels in which users may ask the agent. `chat` covers the API, the web page, the command line and
+    Teams.
+    """
 
     chat: bool = True
     mcp: bool = True
@@ -51,7 +53,7 @@ class AgentChannels(Model):
 
 
 class AgentDefinition(Model):
-    """An agent.
+    """The definition of an agent that users may ask, loaded from its Markdown file.
 
     Attributes:
         name: identifier used in requests.
@@ -80,12 +82,12 @@ class AgentDefinition(Model):
         return may_read(user, self.access)
 
     def narrowed(self, user: UserContext) -> UserContext:
-        """Return the user with access restricted to the agent's documents."""
+        """Return a copy of the user who can read only the documents that match the agent's filters."""
         filters = {name: values for name, values in self.filters if values}
         return user.model_copy(update={"within": filters}) if filters else user
 
     def limited(self, settings: Settings) -> Settings:
-        """Return the settings, with the agent's limits where they are lower."""
+        """Return a copy of the settings in which the agent's lower limits replace higher ones."""
         limits, budgets, answering = self.limits, settings.budgets, settings.answering
         latency_ms = budgets.max_total_latency_ms
         tokens = budgets.max_total_tokens_per_request

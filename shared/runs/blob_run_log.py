@@ -1,4 +1,4 @@
-"""`RunLog` over append blobs: one blob per run, one JSON line per event, one block per append.
+"""`RunLog` stored in append blobs: one blob per run, one JSON line per event and one block per append.
 
 Azure Storage appends a block completely or not at all, and rejects it if the blob doesn't end at the expected
 offset. This condition is the only lock. An append is never repeated blindly, because a lost response doesn't
@@ -118,9 +118,11 @@ class BlobRunLog(RunLog):
         return _whole_lines(await self._content(run_id, offset, None), offset)
 
     async def read_piece(self, run_id: str, offset: int) -> LogSlice:
-        """Return complete lines from a byte offset, at most PIECE_BYTES unless one line is longer."""
+        """Return the complete lines after a byte offset, up to PIECE_BYTES. A longer single line is returned
+        whole.
+        """
         content = await self._content(run_id, offset, PIECE_BYTES)
-        if len(content) == PIECE_BYTES and b"\n" not in content:  # a line longer than a piece
+        if len(content) == PIECE_BYTES and b"\n" not in content:  # The first line is longer than a piece.
             return await self.read(run_id, offset)
         return _whole_lines(content, offset)
 
@@ -135,7 +137,7 @@ class BlobRunLog(RunLog):
         try:
             async with self._call(run_id, "read") as blob:
                 stream = await blob.download_blob(offset=offset, length=length)
-        except RangeError:  # the log ends at the offset
+        except RangeError:  # The log ends at this offset.
             return b""
         pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, _log_status)
         return b"".join([piece async for piece in pieces])
@@ -153,7 +155,7 @@ class BlobRunLog(RunLog):
         blob = self._blobs.pop(run_id, None)
         if blob is None:
             blob = client.get_blob_client(self._container, f"{run_id}/events.jsonl")
-        self._blobs[run_id] = blob  # most recently used last
+        self._blobs[run_id] = blob  # Most recently used clients come last.
         if len(self._blobs) > KEPT_CLIENTS:
             oldest = next(iter(self._blobs))
             del self._blobs[oldest]
@@ -162,7 +164,7 @@ class BlobRunLog(RunLog):
 
 
 def _whole_lines(content: bytes, offset: int) -> LogSlice:
-    end = content.rfind(b"\n") + 1  # a piece may end inside a line; an append never does
+    end = content.rfind(b"\n") + 1  # A piece may end inside a line; an append always ends with one.
     lines = content[:end].decode().split("\n")[:-1]
     return LogSlice(lines=tuple(lines), next_offset=offset + end)
 
@@ -183,6 +185,7 @@ def _log_status(status: int, message: str) -> GroundworkError | None:
 def _append_status(status: int, message: str) -> GroundworkError | None:
     if status == 412:
         return ConflictError("The log of this run grew meanwhile.")
-    if status in (409, 413):  # too many blocks or too large a block: not a race
+    # The blob has too many blocks, or this block is too large; no other writer was involved.
+    if status in (409, 413):
         return PayloadTooLargeError("The log of this run is full.")
     return _log_status(status, message)

@@ -1,4 +1,4 @@
-"""Journal writes of one step, arranged so that readers see a repeated step only once.
+"""Writes one step's events to the run journal. Readers see the events of a repeated step only once.
 
 Every line carries its step. A second attempt first appends a `restarted` status, on which readers drop the
 step's earlier tokens and citations. An attempt stops when it finds a later attempt's mark or the step's
@@ -30,13 +30,13 @@ from shared.runs.run_log import RunLog
 
 
 class StaleAttemptError(ConflictError):
-    """Internal: a later attempt took over."""
+    """Internal error: a later attempt at the step has taken over."""
 
     code = "StaleAttemptError"
 
 
 class RunClosedError(ConflictError):
-    """Internal: the run has already ended, or a sub-agent's step has."""
+    """Internal error: the run, or the step that started the sub-agent, has already ended."""
 
     code = "RunClosedError"
 
@@ -49,7 +49,8 @@ ChildPlace = tuple[int, int, ProfileName | None]
 
 
 class EventLog:
-    """Writer for one attempt at a step or a sub-agent's turn. Use `open_event_log` or `open_child_log`.
+    """Writer of one attempt at a step or at a sub-agent's turn. Create it with `open_event_log` or
+    `open_child_log`.
 
     Attributes:
         attempt: unique id of the attempt.
@@ -67,7 +68,7 @@ class EventLog:
         profile: ProfileName | None = None,
         turn: int | None = None,
     ) -> None:
-        """Prepare to write from `offset`.
+        """Create a writer that appends after the byte `offset` of the journal.
 
         Args:
             child, profile: the child that writes; None for an attempt at the step itself.
@@ -87,12 +88,13 @@ class EventLog:
         self.written: list[RunEvent] = []
 
     def stage(self, *events: RunEvent) -> None:
-        """Queue events for the beginning of the next append."""
+        """Queue events to be written before those of the next append."""
         self.staged += [self._marked(event) for event in events]
         self._note_tokens(events)
 
     async def write(self, *events: RunEvent) -> None:
-        """Append staged events, then `events`, atomically. An event without a step gets the attempt's step.
+        """Append the staged events and then `events` in one atomic write. Events without a step get this
+        attempt's step.
 
         Raises:
             StaleAttemptError: a later attempt at this step has begun, or the step is complete.
@@ -120,7 +122,7 @@ class EventLog:
         self._note_tokens(batch)
 
     def _marked(self, event: RunEvent) -> RunEvent:
-        """Return the event with its step.
+        """Return the event labelled with its step, unless it has one already.
 
         A withdrawal of another step's events keeps that step's number.
         """
@@ -138,7 +140,8 @@ class EventLog:
             self.first_token_at = datetime.now(UTC)
 
     async def _catch_up(self, batch: Sequence[RunEvent]) -> bool:
-        """Read the lines found at the expected offset; return whether they are this batch.
+        """Read the lines that are already stored after the expected offset, and return whether they are this
+        batch.
 
         A transport that lost the response repeats the append, which then conflicts with itself. Attempts have
         unique ids, so no other writer can have appended the same lines.
@@ -157,12 +160,15 @@ class EventLog:
         return is_ours
 
     def _is_taken_over(self, other: RunEvent) -> bool:
-        """Return whether another writer's line begins a later attempt at this step or completes the step."""
+        """Return whether a line by another writer begins a later attempt at this step, or completes the
+        step.
+        """
         if (other.step, other.child) != (self._step, self._child):
             return False
         if self._turn is not None and isinstance(other, AttemptLine | DoneLine) and other.turn != self._turn:
             return False
-        if isinstance(other, AttemptLine):  # this attempt's own line if the append's response was lost
+        # It may be this attempt's own line, if the response to its append was lost.
+        if isinstance(other, AttemptLine):
             return other.attempt != self.attempt
         return isinstance(other, StepStatus | DoneLine)
 
@@ -170,7 +176,7 @@ class EventLog:
 async def open_event_log(
     log: RunLog, run_id: str, step: int, then: Sequence[RunEvent] = (), known_lines: KnownLines | None = None
 ) -> EventLog:
-    """Begin an attempt at a step by appending a `started` or `restarted` mark.
+    """Begin an attempt at a step: append a `started` event, or `restarted` if there was an earlier attempt.
 
     Args:
         then: the attempt's first events, sent with the mark in one append.
@@ -190,7 +196,7 @@ async def open_event_log(
 def staged_event_log(
     log: RunLog, run_id: str, step: int, then: Sequence[RunEvent], known_lines: KnownLines
 ) -> EventLog:
-    """Begin an attempt at a step, and send its mark with the first append.
+    """Begin an attempt at a step without writing yet: its start event is sent with the first append.
 
     Raises:
         RunClosedError: the run has ended.
@@ -209,7 +215,7 @@ def staged_event_log(
 async def open_child_log(
     log: RunLog, run_id: str, child: ChildPlace, then: Sequence[RunEvent], known_lines: KnownLines
 ) -> EventLog:
-    """Begin an attempt at a sub-agent's turn by marking it in the run's journal.
+    """Begin an attempt at a sub-agent's turn by appending its start to the run journal.
 
     Args:
         then: the attempt's first events, sent with the mark in one append.
@@ -227,7 +233,7 @@ async def open_child_log(
 def staged_child_log(
     log: RunLog, run_id: str, child: ChildPlace, known_lines: KnownLines, turn: int | None = None
 ) -> EventLog:
-    """Begin an attempt at a child's turn, and send its mark with the first append.
+    """Begin an attempt at a sub-agent's turn without writing yet: its start is sent with the first append.
 
     Args:
         turn: the turn, if the child takes several at once.
@@ -244,12 +250,12 @@ def staged_child_log(
 
 
 def is_closed(log_slice: LogSlice) -> bool:
-    """Return whether a completely read log contains the run's last event."""
+    """Return whether a log that was read to its end contains the run's last event."""
     return any(map(is_terminal, events_of(log_slice)))
 
 
 def _refuse_closed(events: Sequence[RunEvent], step: int = 0, child: int | None = None) -> None:
-    """Raise `RunClosedError` if these lines show that the run or the sub-agent has ended.
+    """Raise `RunClosedError` if the events show that the run, or this sub-agent, has ended.
 
     A later step's mark ends a sub-agent of `step`.
     """

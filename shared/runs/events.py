@@ -1,4 +1,4 @@
-"""The events of a run, and their lines in the run log. Pure.
+"""The events of a run and their serialisation as lines of the journal. Pure.
 
 A line is `{"name":"TOKEN","data":{"step":3,"text":"..."}}`. Names of public events are upper case. Internal
 events have lower-case names, are never sent to readers and have no number. `EventLog` sets `step`, `child`
@@ -21,7 +21,7 @@ from shared.runs.plan import QueryIntent, QueryType, TodoItem
 
 
 class RunEvent(Model):
-    """Base of all events. Public events are numbered from 1, in the order of the journal.
+    """Base class of all events. Public events are numbered from 1 in journal order.
 
     Attributes:
         name: sent in lower case as the SSE event name.
@@ -59,7 +59,7 @@ ThoughtCode = Literal[
 
 
 class ThoughtEvent(RunEvent):
-    """The agent's next action, in English or in a model's words."""
+    """A sentence about what the agent does next, written by the app in English or by the model."""
 
     name = "THOUGHT"
 
@@ -71,7 +71,9 @@ class ThoughtEvent(RunEvent):
 
 
 class ActionEvent(RunEvent):
-    """A classified question, a completed document lookup or upcoming tool calls."""
+    """The classification of the question, a completed document lookup, or tool calls that are about to
+    start.
+    """
 
     name = "ACTION"
 
@@ -113,7 +115,7 @@ class ToolResultEvent(TimedEvent):
 
 
 class AskUserEvent(RunEvent):
-    """A question to the run's owner. Options are plain text if a caller's own agent asks."""
+    """A clarifying question to the run's owner. Its options are plain text if another agent asks it."""
 
     name = "ASK_USER"
 
@@ -147,7 +149,9 @@ class CitationEvent(Citation, RunEvent):
 
 
 class CompleteEvent(RunEvent):
-    """The stored answer, as the run's last event. `answer` omits `run_id`, which the event already has."""
+    """The last event of a successful run, with the stored answer. `answer` omits `run_id`, which the event
+    already has.
+    """
 
     name = "COMPLETE"
 
@@ -169,7 +173,7 @@ class CompleteEvent(RunEvent):
 
 
 class ErrorEvent(RunEvent):
-    """Failure or cancellation, as the run's last event."""
+    """The last event of a run that failed or was cancelled."""
 
     name = "ERROR"
 
@@ -179,7 +183,7 @@ class ErrorEvent(RunEvent):
 
 
 class StatusEvent(RunEvent):
-    """Progress of the run. Each `state` has a model."""
+    """Base class of progress events. Each `state` has its own subclass."""
 
     name = "STATUS"
 
@@ -206,21 +210,21 @@ class StepStatus(StatusEvent):
 
 
 class ResumedStatus(StatusEvent):
-    """Resumption after a host failure. The run's time restarts at `at`."""
+    """Resumption after a host failure. The time budget of the run starts again at `at`."""
 
     state: Literal["resumed"] = "resumed"
     at: datetime
 
 
 class TodoListStatus(StatusEvent):
-    """The current todo list: `done` with the plan, `progress` later."""
+    """The current todo list. `state` is `done` when the plan is complete and `progress` for later updates."""
 
     state: Literal["done", "progress"]
     todo: tuple[TodoItem, ...]
 
 
 class AnsweredStatus(TimedEvent, StatusEvent):
-    """The numbers of the options that the owner chose; empty after a timeout.
+    """The options that the owner chose, by number. The list is empty if the clarification timed out.
 
     Attributes:
         words: the owner's reply if it matches no option.
@@ -238,7 +242,8 @@ class AnsweredStatus(TimedEvent, StatusEvent):
 
 
 class DelegationStatus(TimedEvent, StatusEvent):
-    """The decision about sub-agents and its reasons, also logged (docs/internals/delegation.md).
+    """The decision whether to use sub-agents, with the reasons that are also logged
+    (docs/internals/delegation.md).
 
     Attributes:
         latency_budget_ms, token_budget: the sub-agent's budgets; 0 if none is started.
@@ -274,14 +279,14 @@ class SubagentStatus(TimedEvent, StatusEvent):
 
 
 class WarningStatus(StatusEvent):
-    """A problem that did not prevent the answer, in the question's language."""
+    """A warning about a problem that did not prevent the answer, in the language of the question."""
 
     state: Literal["warning"] = "warning"
     text: str
 
 
 class DiscardedStatus(StatusEvent):
-    """A request to readers to drop the step's tokens and citations."""
+    """An instruction to readers to discard all tokens and citations of the step."""
 
     state: Literal["discarded"] = "discarded"
     error_type: Omittable[str] = None
@@ -318,7 +323,8 @@ class AttemptLine(RunEvent):
 
 
 class DoneLine(RunEvent):
-    """Internal: completion of a step or of an attempt at a sub-agent's turn. No further lines of it follow.
+    """Internal: completion of a step or of an attempt at a sub-agent's turn. No further lines of it may
+    follow.
 
     Attributes:
         result: the step's return value, as JSON.
@@ -342,7 +348,8 @@ class ReplyLine(RunEvent):
 
 
 class ReservedLine(RunEvent):
-    """Internal: tokens that an attempt's model calls may have used, including the call that follows.
+    """Internal: tokens reserved by an attempt, for its finished model calls and the one that is about to
+    start.
 
     Attributes:
         turn: as in `AttemptLine`.
@@ -355,7 +362,7 @@ class ReservedLine(RunEvent):
 
 
 class UnknownEvent(RunEvent):
-    """A public event written by a newer version of the app, as happens during a rolling upgrade.
+    """A public event written by a newer version of the app, which can happen during a rolling upgrade.
 
     Its line is passed on to readers unchanged. It counts as a `status`, because readers skip a status whose
     state they don't know.
@@ -376,7 +383,7 @@ class UnknownEvent(RunEvent):
 
 
 class UnknownEventError(DependencyError):
-    """Internal: the run's log holds an internal line of a newer version.
+    """Internal error: the journal contains an internal line written by a newer version of the app.
 
     The step depends on it, so it can't be skipped. Retrying gives a worker of the newer version the step.
     """
@@ -426,7 +433,7 @@ _STATUSES: dict[str, type[StatusEvent]] = {
 
 
 def parse_event(line: str) -> RunEvent:
-    """Parse a line of the log. A public event of an unknown kind becomes an `UnknownEvent`.
+    """Parse a line of the journal. A public event of an unknown kind becomes an `UnknownEvent`.
 
     Raises:
         UnknownEventError: the line is internal and of an unknown kind.
@@ -443,7 +450,7 @@ def parse_event(line: str) -> RunEvent:
 
 
 def events_of(log_slice: LogSlice) -> list[RunEvent]:
-    """Return the events of a part of a log."""
+    """Parse all lines of a log slice."""
     return [parse_event(line) for line in log_slice.lines]
 
 
@@ -453,7 +460,7 @@ def is_terminal(event: RunEvent) -> bool:
 
 
 def withdraws_step(event: RunEvent) -> bool:
-    """Return whether readers must drop their tokens and citations of the event's step."""
+    """Return whether the event tells readers to discard the tokens and citations of its step."""
     return isinstance(event, DiscardedStatus) or (
         isinstance(event, StepStatus) and event.state == "restarted"
     )

@@ -9,8 +9,8 @@ from shared.runs.models import ClarificationOption
 from shared.runs.plan import QuestionPlan
 from shared.runs.provenance import UNKNOWN, Provenance, UsedDocument
 
-# Share of the best score. In 16 questions about the samples, needed figures had .77 to .86; half of the
-# unrelated figures had .33 to .61.
+# Share of the best score. In 16 questions about the samples, required figures scored 0.77 to 0.86 of the best
+# block, and half of the unrelated figures 0.33 to 0.61.
 _NEAR_BEST = 0.7
 
 
@@ -18,7 +18,7 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
 
 
 class MissingDocument(Model):
-    """A document that the question names, but that doesn't exist or isn't readable for the user.
+    """A document that the question names but the user cannot read, or that doesn't exist.
 
     Attributes:
         nearest: most similar file names among the documents that the user may read.
@@ -32,7 +32,8 @@ class MissingDocument(Model):
 
 
 class StoredPlan(Model):
-    """The complete plan. The loop's state contains only its type, intent and todo list.
+    """The complete plan of a question, as stored in the journal. The loop state has only its type, intent and
+    todo list.
 
     Attributes:
         doc_ids: documents matched by the plan's references; empty if none match.
@@ -63,7 +64,7 @@ class StoredPlan(Model):
 
     @property
     def provenance(self) -> Provenance:
-        """The documents whose names the plan shows."""
+        """The documents whose names the plan contains, as a record for the answer."""
         listed = {option.doc_id for option in self.options if option.doc_id}
         has_names = listed or any(document.nearest for document in self.missing)
         is_complete = listed <= {document.doc_id for document in self.named}
@@ -80,7 +81,7 @@ class StoredPlan(Model):
 
 
 class ReadFile(Model):
-    """A file of the thread that can be searched, by the name that prompts show."""
+    """A file of the thread that has been ingested, with the name used in prompts."""
 
     document: UsedDocument
     filename: str
@@ -95,7 +96,7 @@ class TableCard(Model):
 
 
 class Evidence(Model):
-    """Everything that an answer may be based on.
+    """All material on which the answer may be based.
 
     Attributes:
         hits: blocks, best first, followed by the remaining blocks of `whole` documents; empty for listing and
@@ -136,7 +137,7 @@ class Evidence(Model):
 
     @property
     def blocks(self) -> tuple[Hit, ...]:
-        """The blocks that the model sees, without duplicates."""
+        """All blocks shown to the model, without duplicates."""
         return tuple({hit.block_id: hit for hit in (*self.hits, *self.cited_before, *self.figures)}.values())
 
     @property
@@ -157,7 +158,7 @@ class Evidence(Model):
 
     @property
     def doc_ids(self) -> set[str]:
-        """Ids of all documents and databases in the evidence."""
+        """Ids of all documents and databases that the evidence comes from."""
         records = (*self.records, *self.unreadable, *self.every)
         return self.doc_ids_shown | {record.doc_id for record in records}
 
@@ -174,7 +175,7 @@ class Evidence(Model):
         )
 
     def only_readable(self, documents: ReadableDocuments) -> "Evidence":
-        """Return the part of the evidence that the user may currently read."""
+        """Return the evidence without documents that the user can no longer read."""
         of_documents = {
             name: tuple(one for one in getattr(self, name) if one.doc_id in documents)
             for name in ("records", "tables", "unreadable", "every")

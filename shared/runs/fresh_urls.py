@@ -1,4 +1,5 @@
-"""Stored answers prepared for reading: figures get newly signed URLs, and unreadable content is removed.
+"""Prepares stored answers for display: signs figure URLs and removes content that the reader may no longer
+see.
 
 Every stored answer passes through this module before it is shown. An answer calculated from a table that the
 user may no longer read is withdrawn. Other texts stay unchanged: they contain only URLs of our API and of web
@@ -21,14 +22,18 @@ from shared.runs.models import RunAnswer, SubagentView
 
 
 def documents_behind(views: Iterable[SubagentView]) -> set[str]:
-    """Return the ids of documents that the sub-agents' `uncertainty` may reveal."""
+    """Return the ids of all documents about which the `uncertainty` texts of the sub-agents may reveal
+    something.
+    """
     return {doc_id for view in views if view.uncertainty for doc_id in view.doc_ids}
 
 
 def without_unreadable(
     views: Iterable[SubagentView], readable_ids: Collection[str]
 ) -> tuple[SubagentView, ...]:
-    """Return the views, without the `uncertainty` of sub-agents that read an unreadable document."""
+    """Return the views, with an empty `uncertainty` for sub-agents that read a document not in
+    `readable_ids`.
+    """
     return tuple(
         view if set(view.doc_ids) <= set(readable_ids) else view.model_copy(update={"uncertainty": ()})
         for view in views
@@ -36,14 +41,14 @@ def without_unreadable(
 
 
 async def refresh_answer(answer: RunAnswer, user: UserContext, services: DocumentServices) -> RunAnswer:
-    """Return the answer as `user` may read it, with signed URLs for the readable figures."""
+    """Return the answer with signed figure URLs and without content that `user` may no longer read."""
     return (await refresh_answers([answer], user, services))[0]
 
 
 async def refresh_answers(
     answers: Sequence[RunAnswer], user: UserContext, services: DocumentServices
 ) -> list[RunAnswer]:
-    """Refresh all answers of a thread with a single index query; see `refresh_answer`.
+    """Prepare all answers of a thread as `refresh_answer` does, with a single query for their documents.
 
     Never raises if a service is unavailable, since an answer without signed URLs is still readable.
     """
@@ -68,13 +73,15 @@ async def refresh_answers(
 
 
 def calculated_from(answers: Iterable[RunAnswer]) -> set[str]:
-    """Return the ids of documents whose tables the answers' numbers are calculated from."""
+    """Return the ids of the documents whose tables were used to calculate numbers in the answers."""
     cited = (citation for answer in answers for citation in answer.citations if citation.kind == "table")
     return {doc_id for citation in cited for doc_id in citation.doc_ids}
 
 
 def _withdrawn(answer: RunAnswer) -> RunAnswer:
-    """Return a replacement that reveals neither the numbers nor the name of an unreadable table."""
+    """Return a placeholder for an answer that was calculated from a table which the reader can no longer
+    read.
+    """
     text = messages_in(answer.language).withdrawn
     return RunAnswer(run_id=answer.run_id, text=text, language=answer.language, abstained=True)
 
@@ -82,7 +89,7 @@ def _withdrawn(answer: RunAnswer) -> RunAnswer:
 async def refresh_views(
     views: Sequence[SubagentView], user: UserContext, services: DocumentServices
 ) -> tuple[SubagentView, ...]:
-    """Return the sub-agents of an unanswered run as `user` may see them.
+    """Return the sub-agent views of a run without an answer, limited to what the user may see.
 
     Never raises, like `refresh_answers`.
     """
@@ -102,7 +109,7 @@ async def _readable(doc_ids: set[str], user: UserContext, services: DocumentServ
 async def _signed_of(
     figures: Sequence[AnswerFigure], readable: frozenset[str], services: DocumentServices
 ) -> dict[str, SignedUrl]:
-    """Return signed URLs of the readable figures, by path."""
+    """Return signed URLs of the figures in readable documents, keyed by figure path."""
     # Permissions follow the document in the path, not the figure's own `doc_id`.
     names = {figure.path: name_of_path(figure.path) for figure in figures}
     allowed = {path: name for path, name in names.items() if name and name.partition("/")[0] in readable}

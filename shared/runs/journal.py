@@ -1,4 +1,4 @@
-"""The journal of a run: an append-only log of its complete state.
+"""The journal of a run: an append-only log from which its complete state can be restored.
 
 A line is either a public event or internal: the completion of a step, a stored value, a token reservation or
 a reply to a clarification. A step is complete if and only if its completion is in the journal. It is written
@@ -30,12 +30,14 @@ from shared.runs.run_files import RunFiles, answer_path
 from shared.runs.run_log import RunLog
 from shared.runs.run_state import fold
 
-# Plans and answers with citations are smaller, evidence is larger. Readers download these lines as well.
+# Plans and answers with citations fit inline; evidence does not. Readers of the event stream download inline
+# values too.
 INLINE_BYTES = 16 * 1024
 
 
 class Journal:
-    """One run's journal as last read, with access to its stored values.
+    """The lines of one run's journal read so far, with access to the values that are stored in separate
+    blobs.
 
     Attributes:
         events: all lines, including internal ones.
@@ -61,12 +63,12 @@ class Journal:
         self.add(await self._log.read(self.run_id, self.offset))
 
     def add(self, log_slice: LogSlice) -> None:
-        """Append lines that follow the known ones."""
+        """Append lines that directly follow the lines read so far."""
         self.events += events_of(log_slice)
         self.offset = log_slice.next_offset
 
     def add_written(self, event_log: EventLog) -> None:
-        """Add the lines written by an attempt that began where this journal was read."""
+        """Append the lines that an attempt has written since this journal was read."""
         self.events += event_log.written
 
     @property
@@ -80,11 +82,12 @@ class Journal:
         return next((line for line in done if line.step == step), None)
 
     def lines_of_child(self, step: int, child: int) -> list[RunEvent]:
-        """Return the lines of a child that a step started."""
+        """Return the lines of a sub-agent, identified by the step that started it and its index."""
         return [event for event in self.events if (event.step, event.child) == (step, child)]
 
     def reserved(self, step: int, child: int | None = None, turn: int | None = None) -> int:
-        """Return the tokens that earlier attempts at a step reserved for model calls and may have used.
+        """Return the tokens that earlier attempts at a step reserved for model calls, and therefore may have
+        used.
 
         Args:
             child, turn: the child's turn to return them for; None = the step itself.
@@ -100,17 +103,19 @@ class Journal:
         return first_reply(self.events, step)
 
     def value_lines(self, part: str) -> list[ValueLine]:
-        """Return the lines that store `part`, of any step."""
+        """Return all lines that store a value named `part`, regardless of the step."""
         stored = [line for line in self.events if isinstance(line, ValueLine)]
         return [line for line in (*stored, *self._staged) if line.part == part]
 
     async def find(self, step: int, kind: type[Stored], part: str) -> Stored | None:
-        """Return a part of a step's result, or None if it is missing. The first stored value counts."""
+        """Return the value `part` of a step, or None. If attempts stored several values, the first one
+        counts.
+        """
         line = next((line for line in self.value_lines(part) if line.of == step), None)
         return None if line is None else await self.value(line, kind)
 
     async def get(self, step: int, kind: type[Stored], part: str) -> Stored:
-        """Return a part of a step's result.
+        """Return the value `part` of a step.
 
         Raises:
             NotFoundError: the part is missing, or the run was purged.
@@ -121,13 +126,14 @@ class Journal:
         return value
 
     async def value(self, line: ValueLine, kind: type[Stored]) -> Stored:
-        """Return the value that a line contains or refers to."""
+        """Return the value that a line contains, or that it references in a blob."""
         if line.path is not None:
             return await self.files.read_value(line.path, kind)
         return kind.from_payload(line.inline)
 
     async def stage(self, step: int, value: Model, part: str) -> ValueLine:
-        """Return the line that stores a part of a step's result. A large value is written to its blob first.
+        """Create the line that stores the value `part` of a step, for the next append. A large value is
+        written to its blob first.
 
         The part can be found from now on. The caller must append the line.
         """
@@ -139,28 +145,28 @@ class Journal:
     async def value_line(
         self, step: int, value: Model, part: str, *, most_inline: int = INLINE_BYTES
     ) -> ValueLine:
-        """Return the line that stores a value. One of more than `most_inline` bytes is written to its blob
-        first.
+        """Return the line that stores a value. A value larger than `most_inline` bytes is first written to a
+        blob, which the line references.
         """
         if len(value.model_dump_json()) <= most_inline:
             return ValueLine(of=step, part=part, inline=value.model_dump(mode="json"))
         return ValueLine(of=step, part=part, path=await self.files.write_value(value))
 
     def take_staged(self) -> list[ValueLine]:
-        """Return the staged lines that no caller has taken for an append yet."""
+        """Return the staged lines and clear the list, so that each line is appended once."""
         lines, self._unwritten = self._unwritten, []
         return lines
 
 
 def first_reply(events: Iterable[RunEvent], step: int) -> ReplyLine | None:
-    """Return the first reply to a step's clarification. Later replies are ignored."""
+    """Return the first reply to the clarification of a step. Later replies are ignored."""
     return next((line for line in events if isinstance(line, ReplyLine) and line.step == step), None)
 
 
 async def clarification_of(
     run_id: str, step: int, log: RunLog
 ) -> tuple[Clarification | None, ReplyLine | None]:
-    """Return the clarification requested by a step, and its reply; None for either if missing.
+    """Return the clarification that a step requested and the reply to it. Either is None if it doesn't exist.
 
     Both are None if the journal was purged.
     """
@@ -179,7 +185,7 @@ async def clarification_of(
 
 
 async def keep_reply(log: RunLog, run_id: str, step: int, choice: Choice, at: datetime) -> ReplyLine:
-    """Append a reply to a clarification unless one exists, and return the reply that counts.
+    """Append the reply to a clarification unless one exists, and return the first reply.
 
     The user's reply and the timeout compete: the first append wins.
 
@@ -198,7 +204,7 @@ async def keep_reply(log: RunLog, run_id: str, step: int, choice: Choice, at: da
         line = ReplyLine(step=step, choice=choice, at=at)
         try:
             await log.append(run_id, [line], at_offset=log_slice.next_offset)
-        except ConflictError:  # another writer appended, or this append's response was lost
+        except ConflictError:  # Another writer appended first, or the response to this append was lost.
             continue
         return line
 
@@ -215,7 +221,8 @@ async def read_journal(log: RunLog, blobs: BlobStore, run_id: str) -> Journal:
 
 
 async def committed_answer(run_id: str, blobs: BlobStore, log: RunLog) -> RunAnswer:
-    """Return the answer of a completed run: its stored copy, or the one in the journal.
+    """Return the answer of a completed run from its blob, or from the journal if the blob has not been
+    written yet.
 
     Raises:
         NotFoundError: the run has no answer, or its thread was erased.
@@ -230,12 +237,12 @@ async def committed_answer(run_id: str, blobs: BlobStore, log: RunLog) -> RunAns
 
 
 async def current_record(record: RunRecord, log: RunLog) -> RunRecord:
-    """Return the record with the journal's state, because the stored record may not
-    show the run's end yet.
+    """Return the run record updated from the journal, because the stored record may lag behind the end of the
+    run.
     """
     if record.finished_at is not None or not record.has_log:
         return record
     try:
         return fold(events_of(await log.read(record.run_id))).update(record)
-    except NotFoundError:  # the run is being erased
+    except NotFoundError:  # The run is being erased.
         return record

@@ -1,4 +1,4 @@
-"""A run log in memory for the inline driver, with a reader that waits for new lines."""
+"""An in-memory run log for the inline driver, with a reader that waits for new lines."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -13,7 +13,7 @@ class MemoryRunLog(RunLog):
     """In-memory `RunLog`. Offsets count lines instead of bytes, which makes no difference to callers."""
 
     def __init__(self, lines: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Start with the `lines` of runs to continue."""
+        """Create logs that start with the given lines, keyed by run id."""
         self._lines = {run_id: list(entries) for run_id, entries in (lines or {}).items()}
         self._grown = asyncio.Condition()
 
@@ -45,7 +45,8 @@ class MemoryRunLog(RunLog):
             Exception: any exception of the task.
         """
         while True:
-            ended = run.done()  # check before reading, so that the task's last lines aren't missed
+            # Check before reading, so that lines written just before the task ended are not missed.
+            ended = run.done()
             lines = self._of(run_id)
             for line in filter(is_public, lines[position:]):
                 yield parse_event(line)

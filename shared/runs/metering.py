@@ -1,4 +1,4 @@
-"""A chat model that enforces a token budget and charges every call to its user.
+"""A chat model that enforces a token budget and charges each call to the user's daily quota.
 
 Tokens are reserved before each call and settled afterwards, so that concurrent calls can't spend them twice.
 The reservation is charged to the user's daily quota when the call begins, and unused tokens are refunded when
@@ -50,7 +50,7 @@ Charge = Callable[[int], Coroutine[Any, Any, None]]
 
 
 def charge_to(user_id: str, user_limits: UserLimitStore) -> Charge:
-    """Return a function that charges chat tokens to a user's daily quota."""
+    """Return a function that charges tokens of the chat model to a user's daily quota."""
 
     async def charge_tokens(tokens: int) -> None:
         await charge(user_id, Usage(chat_tokens=tokens), user_limits)
@@ -74,7 +74,7 @@ class TokenMeter:
 
     @property
     def room(self) -> int | None:
-        """Tokens available to another call; None if this meter sets no limit."""
+        """The number of tokens that another call may use; None if unlimited."""
         return None if self.left is None else self.left - self.used - self.promised
 
 
@@ -95,16 +95,18 @@ class _Call:
         return self.prompt_tokens + int(self.chars / CHARS_PER_TOKEN)
 
     def report(self, tokens: int) -> None:
-        """Add tokens reported by the endpoint."""
+        """Add the tokens that the endpoint reports while it streams."""
         self.reported += tokens
 
     def report_usage(self, usage: ModelUsage | None) -> None:
-        """Add the usage from the reply, unless the endpoint has already reported it."""
+        """Add the usage stated in the reply, unless the endpoint has already reported it."""
         if usage is not None and not self.reported:
             self.report(usage.input_tokens + usage.output_tokens)
 
     def hear(self, text: str) -> None:
-        """Count output text. Raise OutputCutError if the model ignores its output limit."""
+        """Count the characters of streamed output. Raise OutputCutError if the model exceeds its output
+        limit.
+        """
         self.chars += len(text)
         if self.chars > self.limits.max_output_tokens * MOST_CHARS_PER_TOKEN:
             raise OutputCutError("The model exceeded its output limit.", "Ask for less at once.")
@@ -124,7 +126,7 @@ class MeteredChatModel(ChatModel):
         reserve: Charge | None = None,
         charge: Charge | None = None,
     ) -> None:
-        """Meter the calls of `model`.
+        """Wrap `model` and record the tokens of its calls in `meter`.
 
         Args:
             reserve: records, before each call, the tokens that the attempt may have used after it. None:
@@ -139,7 +141,7 @@ class MeteredChatModel(ChatModel):
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Return structured output. Errors of the model are passed through."""
+        """Return the model's structured output. Errors of the model are propagated."""
         async with self._call(prompt, limits) as call:
             value = await self._model.parse(prompt, output, call.limits)
             call.chars = len(value.model_dump_json())
@@ -184,7 +186,7 @@ class MeteredChatModel(ChatModel):
     async def _call(self, read: Prompt | Sequence[Message], limits: CallLimits) -> AsyncIterator[_Call]:
         call = self._admitted(_tokens_read(read), limits)
         reserved = call.prompt_tokens + call.limits.max_output_tokens
-        # Other calls may begin before this one ends: several calls rank passages concurrently.
+        # Other calls may begin before this one ends, because passages are ranked concurrently.
         self._meter.promised += reserved
         try:
             async with self._charged(reserved, call):
@@ -197,7 +199,7 @@ class MeteredChatModel(ChatModel):
             self._meter.used += call.tokens
 
     def _admitted(self, prompt_tokens: int, limits: CallLimits) -> _Call:
-        """Return the call with its output limited to what the budget leaves."""
+        """Return the limits of a call whose output may use at most the rest of the budget."""
         left = self._meter.room
         if left is None:
             return _Call(prompt_tokens, limits)
@@ -211,13 +213,13 @@ class MeteredChatModel(ChatModel):
 
     @asynccontextmanager
     async def _charged(self, reserved: int, call: _Call) -> AsyncIterator[None]:
-        """Charge the reservation while the call is made; refund what it didn't use."""
+        """Charge the reserved tokens when the call begins, and refund the unused ones when it ends."""
         # Run in the background, so that the charge doesn't delay the first token.
         charging = run_in_background(self._charge(reserved)) if self._charge else None
         try:
             yield
         except (CallTimeoutError, ModelFixableError):
-            if not call.chars:  # unseen output is billed too, so assume the maximum
+            if not call.chars:  # Output that never arrived is billed as well, so assume the maximum.
                 call.chars = int(call.limits.max_output_tokens * CHARS_PER_TOKEN)
             raise
         except Exception:
@@ -238,7 +240,7 @@ async def _refund(charge: Charge, charging: "asyncio.Task[None]", tokens: int) -
 
 
 def _tokens_read(read: Prompt | Sequence[Message]) -> int:
-    """Estimate the tokens of a prompt, pictures included."""
+    """Estimate the number of input tokens, including pictures."""
     if isinstance(read, Prompt):
         return int((len(read.system) + len(read.user)) / CHARS_PER_TOKEN)
     chars = sum(len(message.text) for message in read)

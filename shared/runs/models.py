@@ -34,7 +34,7 @@ class Turn(Model):
 
 
 class Conversation(Model):
-    """The turns before a question, oldest first.
+    """Earlier turns of a thread that precede a question, oldest first.
 
     Attributes:
         summary: summary of the turns before `turns`; empty if there are none.
@@ -91,7 +91,7 @@ ChildStatus = Literal["running", "done", "partial", "failed", "late"]
 
 
 def succeeded(status: ChildStatus) -> bool:
-    """Return whether a status counts as a success for the circuit breaker.
+    """Return whether the circuit breaker counts a status as a success.
 
     `partial` counts: there are findings, and the budget (time, tokens, money or turns) ended the work as
     intended. `failed` returned nothing, `late` missed its deadline, and `running` was abandoned.
@@ -100,7 +100,7 @@ def succeeded(status: ChildStatus) -> bool:
 
 
 class ToolUse(Model):
-    """Metadata of a sub-agent's tool call, without its contents."""
+    """A summary of one tool call by a sub-agent, without arguments or results."""
 
     turn: Count = Field(description="Turn that made the call, counted from 0.")
     tool: str = Field(description="Name of the tool.")
@@ -144,7 +144,7 @@ MAX_ANSWER_CHARS = 500
 
 
 class ClarificationOption(Model):
-    """A document that the question may refer to, or an answer suggested by a model.
+    """An option of a clarification: a document that may be meant, or an answer suggested by a model.
 
     Attributes:
         number: counted from 1; users may choose by it.
@@ -162,14 +162,16 @@ class ClarificationOption(Model):
 
     @property
     def label(self) -> str:
-        """Title and file name, since titles alone may be ambiguous."""
+        """Title and file name. Titles alone may be ambiguous."""
         if self.title and self.filename:
             return f"{self.title} ({self.filename})"
         return self.title or self.filename
 
     @property
     def name(self) -> str:
-        """Display text, such as `Travel policy (travel.pdf, 2026-01-01)`, or the text of an answer."""
+        """Display text: a document such as `Travel policy (travel.pdf, 2026-01-01)`, or a suggested
+        answer.
+        """
         details = ", ".join(filter(None, (self.filename, *self.details, self.date)))
         return f"{self.title or self.filename} ({details})" if details else self.title
 
@@ -183,7 +185,7 @@ class Clarification(Model):
 
 
 class ClarificationAnswer(Model):
-    """Body of `POST /api/runs/{run_id}/answer`: a number, or words."""
+    """Body of `POST /api/runs/{run_id}/answer`: the number of an option, or a reply in words."""
 
     choice: int | None = Field(default=None, description="Number of an option.")
     text: (
@@ -194,12 +196,12 @@ class ClarificationAnswer(Model):
     @model_validator(mode="after")
     def _check_one_is_given(self) -> Self:
         if (self.choice is None) == (self.text is None):
-            raise ValueError('give either "choice" or "text"')
+            raise ValueError('Give either "choice" or "text".')
         return self
 
 
 class Choice(Model):
-    """The interpretation of a reply to a clarification.
+    """A reply to a clarification, interpreted as options or as free text.
 
     Attributes:
         said: the reply's text; empty after a timeout.
@@ -235,7 +237,7 @@ Comment = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, 
 
 
 class FeedbackBody(Model):
-    """Body of PUT /api/runs/{run_id}/feedback: a rating, a thumb, or both. The last one counts."""
+    """Body of PUT /api/runs/{run_id}/feedback: a rating, a thumb, or both. It replaces earlier feedback."""
 
     rating: Rating | None = Field(default=None, description="1 (useless) to 5 (perfect).")
     thumb: Thumb | None = Field(default=None, description="`up` or `down`.")
@@ -245,18 +247,18 @@ class FeedbackBody(Model):
     @model_validator(mode="after")
     def _check_one_is_given(self) -> Self:
         if self.rating is None and self.thumb is None:
-            raise ValueError('give "rating" or "thumb", or both')
+            raise ValueError('Give "rating", "thumb" or both.')
         return self
 
 
 class Feedback(FeedbackBody):
-    """Feedback as stored with the run, with its time including the zone."""
+    """Feedback as stored with the run, with the time at which it was given."""
 
     given_at: datetime = Field(description="Time of the feedback.")
 
 
 class SourceOpened(Model):
-    """Body of POST /api/runs/{run_id}/openings: the source of a citation was opened."""
+    """Body of POST /api/runs/{run_id}/openings, sent when a user opens the source of a citation."""
 
     n: int = Field(ge=1, le=9999, strict=True, description="The citation's number.")
 
@@ -289,7 +291,7 @@ RunProfile = Literal["answer", "document_summary"]
 
 
 class RunRequest(Model):
-    """Complete input of a run.
+    """The complete input of a run, stored before the run starts.
 
     Attributes:
         run_id: also the orchestration's instance id and the name of the run log.
@@ -328,7 +330,9 @@ class RunRequest(Model):
         return self.created_at.astimezone(ZoneInfo(self.timezone)).date()
 
     def with_rights_of(self, asker: UserContext | None) -> "RunRequest":
-        """Return the request with the permissions of `asker` after a wait; None = there was no wait."""
+        """Return the request with the current permissions of `asker`, who was waited for. None leaves it
+        unchanged.
+        """
         if asker is None:
             return self
         narrowed = self.agent.narrowed(asker) if self.agent else asker
@@ -337,12 +341,12 @@ class RunRequest(Model):
 
     @property
     def proof_is_optional(self) -> bool:
-        """Whether the answer may contain statements without proof from a document."""
+        """Whether the agent may make statements that no document proves."""
         return self.agent is not None and self.agent.proof == "optional"
 
 
 class RunAnswer(Model):
-    """A committed answer.
+    """The final answer of a run, as stored and shown.
 
     Attributes:
         text: Markdown, as streamed.
@@ -378,7 +382,7 @@ class RunAnswer(Model):
 
 
 class RunRecord(Model):
-    """Stored metadata of a run, in addition to its log and answer.
+    """Metadata of a run in the table of runs. Its events and answer are stored elsewhere.
 
     Attributes:
         owner_id: the only user who may read it.
@@ -410,7 +414,7 @@ ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
 
 
 class ChatRequest(Model):
-    """A question. Its length is limited by the setting `max_question_chars`."""
+    """Body of POST /api/chat. The setting `max_question_chars` limits the length of the question."""
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
         description="The question, in any language."
@@ -447,8 +451,8 @@ class RunView(Model):
     `sub_agents` as soon as any have started.
     """
 
-    run_id: str = Field(description="The run.")
-    thread_id: str = Field(description="The thread.")
+    run_id: str = Field(description="Id of the run.")
+    thread_id: str = Field(description="Id of the run.")
     question: str = Field(description="The question.")
     status: RunStatus = Field(description="Status.")
     created_at: datetime = Field(description="Creation time.")
@@ -469,12 +473,13 @@ class RunView(Model):
     events_url: str = Field(description="URL of the event stream.")
 
 
-# Matches the lifetime of group claims in tokens: Entra ID's expire after 60 to 90 minutes.
+# Group claims of Entra ID tokens expire after 60 to 90 minutes, so older permissions are looked up again.
 RIGHTS_HOLD = timedelta(hours=1)
 
 
 def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> UserContext | None:
-    """Return the user whose permissions apply after a wait; None = the request's user.
+    """Return the user whose permissions apply after a clarification; None if those in the request still
+    apply.
 
     After a long wait without a reply, the user's group memberships may have changed, so the groups are
     dropped.
@@ -485,7 +490,7 @@ def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> User
 
 
 class WritingFacts(Model):
-    """Metrics that only the step that writes the answer knows, stored with it in the journal.
+    """Metrics that only the writing step knows. They are stored in the journal with the answer.
 
     Attributes:
         first_token_ms: time from the question, or from the reply to a clarification, to the first text sent;

@@ -1,4 +1,4 @@
-"""The todo list of a run and its transitions. Pure: each function returns the list after an event.
+"""The todo list of a run and its state transitions. Pure: each function returns an updated copy.
 
 An item starts when all of its dependencies are done. Items that others depend on are about finding
 information, so they are done when evidence is found. The others are done when the answer is.
@@ -21,7 +21,7 @@ TodoStatus = Literal["pending", "in_progress", "done", "failed"]
 
 
 class PlannedTodo(Model):
-    """One outcome, as the model proposes it."""
+    """One todo item as proposed by the model."""
 
     description: str = Field(description="An outcome, not an activity: 'The pressure limit is known'.")
     acceptance_criteria: str = Field(description="How to tell that it is done.")
@@ -35,7 +35,7 @@ DATE_FIELDS: frozenset[FilterField] = frozenset({"upload_date", "document_date"}
 
 
 class PlanFilter(Model):
-    """One thing that documents must have for a listing or a question about documents."""
+    """A condition that documents must meet in a listing or a metadata search."""
 
     field: FilterField
     values: tuple[str, ...] = Field(
@@ -76,7 +76,7 @@ class QuestionPlan(Model):
 
 
 class TodoItem(Model):
-    """One item of a run's todo list. `position` counts from 1."""
+    """One item of a run's todo list, with its progress."""
 
     position: int = Field(description="Position in the list, counted from 1.")
     description: str = Field(description="Outcome to achieve.")
@@ -92,7 +92,7 @@ Todo = tuple[TodoItem, ...]
 
 
 def started(todo: Sequence[TodoItem]) -> Todo:
-    """Start the pending items whose dependencies are done."""
+    """Mark as in progress each pending item whose dependencies are done."""
     done = {item.position for item in todo if item.status == "done"}
     return tuple(
         _with_status(item, "in_progress")
@@ -103,7 +103,7 @@ def started(todo: Sequence[TodoItem]) -> Todo:
 
 
 def evidence_found(todo: Sequence[TodoItem]) -> Todo:
-    """Complete the items in progress that others depend on, and start the latter."""
+    """Mark as done the items in progress that others depend on, then start those others."""
     needed = {position for item in todo for position in item.dependencies}
     updated = tuple(
         _with_status(item, "done") if item.status == "in_progress" and item.position in needed else item
@@ -113,7 +113,7 @@ def evidence_found(todo: Sequence[TodoItem]) -> Todo:
 
 
 def tried_again(todo: Sequence[TodoItem]) -> Todo:
-    """Count another attempt for each item in progress."""
+    """Increase the attempt count of each item in progress."""
     return tuple(
         item.model_copy(update={"attempts": item.attempts + 1}) if item.status == "in_progress" else item
         for item in todo
@@ -121,7 +121,9 @@ def tried_again(todo: Sequence[TodoItem]) -> Todo:
 
 
 def closed(todo: Sequence[TodoItem], *, succeeded: bool) -> Todo:
-    """Close all items at the end of the run. If it failed, completed items fail as well."""
+    """Close all items at the end of a run. If the run failed, items that were done count as failed as
+    well.
+    """
     return tuple(_with_status(item, "done" if succeeded else "failed") for item in todo)
 
 

@@ -1,4 +1,4 @@
-"""The documents from which an answer was written. Pure.
+"""Provenance: the documents whose content was in the prompts of an answer. Pure.
 
 An answer may be shared only with people who can read all of them, because the model wrote each statement with
 the complete prompt in view. Whatever can't be named as a document is an obstacle.
@@ -23,14 +23,14 @@ documents. `unknown`: the record is incomplete.
 
 
 class UsedDocument(Model):
-    """A document, in the version whose text, metadata or name was in a prompt."""
+    """A document version whose text, metadata or name was part of a prompt."""
 
     doc_id: str
     version: int
 
 
 class Provenance(Model):
-    """The sources of one run's prompts, sub-agents included; stored with its answer.
+    """All documents in the prompts of a run and its sub-agents, stored with the answer.
 
     Attributes:
         documents: without duplicates. A document that changed during the run occurs once for each version.
@@ -46,7 +46,9 @@ class Provenance(Model):
 
     @classmethod
     def of(cls, *sources: DocumentRecord | Hit | UsedDocument) -> Self:
-        """Return the provenance of blocks and records; a database or a thread's file is an obstacle."""
+        """Return the provenance of search hits and document records. Databases and files of a thread make an
+        answer unshareable.
+        """
         used = dict.fromkeys((one.doc_id, one.version) for one in sources)
         documents = [UsedDocument(doc_id=doc_id, version=version) for doc_id, version in used]
         files = tuple(one for one in documents if not is_database_id(one.doc_id))
@@ -58,7 +60,7 @@ class Provenance(Model):
 
     @classmethod
     def joined(cls, parts: Iterable["Provenance"]) -> Self:
-        """Return the union, sorted so that it doesn't depend on the order of the parts."""
+        """Return the union, sorted so that the result doesn't depend on the order of the parts."""
         each = list(parts)
         documents = {(one.doc_id, one.version): one for part in each for one in part.documents}
         return cls(

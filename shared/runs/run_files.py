@@ -16,11 +16,11 @@ from shared.platform.names import WORK
 from shared.platform.telemetry import note_fields
 from shared.runs.models import RunRequest
 
-_CACHED = 64  # values per process: request, plan and evidence of about 20 concurrent runs
+_CACHED = 64  # Values per process: the request, plan and evidence of about 20 concurrent runs.
 
 
 class RunFiles:
-    """The files of one run in the container `work`, with a cache shared by all runs in this process."""
+    """Blobs of one run in the container `work`. All instances in a process share a cache."""
 
     _recent: ClassVar[WeakKeyDictionary[BlobStore, OrderedDict[str, Model]]] = WeakKeyDictionary()
 
@@ -31,7 +31,7 @@ class RunFiles:
 
     @property
     def folder(self) -> str:
-        """Common prefix of all file names."""
+        """The common prefix of all blob names of the run."""
         return f"runs/{self.run_id}/"
 
     async def request(self) -> RunRequest:
@@ -57,13 +57,13 @@ class RunFiles:
         self._remember(self._request_path, request)
 
     async def keep_request(self, request: RunRequest) -> RunRequest:
-        """Store the request unless one is stored already, and return the stored one."""
+        """Store the request unless one exists, and return the stored one."""
         stored = await keep_model(self._blobs, WORK, self._request_path, request)
         self._remember(self._request_path, stored)
         return stored
 
     async def write_value(self, value: Model) -> str:
-        """Store a value of the journal and return its blob name."""
+        """Write a value that is too large for a journal line, and return the blob name."""
         content = value.model_dump_json()
         path = f"{self.folder}{digest(content)[:32]}.json"
         await self._blobs.create(WORK, path, content.encode())
@@ -71,7 +71,7 @@ class RunFiles:
         return path
 
     async def read_value(self, path: str, kind: type[Stored]) -> Stored:
-        """Return a value of the journal.
+        """Read a value that a journal line references.
 
         Raises:
             NotFoundError: the run was purged.
@@ -109,5 +109,5 @@ def answer_path(run_id: str) -> str:
 
 
 def provenance_path(run_id: str) -> str:
-    """Return the name of the record of an answer's documents in the container `run-log`."""
+    """Return the name of the blob in `run-log` that lists the documents behind an answer."""
     return f"{run_id}/provenance.json"

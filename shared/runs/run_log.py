@@ -1,4 +1,4 @@
-"""The `RunLog` interface, and a per-process cache of the end of a log."""
+"""The `RunLog` interface, and a cache of the newest lines in each process."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -15,16 +15,16 @@ KEPT_CHARS = 64 * 1024
 
 
 class LogTail:
-    """Cache of a log's newest lines, by byte offset."""
+    """The newest lines of a log, cached by byte offset and shared by all readers in the process."""
 
     def __init__(self) -> None:
-        self.reading = asyncio.Lock()  # held while a reader asks storage for the next lines
+        self.reading = asyncio.Lock()  # Held while one reader asks storage for the next lines.
         self._parts: dict[int, LogSlice] = {}
         self._kept = 0
         self._end = 0
         self._looked: tuple[int, float] = (-1, 0.0)
         self._news = asyncio.Event()
-        self.writer_is_here = False  # the newest lines were written by this process
+        self.writer_is_here = False  # True if this process wrote the newest lines.
 
     def add(self, offset: int, lines: Sequence[str], end: int, *, written_here: bool) -> None:
         """Add the lines from `offset` to `end`, and wake waiting readers."""
@@ -40,7 +40,7 @@ class LogTail:
         self._news = asyncio.Event()
 
     def since(self, offset: int) -> LogSlice | None:
-        """Return the cached lines after `offset`; None if there are none."""
+        """Return the cached lines after `offset`, or None if there are none."""
         lines: list[str] = []
         end = offset
         while (part := self._parts.get(end)) is not None:
@@ -49,7 +49,9 @@ class LogTail:
         return LogSlice(lines=tuple(lines), next_offset=end) if lines else None
 
     async def grown(self, offset: int, within_s: float) -> bool:
-        """Wait until lines after `offset` are known to exist; return False after `within_s`."""
+        """Wait for lines after `offset` and return True, or False if there are none within `within_s`
+        seconds.
+        """
         try:
             async with asyncio.timeout(within_s):
                 while self._end <= offset:
@@ -59,14 +61,14 @@ class LogTail:
         return True
 
     def is_behind(self, offset: int) -> bool:
-        """Return whether lines after `offset` exist but are no longer cached."""
+        """Return whether lines after `offset` exist that have already been evicted from the cache."""
         return self._end > offset and offset not in self._parts
 
     def note_look(self, offset: int) -> None:
-        """Record that storage has nothing after `offset` at present."""
+        """Record that storage had no lines after `offset` when it was just read."""
         self._looked = (offset, asyncio.get_running_loop().time())
         if self.is_behind(offset):
-            self._end = offset  # the log was deleted
+            self._end = offset  # The log was deleted.
 
     def was_looked(self, offset: int, within_s: float) -> bool:
         """Return whether a read at `offset` found nothing within the last `within_s` seconds."""
@@ -101,7 +103,9 @@ class RunLog(Protocol):
         """Delete the log. Missing logs are ignored."""
 
     async def read_piece(self, run_id: str, offset: int) -> LogSlice:
-        """Like `read`, but may return only the first lines. Empty only at the end of the log."""
+        """Return the next lines like `read`, but possibly not all of them. The result is empty only at the
+        end of the log.
+        """
         return await self.read(run_id, offset)
 
     @contextmanager
@@ -114,7 +118,8 @@ class RunLog(Protocol):
 
 
 async def next_piece(log: RunLog, run_id: str, offset: int, tail: LogTail, pause_s: float) -> LogSlice:
-    """Return lines after `offset` as soon as this process knows them, otherwise read storage after a pause.
+    """Return the next lines after `offset`, from the cache as soon as they arrive there, otherwise from
+    storage after a pause.
 
     `tail` comes from `log.watch(run_id)`. Of several waiting readers, only one reads storage.
 
@@ -128,7 +133,8 @@ async def next_piece(log: RunLog, run_id: str, offset: int, tail: LogTail, pause
     async with tail.reading:
         if (cached := tail.since(offset)) is not None:
             return cached
-        if tail.was_looked(offset, pause_s):  # by another reader, while this one waited
+        # Another reader has read storage while this one waited for the lock.
+        if tail.was_looked(offset, pause_s):
             return LogSlice(lines=(), next_offset=offset)
         try:
             with unrecorded():

@@ -1,4 +1,4 @@
-"""The end of a run, folded from its journal. Pure.
+"""The outcome of a run, derived from its journal. Pure.
 
 The journal is the only truth about how a run ended. The run's record, its thread's row and the stored answer
 are copies that may lag behind it.
@@ -16,7 +16,7 @@ from shared.runs.plan import TodoItem
 
 @dataclass(frozen=True)
 class RunState:
-    """State of a run.
+    """The outcome of a run as far as its journal shows.
 
     Attributes:
         status: `running` until the last event, also while the run waits for a reply.
@@ -38,7 +38,7 @@ class RunState:
         return self.status != "running"
 
     def update(self, record: RunRecord) -> RunRecord:
-        """Return the record with this end; unchanged while the run is in progress."""
+        """Return the record with this outcome, or unchanged if the run is still in progress."""
         if not self.has_ended:
             return record
         names = ("status", "finished_at", "error", "error_type", "todo")
@@ -46,9 +46,10 @@ class RunState:
 
 
 def fold(events: Sequence[RunEvent]) -> RunState:
-    """Return the state of a run from all lines of its journal."""
+    """Derive the outcome of a run from all lines of its journal."""
     end = next(filter(is_terminal, events), None)
-    # The attempt's mark carries the time: the last event has none, so that readers get identical bytes.
+    # The start of the last attempt serves as the end time, because the last event has no time of its own:
+    # repeated reads must return identical bytes.
     started = [event.at for event in events if isinstance(event, StepStatus) and event.at is not None]
     finished_at = started[-1] if started else None
     match end:

@@ -1,4 +1,4 @@
-"""Records of runs in a table, one entity per run."""
+"""Table of run records, one entity per run."""
 
 import json
 import re
@@ -19,7 +19,9 @@ REVIVALS_KEY = "revivals"
 
 
 class RunStore:
-    """Records of runs. Each run is a partition, so that runs are spread over the service's servers."""
+    """Store of run records. Each run has its own partition, which spreads the load over the service's
+    servers.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -29,7 +31,7 @@ class RunStore:
         await self._table.insert(_to_entity(record))
 
     async def get(self, run_id: str) -> RunRecord | None:
-        """Return the record, or None."""
+        """Return the record, or None if it doesn't exist."""
         entity = await self._table.get(run_id, ROW_KEY)
         return None if entity is None else record_of(entity)
 
@@ -42,7 +44,7 @@ class RunStore:
         await self._table.replace(_to_entity(record))
 
     async def set_feedback(self, run_id: str, feedback: Feedback | None) -> None:
-        """Change only the feedback, since other writers change the rest.
+        """Update only the feedback, because other writers update the rest of the record.
 
         Raises:
             NotFoundError: the run doesn't exist.
@@ -51,11 +53,11 @@ class RunStore:
         await self._table.merge({"PartitionKey": run_id, "RowKey": ROW_KEY, "feedback": text})
 
     async def claim_revival(self, instance_id: str, asked_at: datetime | None, now: datetime) -> Verdict:
-        """Count another revival if one is allowed. Of several concurrent callers, only one gets `revive`.
+        """Count another restart if one is allowed. Of several concurrent callers, only one gets `revive`.
 
         `instance_id` may be a run or any other orchestration.
         """
-        # The count has a separate row, because `replace` overwrites the run's.
+        # The count has its own row, because `replace` overwrites the row of the run.
         entity = await self._table.get(instance_id, REVIVALS_KEY)
         counted = None if entity is None else RevivalCount.from_stored(entity["revivals"])
         verdict = judge(counted, asked_at, now)
@@ -78,21 +80,23 @@ class RunStore:
         return "revive"
 
     async def purge_revivals(self, moment: datetime, most: int) -> int:
-        """Delete up to `most` counts whose last revival was before `moment`; return their number."""
+        """Delete up to `most` restart counts whose last restart was before `moment`, and return how many were
+        deleted.
+        """
         return await self._table.delete_before("revived_at", moment, most)
 
     async def delete(self, run_id: str) -> None:
-        """Delete the record. Missing records are ignored. Later calls of `replace` fail."""
+        """Delete the record. A missing record is ignored. Later calls of `replace` fail."""
         await self._table.delete(run_id, REVIVALS_KEY)
         await self._table.delete(run_id, ROW_KEY)
 
     async def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
-        """Yield the runs that ended before `moment` and still have their log."""
+        """Yield runs that ended before `moment` and whose journal has not been purged yet."""
         async for entity in self._table.query(f"has_log eq true and finished_at lt {instant(moment)}"):
             yield record_of(entity)
 
     async def of_owner(self, owner_id: str, prefix: str) -> AsyncIterator[RunRecord]:
-        """Yield a user's runs, including those without a thread.
+        """Yield all runs of a user, with and without a thread.
 
         Args:
             prefix: prefix of the user's ids (`owner_prefix`); no other row is read.
@@ -103,7 +107,7 @@ class RunStore:
             yield record_of(entity)
 
     async def dated(self, owner_id: str, prefix: str, after: str = "") -> AsyncIterator[RunRecord]:
-        """Yield a user's runs with dated ids, newest first.
+        """Yield the runs of a user whose ids contain their date, newest first.
 
         Args:
             prefix: as in `of_owner`.
@@ -118,7 +122,7 @@ class RunStore:
 async def owned_run(
     run_id: str, user: UserContext, runs: RunStore, profile: RunProfile = "answer"
 ) -> RunRecord:
-    """Return the record of a question's run, or of a summary.
+    """Return the record of a run that the user owns.
 
     Raises:
         NotFoundError: the run doesn't exist, belongs to another user or has another profile; all look the
@@ -142,7 +146,7 @@ def _to_entity(record: RunRecord) -> Entity:
 
 
 def record_of(entity: Mapping[str, Any]) -> RunRecord:
-    """Return the record stored in a table row."""
+    """Convert a table entity to a run record."""
     fields = {name: entity[name] for name in RunRecord.model_fields if name in entity}
     feedback = fields.get("feedback")  # empty if withdrawn, since a merge can't remove a property
     return RunRecord.model_validate(

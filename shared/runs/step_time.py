@@ -1,4 +1,4 @@
-"""A run's remaining time, from which the timeouts of its steps are derived."""
+"""The remaining time of a run, from which the timeouts of its steps are derived."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,8 +14,8 @@ from shared.runs.models import RunRequest
 
 Part = Literal["plan", "resolve", "gather", "embed", "write", "repair"]
 
-# Shares of the time remaining when the part begins. If both planning and embedding hang, more than half
-# is still left for writing. Unmeasured with real models.
+# Shares of the time that remains when the part begins. Even if planning and embedding both hang, more than
+# half is left for writing. Unmeasured with real models.
 SHARES: dict[Part, float] = {
     "plan": 0.3,  # a real model needs 1-3 s; this allows 7 of 25 s
     "resolve": 0.3,
@@ -25,7 +25,8 @@ SHARES: dict[Part, float] = {
     "repair": 0.25,  # repair of quotations, up to three times while the answer waits
 }
 
-# Reserve for showing (0.05 s locally) and committing (0.06 s) the answer; ten times that on a busy machine.
+# Reserve for displaying the answer (0.05 s locally) and committing it (0.06 s), multiplied by ten for a busy
+# machine.
 _KEPT_S = 1.5
 _KEPT_SHARE = 0.25  # upper limit as a share of short budgets
 _CLOSING_S = 0.25  # between the last token and the stored answer: marks, conflicts, one append
@@ -35,15 +36,15 @@ _HURRY_SHARE = 0.3  # upper limit as a share of short budgets
 _SEARCH_LEAST_S = 2.0  # even a late run must search, because an answer without evidence would be wrong
 _SEARCHES: frozenset[Part] = frozenset({"resolve", "gather"})
 
-# A search that fails within this time means that the service is down; with less time, the run was late. An
-# overloaded machine took 2 to 4 s instead of 0.2 s.
+# A search that takes longer than this indicates an outage rather than a late run. An overloaded machine
+# needed 2 to 4 s instead of 0.2 s.
 _FAIR_S = 5.0
 _FAIR_SHARE = 0.2  # upper limit as a share of short budgets
 
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """A run's remaining time at one moment. Negative after the deadline.
+    """The remaining time of a run at one moment, negative after the deadline.
 
     Attributes:
         remaining_s: seconds until the run's deadline.
@@ -55,36 +56,38 @@ class TimeLeft:
 
     @property
     def usable_s(self) -> float:
-        """Remaining seconds, without the reserve for committing the answer."""
+        """Remaining seconds minus the reserve for committing the answer."""
         return self.remaining_s - min(_KEPT_S, self.total_s * _KEPT_SHARE)
 
     @property
     def is_short(self) -> bool:
-        """Whether to skip optional work."""
+        """Whether so little time is left that optional work is skipped."""
         return self.remaining_s < min(_HURRY_S, self.total_s * _HURRY_SHARE)
 
     @property
     def fair_search_s(self) -> float:
-        """Seconds that suffice for a step's searches, even on a busy machine."""
+        """Seconds in which the searches of a step finish even on a busy machine."""
         return min(_FAIR_S, self.total_s * _FAIR_SHARE)
 
     def allowed_s(self, part: Part, limit_s: float) -> float:
-        """Return the seconds available to a part that begins now. `limit_s` is its configured timeout."""
+        """Return the timeout in seconds for a part that begins now, at most its configured timeout
+        `limit_s`.
+        """
         closing_s = _CLOSING_S if part == "write" else 0.0
         share_s = (self.usable_s - closing_s) * SHARES[part]
         least_s = _SEARCH_LEAST_S if part in _SEARCHES else _LEAST_S
-        if part == "gather":  # without evidence, the remaining time is useless
+        if part == "gather":  # Without evidence, time saved for writing is useless.
             least_s = max(least_s, min(self.fair_search_s, self.usable_s))
         return min(limit_s, max(share_s, least_s))
 
     @property
     def may_write(self) -> bool:
-        """Whether there is time for another model call."""
+        """Whether enough time is left for another model call."""
         return self.usable_s > _CLOSING_S + _LEAST_S
 
 
 def child_losses(events: Iterable[RunEvent]) -> dict[tuple[int, int], timedelta]:
-    """Return the time that each sub-agent (by step and index) lost in turns that had to be restarted."""
+    """Return the time that each sub-agent, keyed by step and index, lost in restarted turns."""
     turn_starts: dict[tuple[int, int], SubagentStatus] = {}
     lost: defaultdict[tuple[int, int], timedelta] = defaultdict(timedelta)
     for event in events:
@@ -102,7 +105,7 @@ def child_losses(events: Iterable[RunEvent]) -> dict[tuple[int, int], timedelta]
 
 
 def _lost_while_waiting(events: Iterable[RunEvent]) -> timedelta:
-    """Return the run's time lost in sub-agents.
+    """Return how much time the run lost while it waited for sub-agents that were restarted.
 
     Sub-agents of one step run concurrently, so only the longest loss of each step counts.
     """
@@ -113,7 +116,7 @@ def _lost_while_waiting(events: Iterable[RunEvent]) -> timedelta:
 
 
 class StepTime:
-    """The run's clock. Time spent waiting for the user doesn't count."""
+    """The clock of a run. Time spent waiting for the user doesn't count."""
 
     def __init__(self, settings: Settings, request: RunRequest, stored: StoredPlan | None = None) -> None:
         began = (stored.resumed_at if stored else None) or request.created_at
@@ -121,7 +124,7 @@ class StepTime:
         self._deadline = began + timedelta(seconds=self._total_s)
 
     def without_losses(self, events: Sequence[RunEvent], step: int) -> Self:
-        """Postpone the deadline by the time that a failure of a worker or host cost, and return this object.
+        """Postpone the deadline by the time lost to failed workers or hosts, and return this object.
 
         Args:
             events: the journal at the start of an attempt at `step`; empty if it could not be read.
@@ -131,7 +134,7 @@ class StepTime:
         lost = timedelta()
         for event in events:
             if isinstance(event, StepStatus) and event.at is not None:
-                if event.step in marks:  # an earlier attempt that didn't finish
+                if event.step in marks:  # An earlier attempt did not finish.
                     lost += max(event.at - max(marks[event.step], began), timedelta())
                 marks[event.step] = event.at
         if step in marks:
@@ -143,7 +146,7 @@ class StepTime:
 
     @property
     def began(self) -> datetime:
-        """Start of the run's time, postponed by each wait and loss that doesn't count."""
+        """Start of the run's time, postponed by waits for the user and by losses."""
         return self._deadline - timedelta(seconds=self._total_s)
 
     @property
@@ -153,9 +156,9 @@ class StepTime:
         return TimeLeft(remaining_s=remaining_s, total_s=self._total_s)
 
     def seconds(self, part: Part, limit_s: float) -> float:
-        """Return the seconds available to a part that begins now."""
+        """Return the timeout in seconds for a part that begins now; see `TimeLeft.allowed_s`."""
         return self.left.allowed_s(part, limit_s)
 
     def limits(self, part: Part, limit_s: float) -> CallLimits:
-        """Return the limits of a single model call that begins now."""
+        """Return the timeout and retry limits of a model call that begins now."""
         return CallLimits(timeout_s=self.seconds(part, limit_s))
