@@ -1,4 +1,7 @@
-"""Installation, start and stop of Azurite, the Azure Storage emulator, on the loopback interface."""
+"""Installation, start and stop of Azurite, the Azure Storage emulator, on the loopback interface.
+
+Uses only the standard library, because scripts/set_up.py installs Azurite while pip installs the packages.
+"""
 
 import argparse
 import importlib.util
@@ -9,12 +12,12 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
-
-from filelock import FileLock
 
 from local.child_process import ChildProcess, start_child
 from local.run_all.stack_settings import StackError
@@ -79,7 +82,7 @@ def install(prefix: Path) -> Path:
     """Install the pinned Azurite version below `prefix` unless it is there, and return the path of its
     script.
 
-    Concurrent callers wait for the first.
+    If several callers install at the same time, the installation that is complete first is kept.
 
     Raises:
         NodeMissingError: Node is missing.
@@ -88,10 +91,19 @@ def install(prefix: Path) -> Path:
     prefix = prefix.resolve()
     if is_installed(prefix):
         return azurite_script(prefix)
-    prefix.mkdir(parents=True, exist_ok=True)
-    with FileLock(prefix / ".install.lock", timeout=INSTALL_TIMEOUT_S):
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(
+        prefix=f"{prefix.name}-", dir=prefix.parent, ignore_cleanup_errors=True
+    ) as folder:
+        _npm_ci(Path(folder))
         if not is_installed(prefix):
-            _npm_ci(prefix)
+            shutil.rmtree(prefix, ignore_errors=True)  # an earlier version
+        with suppress(OSError):  # another caller was faster
+            Path(folder).rename(prefix)
+    if not is_installed(prefix):
+        raise AzuriteInstallError(
+            f"Azurite could not be moved to {prefix}. Delete that folder and try again."
+        )
     return azurite_script(prefix)
 
 
