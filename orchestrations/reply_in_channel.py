@@ -19,7 +19,7 @@ MAX_STEPS = 200  # polls of files, parts of a long run and retries in total; a t
 def reply_in_channel(
     context: df.DurableOrchestrationContext,
 ) -> Generator[Any, Any, dict[str, Any]]:
-    """Reply to a stored message. Input: {"reply_key", "day"}. Output: {"status", "steps"}."""
+    """Reply to a stored message. Input: {"reply_key", "folder"}. Output: {"status", "steps"}."""
     step = ReplyStep.from_payload(input_of(context))
     steps = 0
     while step.kind != "end" and steps < MAX_STEPS:

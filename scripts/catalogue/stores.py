@@ -129,7 +129,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "work",
-            "below `sessions/`",
+            "below `sessions/`, by owner",
             "yes",
             "waiting questions of programs that use the agents as a library",
         ),
@@ -144,7 +144,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "work",
-            "below `channel/`",
+            "below `channel/`, by day and writer",
             "yes",
             "chat messages that wait for an answer, including those in group chats",
         ),

@@ -51,6 +51,7 @@ __all__ = ["AGENT_EVENTS", "Agent", "AgentLimits", "block_search"]
 AGENT_EVENTS: frozenset[EventName] = frozenset(
     {"THOUGHT", "ACTION", "TOOL_STARTED", "TOOL_RESULT", "ASK_USER", "COMPLETE", "ERROR"}
 )
+SESSIONS = "sessions/"  # prefix of the blobs of waiting sessions
 MAX_SESSIONS = 200  # per agent, thus per user; the least recently used session is evicted
 MAX_TURNS = 10
 MAX_CHARS = 4000  # per question or answer
@@ -242,7 +243,7 @@ async def _answer_message(
     A finished run is deleted. A run that asks a question is stored, and the same user's next message in the
     session answers it, unless the question has expired: then the message starts a new run.
     """
-    session = _Session(services.blobs, user, session_id or uuid.uuid4().hex)
+    session = _Session(services, user, session_id or uuid.uuid4().hex)
     waiting = await session.waiting()
     if waiting is None:
         request = RunRequest(
@@ -325,12 +326,13 @@ def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
 class _Session:
     """The stored waiting run of one user's session."""
 
-    def __init__(self, blobs: BlobStore, user: UserContext, session_id: str) -> None:
+    def __init__(self, services: AnsweringServices, user: UserContext, session_id: str) -> None:
         self.session_id = session_id
-        self._blobs = blobs
-        # Callers choose session ids. The hash makes a valid blob name and binds it to the user.
-        key = hashlib.sha256(f"{user.user_id}\n{session_id}".encode()).hexdigest()
-        self._path = f"sessions/{key}.json"
+        self._blobs = services.blobs
+        # Callers choose session ids. The hash makes a valid blob name, which begins like all ids of the user.
+        unique = hashlib.sha256(f"{user.user_id}\n{session_id}".encode()).hexdigest()
+        key = owned_id(user.user_id, services.settings.identity.owner_id_key, unique)
+        self._path = f"{SESSIONS}{key}.json"
 
     async def waiting(self) -> WaitingRun | None:
         """Return the run that waits for an answer. A run whose question has expired is deleted."""

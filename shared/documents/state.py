@@ -124,6 +124,11 @@ class DocumentState(Model):
         return thread_of(self.blob_name)
 
     @property
+    def owners(self) -> frozenset[str]:
+        """The current owner, and the pending one if the access list is about to change."""
+        return frozenset(filter(None, (self.rights.owner_id, self.wanted_rights.owner_id)))
+
+    @property
     def is_open(self) -> bool:
         """Whether an ingestion of the document is due or in progress."""
         return self.wish != self.settled

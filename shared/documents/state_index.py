@@ -1,5 +1,5 @@
-"""Index rows that list unfinished and recently changed documents, so that queries need not scan the states of
-all documents.
+"""Index rows that list unfinished documents, recently changed documents and those of each owner, so that
+queries need not scan the states of all documents.
 
 A query for states by anything but their key would scan the states of all users. The index rows contain only
 document ids; what counts is the state itself. An index row is written before its state, so a crash may leave
@@ -9,15 +9,17 @@ a superfluous row but never a missing one. Partitions start with `~`, which sort
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from shared.documents.state import DocumentState
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
+from shared.platform.hashing import digest
 from shared.platform.tables import Table, revision_of
 
 FIRST_PARTITION = "~"
 _UNFINISHED = "~unfinished"
+_OWNED = "~owned-"
 _CHANGED = "~changed-"
 # The upper bound of the partition names, because "." follows "-".
 _AFTER_CHANGED = "~changed."
@@ -29,19 +31,31 @@ CHANGES_KEPT = timedelta(days=1)
 _MOST_KNOWN = 10_000
 
 
+class _Known(NamedTuple):
+    """The index rows of a document that are known to exist.
+
+    Attributes:
+        changed: newest partition of `_CHANGED` with a row.
+    """
+
+    is_unfinished: bool = False
+    changed: str = ""
+    owners: frozenset[str] = frozenset()
+
+
 class StateIndex:
     """Index rows for the document states of one table."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._known: OrderedDict[str, tuple[bool, str]] = OrderedDict()
+        self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def note_read(self, state: DocumentState) -> None:
-        """Remember whether a document is unfinished according to its state, which avoids unnecessary writes
+        """Remember which index rows a document has according to its state, which avoids unnecessary writes
         later.
         """
-        _, partition = self._known.get(state.doc_id, (False, ""))
-        self._remember(state.doc_id, _is_unfinished(state), partition)
+        known = self._known.get(state.doc_id, _Known())
+        self._remember(state.doc_id, _Known(_is_unfinished(state), known.changed, state.owners))
 
     async def before_write(self, state: DocumentState) -> None:
         """Write the index rows that a state needs, before the state itself is written.
@@ -49,46 +63,52 @@ class StateIndex:
         Raises:
             GroundworkError: the store failed.
         """
-        was_unfinished, last_partition = self._known.get(state.doc_id, (False, ""))
+        known, owners = self._known.get(state.doc_id, _Known()), state.owners
         partition = _partition_of(state.updated_at)
-        is_new = partition != last_partition
+        is_new = partition != known.changed
         needed = [partition] if is_new else []
-        if _is_unfinished(state) and (is_new or not was_unfinished):
+        if _is_unfinished(state) and (is_new or not known.is_unfinished):
             needed.append(_UNFINISHED)
+        needed += map(_partition_of_owner, owners - known.owners)
         if needed:
             await run_together(*(self._put(one, state.doc_id) for one in needed))
-        self._remember(state.doc_id, was_unfinished or _is_unfinished(state), partition)
+        is_unfinished = known.is_unfinished or _is_unfinished(state)
+        self._remember(state.doc_id, _Known(is_unfinished, partition, owners | known.owners))
 
     async def after_write(self, state: DocumentState) -> None:
         """Delete the index row of a document that is no longer unfinished. Storage errors are ignored,
         because a superfluous row is harmless.
         """
-        was_unfinished, partition = self._known.get(state.doc_id, (True, ""))
-        if was_unfinished and not _is_unfinished(state):
-            await self._remove(state.doc_id)
-            self._remember(state.doc_id, False, partition)
+        known = self._known.get(state.doc_id, _Known(is_unfinished=True))
+        if known.is_unfinished and not _is_unfinished(state):
+            await self._remove(_UNFINISHED, state.doc_id)
+            self._remember(state.doc_id, known._replace(is_unfinished=False))
 
     async def after_delete(self, state: DocumentState) -> None:
-        """Delete the index row of a document whose state was deleted. Storage errors are ignored, because a
+        """Delete the index rows of a document whose state was deleted. Storage errors are ignored, because a
         superfluous row is harmless.
         """
         self._known.pop(state.doc_id, None)
-        await self._remove(state.doc_id)
+        partitions = (_UNFINISHED, *map(_partition_of_owner, state.owners))
+        await run_together(*(self._remove(partition, state.doc_id) for partition in partitions))
 
     async def unfinished(self) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the index row of each document that may be unfinished. Some rows may be superfluous."""
         async for row in self._table.query(f"PartitionKey eq '{_UNFINISHED}'"):
             yield row
 
+    async def of_owner(self, user_id: str) -> AsyncIterator[Mapping[str, Any]]:
+        """Yield the index row of each document that the user may own. Some rows may be superfluous."""
+        async for row in self._table.query(f"PartitionKey eq '{_partition_of_owner(user_id)}'"):
+            yield row
+
     async def remove_needless(self, row: Mapping[str, Any]) -> None:
-        """Delete the index row of a document that is not unfinished, unless the row was written in the last
-        ten minutes.
-        """
+        """Delete a superfluous index row, unless it was written in the last ten minutes."""
         written_at: datetime = row.metadata["timestamp"]  # type: ignore[attr-defined]  # the SDK's entity
         if datetime.now(UTC) - written_at < _SETTLED:
             return
         try:
-            await self._table.delete(_UNFINISHED, str(row["RowKey"]), revision_of(row))
+            await self._table.delete(str(row["PartitionKey"]), str(row["RowKey"]), revision_of(row))
         except ConflictError:
             return  # another process has rewritten the row, so it may be needed
 
@@ -113,17 +133,22 @@ class StateIndex:
             await self._table.ensure()
             await self._table.put(row)
 
-    async def _remove(self, doc_id: str) -> None:
+    async def _remove(self, partition: str, doc_id: str) -> None:
         try:
-            await self._table.delete(_UNFINISHED, doc_id)
+            await self._table.delete(partition, doc_id)
         except GroundworkError:
             return  # A reader that finds the row superfluous will delete it.
 
-    def _remember(self, doc_id: str, is_unfinished: bool, partition: str) -> None:
-        self._known[doc_id] = (is_unfinished, partition)
+    def _remember(self, doc_id: str, known: _Known) -> None:
+        self._known[doc_id] = known
         self._known.move_to_end(doc_id)
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
+
+
+def _partition_of_owner(user_id: str) -> str:
+    # A digest, because user ids may contain characters that keys must not.
+    return f"{_OWNED}{digest('owner', user_id)[:32]}"
 
 
 def _is_unfinished(state: DocumentState) -> bool:

@@ -5,7 +5,7 @@ A state is stored as JSON, split into several properties, because an access list
 limit of one. Additional columns are for queries and operators.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -90,12 +90,24 @@ class DocumentStore(DocumentRows):
 
     async def unfinished(self) -> AsyncIterator[DocumentState]:
         """Yield the states of all documents whose ingestion is in progress or has failed."""
-        rows = [row async for row in self._index.unfinished()]
+        async for state in self._indexed(self._index.unfinished(), lambda one: one.status != "ready"):
+            yield state
+
+    async def of_owner(self, user_id: str) -> AsyncIterator[DocumentState]:
+        """Yield the states of the documents that the user owns, or will own after a pending change."""
+        async for state in self._indexed(self._index.of_owner(user_id), lambda one: user_id in one.owners):
+            yield state
+
+    async def _indexed(
+        self, index_rows: AsyncIterator[Mapping[str, Any]], is_wanted: Callable[[DocumentState], bool]
+    ) -> AsyncIterator[DocumentState]:
+        """Yield the states that index rows name, if they are wanted. Superfluous rows are deleted."""
+        rows = [row async for row in index_rows]
         for start in range(0, len(rows), _PAGE):
             page = rows[start : start + _PAGE]
             states = await self._read_all(str(row["RowKey"]) for row in page)
             for row, state in zip(page, states, strict=True):
-                if state is not None and state.status != "ready":
+                if state is not None and is_wanted(state):
                     yield state
                 else:
                     await self._index.remove_needless(row)

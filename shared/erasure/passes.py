@@ -17,15 +17,15 @@ from typing import TypeVar
 
 from shared.access.models import UserContext
 from shared.access.owner_ids import owner_prefix
-from shared.answering.agent import WaitingRun
+from shared.answering.agent import SESSIONS
 from shared.conversations.memory import Memories, forget_all
 from shared.conversations.models import Thread
 from shared.documents.ids import CONVERSATION_FILES, document_of_blob, is_sidecar
 from shared.documents.state import DocumentState
 from shared.erasure.findings import ErasureFindings
-from shared.erasure.folders import folders_of, read_all
+from shared.erasure.folders import folders_of
 from shared.erasure.models import ErasedCounts, ErasureRecord, RunPlace
-from shared.erasure.policy import MAX_PASSES, own_documents, relation_to, sum_counts
+from shared.erasure.policy import MAX_PASSES, is_alone, own_documents, sum_counts
 from shared.erasure.requests import find_record, keep_record, send_on
 from shared.erasure.services import ErasureServices
 from shared.erasure.threads import LAST_PASS_AFTER_S, change_thread, erase_run, erase_turns
@@ -33,14 +33,12 @@ from shared.ingestion.uploads import uploads_of
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.instances import StopRun
-from shared.platform.models import Stored
 from shared.platform.names import DOCUMENTS, WORK
+from shared.platform.odata import quote
 from shared.platform.search import SearchRequest
 from shared.platform.telemetry import get_logger, pseudonym
 from shared.quality.recording import key_of
-from shared.teams.models import TakenActivity
-from shared.teams.parsing import owner_of
-from shared.teams.store import TAKEN_FOLDER
+from shared.teams.store import activities_of
 from shared.tools.workspace import forget_workspace
 
 One = TypeVar("One")
@@ -56,8 +54,6 @@ _EARLY_S = 5.0
 _RUNS = "runs/"
 # The name that answering/children.py gives to the list of sub-agents.
 _CHILDREN = "children.json"
-# The prefix that answering/agent.py gives to its blobs.
-_SESSIONS = "sessions/"
 
 
 @dataclass(frozen=True)
@@ -292,15 +288,12 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
         for run_id, one in folders.items()
         if one.request is not None and one.request.summary is not None
     }
-    messages = await _theirs(blobs, TAKEN_FOLDER, TakenActivity, lambda one: _wrote(one, user_id))
+    messages = await activities_of(prefix, blobs)
     own_memories = Memories(services.memory_index, UserContext(user_id=user_id))
     memories = await own_memories.search(SearchRequest(select=("memory_id",), top=1, count=True))
-    # Sessions are found only through their run, which an earlier attempt of this pass may have erased.
-    theirs = {*runs, *(one.run_id for one in record.runs)}
-    sessions = await _theirs(blobs, _SESSIONS, WaitingRun, lambda one: one.run_id in theirs)
-    # Only documents related to the person are kept in memory, because there may be a million others.
-    states = [one async for one in services.documents.all() if relation_to(one, user_id)]
-    alone = tuple(one for one in states if relation_to(one, user_id) == "alone")
+    sessions = [one.name async for one in blobs.list_blobs(WORK, SESSIONS + prefix)]
+    states = [one async for one in services.documents.of_owner(user_id)]
+    alone = tuple(one for one in states if is_alone(one, user_id))
     of_threads = tuple(one for one in alone if one.thread_id)
     uploads = (uploads_of(user_id), f"{CONVERSATION_FILES}/{prefix}")
     return ErasureFindings(
@@ -309,34 +302,21 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
         at_work=sum(one.finished_at is None for one in records if one.profile == "answer"),
         summary_count=len(summaries & runs.keys()),
         memory_count=memories.count or 0,
-        messages=tuple(name for name, _ in messages),
-        sessions=tuple(name for name, _ in sessions),
+        messages=tuple(messages),
+        sessions=tuple(sessions),
         documents=alone if record.documents == "delete" else of_threads,
         sidecars=tuple([name for start in uploads async for name in _unused_sidecars(start, blobs)]),
-        kept=own_documents((one for one in states if not one.thread_id), user_id),
+        kept=own_documents(
+            (one for one in states if not one.thread_id), user_id, named=await _count_named(user_id, services)
+        ),
     )
 
 
-def _wrote(activity: TakenActivity, user_id: str) -> bool:
-    """Return whether the person wrote the message in a chat activity, or owns the conversation of a
-    message.
-    """
-    message = activity.said
-    if message is None:
-        return False
-    return user_id in (message.sender.object_id, owner_of(message.conversation, message.sender))
-
-
-async def _theirs(
-    blobs: BlobStore, folder: str, kind: type[Stored], is_theirs: Callable[[Stored], bool]
-) -> list[tuple[str, Stored]]:
-    """Return the name and content of each blob in a folder of the work container that belongs to the person.
-
-    Args:
-        folder: prefix of the names of blobs to read.
-    """
-    names = [one.name async for one in blobs.list_blobs(WORK, folder)]
-    return [(name, one) for name, one in await read_all(blobs, names, kind) if is_theirs(one)]
+async def _count_named(user_id: str, services: ErasureServices) -> int:
+    """Return the number of other people's documents whose access lists name the person."""
+    condition = f"access_control_list/any(acl: acl eq {quote(user_id)}) and owner_id ne {quote(user_id)}"
+    request = SearchRequest(filter=condition, select=("doc_id",), top=1, count=True)
+    return (await services.documents_index.search(request)).count or 0
 
 
 async def _unused_sidecars(prefix: str, blobs: BlobStore) -> AsyncIterator[str]:

@@ -4,7 +4,6 @@ shows.
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
 from urllib.parse import quote
 
 from shared.documents.state import DocumentState
@@ -42,26 +41,21 @@ def erasure_id(user_id: str) -> str:
     return digest("erasure", user_id)[:32]
 
 
-def relation_to(state: DocumentState, user_id: str) -> Literal["alone", "shared", "named"] | None:
-    """Return the relation of a document to a person, according to its current and pending permissions. Return
-    None if they are unrelated.
-
-    `alone`: owned by the person and readable only by them. `shared`: owned by the person and readable by
-    others. `named`: owned by someone else, with an access list that names the person.
-    """
-    owners = {state.rights.owner_id, state.wanted_rights.owner_id} - {None}
+def is_alone(state: DocumentState, user_id: str) -> bool:
+    """Return whether only the person owns and may read a document, also after pending changes."""
     readers = {*state.rights.acl, *state.wanted_rights.acl}
-    if owners == {user_id} and readers <= {user_id}:
-        return "alone"
-    if user_id in owners:
-        return "shared"
-    return "named" if user_id in readers else None
+    return state.owners == {user_id} and readers <= {user_id}
 
 
-def own_documents(states: Iterable[DocumentState], user_id: str) -> OwnDocuments:
-    """Count the documents that are related to a person, by their relation."""
-    counts = Counter(relation_to(state, user_id) for state in states)
-    return OwnDocuments(alone=counts["alone"], shared=counts["shared"], named=counts["named"])
+def own_documents(states: Iterable[DocumentState], user_id: str, *, named: int) -> OwnDocuments:
+    """Count the documents of a person.
+
+    Args:
+        states: of the documents that the person owns.
+        named: number of other people's documents whose access lists name the person.
+    """
+    counts = Counter(is_alone(state, user_id) for state in states)
+    return OwnDocuments(alone=counts[True], shared=counts[False], named=named)
 
 
 def sum_counts(counts: ErasedCounts, more: ErasedCounts) -> ErasedCounts:

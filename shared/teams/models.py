@@ -215,7 +215,7 @@ class ReplyStep(Model):
 
     Attributes:
         reply_key: key of the message; also the id of the run that answers it.
-        day: when it arrived, YYYY-MM-DD; names the folder where it is stored.
+        folder: where it is stored.
         run_id: the run being followed.
         ask_step: the run's step whose clarification was answered last; 0 = none.
         after: number of the run's events that were processed.
@@ -227,7 +227,7 @@ class ReplyStep(Model):
     """
 
     reply_key: str
-    day: str
+    folder: str
     kind: StepKind = "take"
     run_id: str = ""
     ask_step: int = 0
@@ -241,7 +241,7 @@ class ReplyStep(Model):
     @property
     def end(self) -> "ReplyStep":
         """The final step."""
-        return ReplyStep(reply_key=self.reply_key, day=self.day, kind="end")
+        return ReplyStep(reply_key=self.reply_key, folder=self.folder, kind="end")
 
 
 class TakenActivity(Model):

@@ -1,16 +1,17 @@
 """Stored messages and conversations.
 
-Blobs of the `work` container hold a message until it is answered, in a folder per day, and the state that a
-reply keeps with its run, which is erased with the run. A table holds turns and the run behind each of our
-messages.
+Blobs of the `work` container hold a message until it is answered, in a folder per day and writer, and the
+state that a reply keeps with its run, which is erased with the run. A table holds turns and the run behind
+each of our messages.
 """
 
 import hashlib
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from pydantic import ValidationError
 
+from shared.access.owner_ids import owner_prefix
 from shared.platform.blobs import BlobStore, find_model, keep_model, write_model
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
@@ -27,6 +28,7 @@ from shared.teams.models import (
     SentReply,
     TakenActivity,
 )
+from shared.teams.parsing import owner_of
 
 TAKEN_FOLDER = "channel/"
 MAX_PURGED = 1000  # per call of the timer; the next call continues
@@ -34,25 +36,27 @@ _RETENTION = timedelta(days=2)  # replies and redeliveries take minutes
 _ALL_ROWS = 1_000_000
 
 
-async def take_down(activity: BotMessage | BotJoined, key: str, day: str, blobs: BlobStore) -> None:
-    """Store an activity. Duplicates are ignored, also after it was answered."""
+async def take_down(activity: BotMessage | BotJoined, key: str, folder: str, blobs: BlobStore) -> None:
+    """Store an activity in the folder that `folder_of` returned. Duplicates are ignored, also after it was
+    answered.
+    """
     content = TakenActivity(said=activity)
     try:
-        await keep_model(blobs, WORK, _path(key, day), content)
+        await keep_model(blobs, WORK, _path(key, folder), content)
     except NotFoundError:  # a deployment's first request: the container doesn't exist yet
         await blobs.ensure_containers((WORK,))
-        await keep_model(blobs, WORK, _path(key, day), content)
+        await keep_model(blobs, WORK, _path(key, folder), content)
 
 
 async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | None:
     """Return the activity; None once it is answered."""
-    stored = await find_model(blobs, WORK, _path(step.reply_key, step.day), TakenActivity)
+    stored = await find_model(blobs, WORK, _path(step.reply_key, step.folder), TakenActivity)
     return stored.said if stored else None
 
 
 async def settle(step: ReplyStep, blobs: BlobStore) -> None:
     """Mark the activity as answered and delete its text."""
-    await write_model(blobs, WORK, _path(step.reply_key, step.day), TakenActivity(is_done=True))
+    await write_model(blobs, WORK, _path(step.reply_key, step.folder), TakenActivity(is_done=True))
 
 
 async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forget: StopRun) -> int:
@@ -88,9 +92,24 @@ def reply_of(name: str) -> str:
     return instance_of(name.rpartition("/")[2].removesuffix(".json"))
 
 
-def today() -> str:
-    """Return the UTC date in the form of folder names."""
-    return datetime.now(UTC).date().isoformat()
+def folder_of(activity: BotMessage | BotJoined, owner_id_key: str) -> str:
+    """Return the folder for an activity that arrives now: the UTC date, and the prefix of its writer's ids.
+
+    In a group, the writer is not the owner of the run. An erasure finds messages by this name.
+    """
+    sender = activity.sender
+    writer = sender.object_id or owner_of(activity.conversation, sender)
+    return f"{datetime.now(UTC).date().isoformat()}/{owner_prefix(writer, owner_id_key)}"
+
+
+async def activities_of(prefix: str, blobs: BlobStore) -> list[str]:
+    """Return the blobs of activities that a person wrote, or that belong to their conversations.
+
+    Args:
+        prefix: prefix of the person's ids.
+    """
+    names = [blob.name async for blob in blobs.list_blobs(WORK, TAKEN_FOLDER)]
+    return [name for name in names if f"/{prefix}" in name]
 
 
 NoteKind = Literal["growing", "sent"]
@@ -139,8 +158,8 @@ class ReplyMemory:
         return f"{self._own}-{ask_step:03d}-{kind}.json"
 
 
-def _path(key: str, day: str) -> str:
-    return f"{TAKEN_FOLDER}{date.fromisoformat(day).isoformat()}/{key}.json"
+def _path(key: str, folder: str) -> str:
+    return f"{TAKEN_FOLDER}{folder}/{key}.json"
 
 
 class BotTurnStore:

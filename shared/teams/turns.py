@@ -16,7 +16,7 @@ from shared.runs.models import FeedbackBody
 from shared.teams.context import TeamsServices, channel_clients
 from shared.teams.models import BotActivity, BotFeedback, BotIgnored, BotJoined, InvokeBody
 from shared.teams.parsing import conversation_key, owner_of, reply_key
-from shared.teams.store import BotTurnStore, instance_of, take_down, today
+from shared.teams.store import BotTurnStore, folder_of, instance_of, take_down
 
 ORCHESTRATION = "reply_in_channel"
 
@@ -36,10 +36,12 @@ async def handle(activity: BotActivity, services: TeamsServices, starter: Instan
     if isinstance(activity, BotFeedback):
         await _rate(activity, services, turns)
         return {}
-    key, day = reply_key(activity, services.settings.identity.owner_id_key), today()
-    await take_down(activity, key, day, services.blobs)
+    owner_id_key = services.settings.identity.owner_id_key
+    key, folder = reply_key(activity, owner_id_key), folder_of(activity, owner_id_key)
+    await take_down(activity, key, folder, services.blobs)
     instance_id = instance_of(key)
-    await starter.start(ORCHESTRATION, instance_id, {"reply_key": key, "day": day, **link_to(instance_id)})
+    payload = {"reply_key": key, "folder": folder, **link_to(instance_id)}
+    await starter.start(ORCHESTRATION, instance_id, payload)
     return None
 
 

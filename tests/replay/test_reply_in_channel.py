@@ -8,7 +8,7 @@ from orchestrations.reply_in_channel import reply_in_channel
 from shared.teams.models import ReplyStep
 from tests.replay.harness import Reply, Run, Script, simulate
 
-GIVEN = {"reply_key": "a1", "day": "2026-01-01"}
+GIVEN = {"reply_key": "a1", "folder": "2026-01-01/a1"}
 TAKEN = ReplyStep.model_validate(GIVEN)
 FOLLOW = TAKEN.model_copy(update={"kind": "follow", "run_id": "a1"})
 LATER = FOLLOW.model_copy(update={"part": 1, "after": 12})

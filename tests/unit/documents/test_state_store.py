@@ -139,6 +139,35 @@ async def test_a_row_that_was_left_behind_is_shown_to_nobody_and_removed_later(
     assert left not in table.rows.values()
 
 
+def owned(number: int, owner_id: str) -> DocumentState:
+    rights = Rights(owner_id=owner_id, acl=(owner_id,))
+    return state(number).model_copy(update={"rights": rights, "wanted_rights": rights})
+
+
+async def test_documents_of_an_owner_are_found_without_reading_others(
+    table: CountingTable, store: DocumentStore
+) -> None:
+    kept = await store.create(owned(OTHERS, "ada"))
+    given_away = await store.create(owned(OTHERS + 1, "ada"))
+    deleted = await store.create(owned(OTHERS + 2, "ada"))
+    await store.delete(deleted)
+    # A pending change makes Bob an owner; when it has been applied, Ada is none.
+    pending = {"wanted_rights": Rights(owner_id="bob", acl=("bob",))}
+    given_away = await store.replace(given_away.model_copy(update=pending))
+    assert await ids(store.of_owner("ada")) == {OTHERS, OTHERS + 1}
+    assert await ids(store.of_owner("bob")) == {OTHERS + 1}
+    await store.replace(given_away.model_copy(update={"rights": pending["wanted_rights"]}))
+    table.rows_read = 0
+    assert await ids(store.of_owner("ada")) == {OTHERS}
+    assert table.rows_read <= 4
+    # Another process knows nothing of these rows, and writes the one that a document lacks.
+    other = DocumentStore(table)
+    read = await other.get(kept.doc_id)
+    assert read is not None
+    await other.replace(read.model_copy(update=pending))
+    assert await ids(other.of_owner("bob")) == {OTHERS, OTHERS + 1}
+
+
 async def test_rows_of_old_changes_are_purged(table: CountingTable, store: DocumentStore) -> None:
     await store.create(state(OTHERS, age_s=0))
     assert await store.purge_changes(NOW, most=10) == 0

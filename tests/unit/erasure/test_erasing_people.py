@@ -215,6 +215,9 @@ async def test_documents_stay_unless_they_are_theirs_alone_and_it_is_asked_for(w
         _state("other", "ben-stays"),
     ):
         await services.documents.create(state)
+        rights = {"owner_id": state.rights.owner_id, "access_control_list": list(state.rights.acl)}
+        row = {"doc_id": state.doc_id, "filename": state.filename, "status": "ready", **rights}
+        await services.documents_index.upload([row])
     folder = uploads_of("anna-leaves")
     for name in ("never-came.md.acl.json", "there.md.acl.json", "there.md"):
         await services.blobs.write(DOCUMENTS, folder + name, b"anna-leaves")

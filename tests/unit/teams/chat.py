@@ -23,14 +23,14 @@ from shared.teams.models import (
     ButtonValue,
     ReplyStep,
 )
-from shared.teams.parsing import conversation_key, owner_of
+from shared.teams.parsing import conversation_key, owner_of, reply_key
 from shared.teams.steps import perform_reply
-from shared.teams.store import today
+from shared.teams.store import folder_of
 from shared.teams.turns import handle
 from shared.wiring import Services
 from tests.fakes.bot import InMemoryBotTurnStore, RecordingOrchestrations, RecordingOutbox, Said
 from tests.fakes.directory import InMemoryDirectory
-from tests.fakes.services import fake_settings
+from tests.fakes.services import OWNER_ID_KEY, fake_settings
 from tests.scripts import observe
 from tests.world import Model, corpus_services, plan
 
@@ -171,6 +171,6 @@ async def chat(model: Model | None = None, **settings: Any) -> Chat:
     return Chat(services, outbox, turns, RecordingOrchestrations())
 
 
-def first_step(key: str) -> ReplyStep:
+def first_step(message: BotMessage) -> ReplyStep:
     """How the orchestration of a reply begins."""
-    return ReplyStep(reply_key=key, day=today())
+    return ReplyStep(reply_key=reply_key(message, OWNER_ID_KEY), folder=folder_of(message, OWNER_ID_KEY))

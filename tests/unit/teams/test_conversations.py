@@ -214,10 +214,10 @@ async def test_a_defect_is_told_with_a_reference_alone() -> None:
     message = bot.message(QUESTION)
     await handle(message, bot.services, bot.orchestrations)
     key = reply_key(message, OWNER_ID_KEY)
-    step = await bot.reply(sorry(first_step(key), "InternalError"))
+    step = await bot.reply(sorry(first_step(message), "InternalError"))
     assert step.kind == "end"
     assert key[:8] in bot.last.reply.text
-    assert sorry(sorry(first_step(key), "InternalError"), "InternalError").kind == "end"
+    assert sorry(sorry(first_step(message), "InternalError"), "InternalError").kind == "end"
 
 
 async def test_who_asks_too_much_at_once_is_told_to_wait() -> None:

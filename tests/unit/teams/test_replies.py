@@ -35,7 +35,7 @@ async def taken(text: str = QUESTION, *, stream_s: float = 0.3, **fields: Any) -
     bot.runs_are_run = False
     message = bot.message(text, **fields)
     await handle(message, bot.services, bot.orchestrations)
-    step = await perform_reply(first_step(reply_key(message, OWNER_ID_KEY)), bot.deps)
+    step = await perform_reply(first_step(message), bot.deps)
     assert (step.kind, step.run_id) == ("follow", reply_key(message, OWNER_ID_KEY))
     return bot, step
 
@@ -98,7 +98,7 @@ async def test_what_went_out_whole_is_not_sent_again() -> None:
 
 async def test_a_question_taken_twice_after_a_crash_is_one_run() -> None:
     bot, step = await taken()
-    first = first_step(step.reply_key)
+    first = ReplyStep(reply_key=step.reply_key, folder=step.folder)
     assert await perform_reply(first, bot.deps) == step
     thread = await bot.services.threads.get("anna", (await bot.turn()).thread_id or "")
     assert thread is not None
@@ -371,7 +371,7 @@ async def replied(bot: Chat, death: Death, message: BotMessage) -> None:
         await handle(message, mortal.services, bot.orchestrations)
     except (Died, BaseExceptionGroup):
         await handle(message, bot.services, bot.orchestrations)
-    step = first_step(reply_key(message, OWNER_ID_KEY))
+    step = first_step(message)
     while step.kind != "end":
         step = await _performed(step, bot, mortal)
         await bot.run_runs()
