@@ -1,4 +1,6 @@
-"""Python API for agents: the loop used by all channels, in one process and bound to one user."""
+"""Python API for agents. All channels use the same loop; here it runs in the caller's process for a single
+user.
+"""
 
 import asyncio
 import hashlib
@@ -58,17 +60,19 @@ MAX_CHARS = 4000  # per question or answer
 
 
 class SessionHistory:
-    """Earlier turns by session id, in memory, with the user's consent to web searches."""
+    """In-memory conversation history by session id, including whether the user allowed web searches."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, Conversation] = OrderedDict()
 
     def of(self, session_id: str | None) -> Conversation:
-        """Return the conversation; a new session has an empty one."""
+        """Return the conversation of a session. An unknown or missing session id gives an empty
+        conversation.
+        """
         return self._sessions.get(session_id or "", Conversation())
 
     def remember(self, session_id: str, question: str, answer: RunAnswer) -> None:
-        """Append a turn; the oldest turns are dropped beyond MAX_TURNS."""
+        """Append a question and its answer to a session, keeping only the last MAX_TURNS turns."""
         names = {cited.doc_id: cited.filename for cited in answer.citations if cited.doc_id}
         turn = Turn(
             question=question[:MAX_CHARS],
@@ -82,7 +86,7 @@ class SessionHistory:
         self._keep(session_id, before.model_copy(update={"turns": turns}))
 
     def keep_web_consent(self, session_id: str, *, allowed: bool) -> None:
-        """Store whether questions of the session may use the web."""
+        """Store whether the user allows web searches for the questions of this session."""
         self._keep(session_id, self.of(session_id).model_copy(update={"web_allowed": allowed}))
 
     def _keep(self, session_id: str, conversation: Conversation) -> None:
@@ -94,7 +98,7 @@ class SessionHistory:
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent bound to one user.
+    """An agent that answers with the permissions of a single user.
 
     Attributes:
         definition: None = the default agent, which answers from all documents.
@@ -138,7 +142,7 @@ class Agent:
         limits: AgentLimits | None = None,
         proof: Literal["required", "optional"] = "optional",
     ) -> "Agent":
-        """Create a custom agent.
+        """Create a custom agent from instructions and tools.
 
         Args:
             name: lower-case letters, digits and `-`.
@@ -175,7 +179,7 @@ class Agent:
 
     @classmethod
     def from_file(cls, path: str | Path, *, services: AnsweringServices, user: UserContext) -> "Agent":
-        """Load an agent from a file `NAME.agent.md`.
+        """Load an agent from a `NAME.agent.md` file.
 
         Raises:
             ConfigurationError: the file is invalid; the message starts with its path and line.
@@ -187,7 +191,7 @@ class Agent:
         return cls(services, user, definition)
 
     async def execute(self, user_message: str, session_id: str | None = None) -> AsyncIterator[RunEvent]:
-        """Answer a message and yield the seven agent events as they happen.
+        """Answer a message and yield the events listed in AGENT_EVENTS as they occur.
 
         COMPLETE, ERROR or ASK_USER is the last event. After ASK_USER, the next message of the session is
         taken as the answer to the question. Closing the iterator cancels the run. The files of a finished or
@@ -214,7 +218,7 @@ class Agent:
 
 
 class WaitingRun(Model):
-    """A run that waits for the next message of its session.
+    """A stored run that has asked a question and expects the session's next message as the answer.
 
     Attributes:
         journal: the lines of its journal.
@@ -238,7 +242,7 @@ async def _answer_message(
     agent: AgentDefinition | None,
     sessions: SessionHistory,
 ) -> AsyncGenerator[RunEvent]:
-    """Yield the events of the answer as they happen; COMPLETE, ERROR or ASK_USER is the last.
+    """Yield the run's events as they occur. The last event is COMPLETE, ERROR or ASK_USER.
 
     A finished run is deleted. A run that asks a question is stored, and the same user's next message in the
     session answers it, unless the question has expired: then the message starts a new run.
@@ -297,7 +301,8 @@ async def _events(
     try:
         async for event in log.follow(run_id, run, position):
             if event.name == "ASK_USER":
-                await asyncio.wait({run})  # store the waiting run first, so that an immediate answer finds it
+                # Store the waiting run before showing the question, so that an immediate answer finds it.
+                await asyncio.wait({run})
             yield event
     finally:
         run.cancel()
@@ -307,7 +312,7 @@ async def _events(
 
 
 async def _forget(run_id: str, blobs: BlobStore) -> None:
-    """Delete the files of a run, including its answer. Errors are ignored."""
+    """Delete all stored files of a run, including its answer. Storage errors are ignored."""
     with suppress(GroundworkError):
         await RunFiles(blobs, run_id).erase()
         await blobs.delete_prefix(RUN_LOG, f"{run_id}/")
@@ -324,18 +329,18 @@ def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
 
 
 class _Session:
-    """The stored waiting run of one user's session."""
+    """Storage of the run that waits for an answer in a user's session."""
 
     def __init__(self, services: AnsweringServices, user: UserContext, session_id: str) -> None:
         self.session_id = session_id
         self._blobs = services.blobs
-        # Callers choose session ids. The hash makes a valid blob name, which begins like all ids of the user.
+        # Callers choose session ids. Hashing gives a valid blob name; `owned_id` adds the user's prefix.
         unique = hashlib.sha256(f"{user.user_id}\n{session_id}".encode()).hexdigest()
         key = owned_id(user.user_id, services.settings.identity.owner_id_key, unique)
         self._path = f"{SESSIONS}{key}.json"
 
     async def waiting(self) -> WaitingRun | None:
-        """Return the run that waits for an answer. A run whose question has expired is deleted."""
+        """Return the session's waiting run, or None. A run whose question has expired is deleted first."""
         stored = await find_model(self._blobs, WORK, self._path, WaitingRun)
         if stored is None or stored.asked.expires_at > datetime.now(UTC):
             return stored

@@ -1,4 +1,4 @@
-"""Agents as files: `NAME.agent.md` with YAML settings between two lines `---`, followed by the instructions.
+"""Loading of agents from `NAME.agent.md` files: YAML settings between two `---` lines, then the instructions.
 
 The files are read once per process. A mistake in any file aborts the start with the file and the line: a
 misread agent could be open to more users than intended.
@@ -22,11 +22,12 @@ from shared.tools.registry import check_tools
 SUFFIX = ".agent.md"
 _ROOT = Path(__file__).parents[2]
 _FENCE = "---"
-_RESERVED = "groundwork"  # prefix of the OpenAI protocol's model names that don't denote an agent
+# Reserved: the OpenAI protocol also offers models with this prefix that are not agents.
+_RESERVED = "groundwork"
 
 
 def agents_of(settings: Settings) -> Mapping[str, AgentDefinition]:
-    """Return the agents of AGENTS_FOLDER by name; empty if the folder doesn't exist.
+    """Return all agents in AGENTS_FOLDER by name. The mapping is empty if the folder doesn't exist.
 
     Raises:
         ConfigurationError: a file is invalid; the message starts with its path and line.
@@ -35,13 +36,13 @@ def agents_of(settings: Settings) -> Mapping[str, AgentDefinition]:
 
 
 def agents_for(user: UserContext, settings: Settings, channel: Channel) -> list[AgentDefinition]:
-    """Return the agents available to the user over a channel (`chat`, `mcp` or `openai`)."""
+    """Return the agents that the user may use on a channel (`chat`, `mcp` or `openai`)."""
     agents = agents_of(settings).values()
     return [agent for agent in agents if agent.is_open_to(user) and getattr(agent.expose, channel)]
 
 
 def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel) -> AgentDefinition:
-    """Return the agent with this name.
+    """Return the named agent if the user may use it on this channel.
 
     Raises:
         NotFoundError: it doesn't exist, or the user may not use it over this channel; the error is the same.
@@ -54,7 +55,9 @@ def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel
 
 
 def asked_agent(text: str, user: UserContext, settings: Settings) -> tuple[str | None, str]:
-    """Split a chat message `NAME: question` into agent and question; (None, text) if no agent matches."""
+    """Split a chat message `NAME: question` into agent name and question. Return `(None, text)` if the user
+    has no such agent.
+    """
     name, colon, question = text.partition(":")
     name = name.strip().casefold()
     matches = [agent.name for agent in agents_for(user, settings, "chat") if colon and agent.name == name]
@@ -62,14 +65,14 @@ def asked_agent(text: str, user: UserContext, settings: Settings) -> tuple[str |
 
 
 def list_agents(user: UserContext, settings: Settings) -> AgentList:
-    """Return the agents available to the user in chats."""
+    """Return the agents that the user may use in chats, without their private settings."""
     fields = set(AgentView.model_fields)
     views = (agent.model_dump(include=fields) for agent in agents_for(user, settings, "chat"))
     return AgentList(agents=tuple(AgentView.model_validate(view) for view in views))
 
 
 def read_agent(path: Path, enabled: tuple[str, ...] = ()) -> AgentDefinition:
-    """Read and check an agent file.
+    """Parse and validate an agent file.
 
     Args:
         enabled: tools enabled by AGENT_TOOLS.
@@ -97,7 +100,7 @@ def _read_folder(folder: str, enabled: tuple[str, ...]) -> Mapping[str, AgentDef
 
 
 def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], dict[tuple[str, ...], int]]:
-    """Return the settings, and each key's line by the key's path."""
+    """Return the parsed YAML settings and a mapping from key paths to line numbers in the file."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         values = yaml.safe_load(text)
@@ -154,7 +157,9 @@ def _mistake(path: Path, error: ErrorDetails, places: Mapping[tuple[str, ...], i
 
 
 def _line(place: tuple[str, ...], places: Mapping[tuple[str, ...], int]) -> int:
-    """Return the line of the innermost key that the file contains; 1 if it contains none."""
+    """Return the line number of the deepest key along `place` that the file contains, or 1 if there is
+    none.
+    """
     return next((places[place[:end]] for end in range(len(place), 0, -1) if place[:end] in places), 1)
 
 

@@ -1,4 +1,5 @@
-"""One turn, the same for every agent: make the calls of the turn before, ask the model, then go on or end.
+"""The turn loop shared by all agents: run the tool calls of the previous turn, ask the model, then plan more
+calls or finish.
 
 Agents differ in their evidence and in their output: an answer that is streamed and proved, or a report of
 findings.
@@ -21,7 +22,7 @@ OutcomeT_co = TypeVar("OutcomeT_co", covariant=True)
 
 @dataclass(frozen=True)
 class ModelCall:
-    """The call of a model in a turn.
+    """Input of a single model call in a turn.
 
     Attributes:
         may_call: whether it may call tools. False = it must answer.
@@ -34,30 +35,32 @@ class ModelCall:
 
 
 class Agent(Protocol[OutcomeT_co]):
-    """An agent during one turn."""
+    """Callbacks that an agent implements for one turn; `take_turn` calls them in order."""
 
     @property
     def chat_model(self) -> ChatModel:
-        """Its model."""
+        """The model that the agent uses."""
 
     async def begin(self) -> None:
-        """Gather the agent's first evidence, and make the calls of the turn before."""
+        """Execute the tool calls that the previous turn requested, and collect the evidence for this turn."""
 
     async def model_call(self) -> ModelCall | None:
-        """Return the call of the model; None if the output needs no further call.
+        """Return the input of the next model call, or None if the output can be completed without the model.
 
         Raises:
             ModelFailedError: too little time is left.
         """
 
     async def hear(self, text: str) -> None:
-        """Receive the next piece of the model's text."""
+        """Process the next piece of text streamed by the model."""
 
     async def go_on(self, turn: ModelTurn) -> OutcomeT_co | None:
-        """Plan the calls of the model; return None if it made none, so that the output follows."""
+        """Plan the tool calls that the model requested. Return None if it requested none, so that `finish` is
+        called next.
+        """
 
     async def finish(self, turn: ModelTurn | None) -> OutcomeT_co:
-        """Complete the output.
+        """Complete and return the agent's output.
 
         Args:
             turn: the model's last turn; None if it was not called.
@@ -67,11 +70,13 @@ class Agent(Protocol[OutcomeT_co]):
         """
 
     async def recover(self, failed: GroundworkError) -> OutcomeT_co:
-        """Return the output despite the failure of the model, or raise the failure."""
+        """Return the best possible output after a model failure, or raise `failed`."""
 
 
 async def take_turn(agent: Agent[Outcome]) -> Outcome:
-    """Take a turn of an agent. Failures of the storage are raised."""
+    """Execute one turn of an agent and return its outcome. Model failures go to `recover`; storage failures
+    are raised.
+    """
     await agent.begin()
     turn: ModelTurn | None = None
     try:
@@ -96,7 +101,7 @@ async def _model_turn(agent: Agent[Outcome], call: ModelCall) -> ModelTurn:
 
 
 class ModelFailedError(Exception):
-    """Failure of the model, as opposed to the storage that the answer is written to."""
+    """Failure of the model call itself. Storage failures during the turn are raised unwrapped."""
 
     def __init__(self, failed: GroundworkError) -> None:
         super().__init__(failed.detail)
@@ -104,7 +109,8 @@ class ModelFailedError(Exception):
 
 
 async def _turn_pieces(chat_model: ChatModel, call: ModelCall) -> AsyncGenerator[str | ModelTurn]:
-    """Yield pieces of text, then the whole turn. A turn that is too long is cut.
+    """Yield the model's text in pieces, then the whole turn. Text beyond the output limit ends the turn
+    early.
 
     Raises:
         ModelFailedError: the model failed, or was late.
@@ -135,7 +141,8 @@ async def _next(pieces: AsyncGenerator[str | ModelTurn, None], until: float) -> 
             return await anext(pieces, None)
     except TimeoutError as passed:
         raise ModelFailedError(late) from passed
-    except (DefectError, RunClosedError, StaleAttemptError):  # the last two come from the token reservation
+    # RunClosedError and StaleAttemptError come from the token reservation, not from the model.
+    except (DefectError, RunClosedError, StaleAttemptError):
         raise
     except GroundworkError as failed:
         raise ModelFailedError(failed) from failed

@@ -1,4 +1,4 @@
-"""Stream of an answer's events to the run's journal."""
+"""Batching of an answer's text and citation events before they are appended to the run's journal."""
 
 import time
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ FLUSH_SECONDS = 0.15  # minimum interval between appends; each append is a stora
 
 @dataclass
 class AnswerStream:
-    """TOKEN and CITATION events of one turn's answer.
+    """Queue of TOKEN and CITATION events for the answer of one turn.
 
     Attributes:
         record: called with the ids of documents before they are shown.
@@ -29,13 +29,13 @@ class AnswerStream:
     _flushed_at: float = field(default_factory=time.monotonic)
 
     def continue_from(self, answer: RunAnswer) -> None:
-        """Continue an answer whose text and figures are already streamed."""
+        """Resume an answer whose text and figures were already streamed, so that they are not sent twice."""
         self.draft.continue_from(answer.text)
         self.draft.figures.placed.extend(answer.figures)
         self._sent_chars = len(answer.text)
 
     def announce(self, citation: Citation) -> None:
-        """Queue the event of a citation. Call it before the citation's marker is written."""
+        """Queue a CITATION event. Call this before writing the citation's marker to the draft."""
         self._queue_text()
         self._queue.append(CitationEvent.of(citation))
 
@@ -45,14 +45,14 @@ class AnswerStream:
         return time.monotonic() - self._flushed_at >= FLUSH_SECONDS
 
     async def flush(self) -> None:
-        """Append the queued events to the journal."""
+        """Append all queued events to the journal at once."""
         if events := await self._events():
             await self.event_log.write(*events)
-            # Measured from the end of the append, so that slow appends carry more text each.
+            # The interval starts after the append, so slow appends lead to fewer, larger batches.
             self._flushed_at = time.monotonic()
 
     async def stage(self) -> None:
-        """Stage the events for the append that completes the step."""
+        """Stage the queued events, so that they are appended together with the completion of the step."""
         self.event_log.stage(*await self._events())
 
     async def _events(self) -> list[RunEvent]:

@@ -1,4 +1,4 @@
-"""Attempts at a step: the first completion counts.
+"""Execution of a step by several attempts, of which the first to complete determines the result.
 
 A host may perform a step twice, even at once. An attempt that finds the completion returns its result. An
 overtaken attempt writes nothing more, and waits for the result of the attempt that took over.
@@ -18,7 +18,7 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 class Attempt(Protocol[ResultT_co]):
-    """An attempt at a step of a run or of a sub-agent."""
+    """An attempt at a step of a run or sub-agent, as executed by `perform_once`."""
 
     @property
     def journal(self) -> Journal:
@@ -26,26 +26,28 @@ class Attempt(Protocol[ResultT_co]):
 
     @property
     def patience_s(self) -> float:
-        """Seconds for which to wait from now for an attempt that took over."""
+        """Seconds to wait, from now, for the result of a newer attempt."""
 
     async def read(self) -> None:
-        """Read the journal."""
+        """Load the journal of the run."""
 
     def completed(self) -> ResultT_co | None:
-        """Return the result of the step if the journal contains its completion."""
+        """Return the stored result of the step, or None if no attempt has completed it."""
 
     async def perform(self) -> ResultT_co:
-        """Perform the step, complete it, and return its result."""
+        """Execute the step, store its completion, and return the result."""
 
     async def stopped(self) -> ResultT_co:
-        """Return the result of a step whose run has ended."""
+        """Return the result to report when the run has already ended."""
 
     async def failed(self, error: GroundworkError) -> ResultT_co:
-        """Return the result of a step that failed as expected."""
+        """Return the result to report after an expected error."""
 
 
 async def perform_once(attempt: Attempt[Result]) -> Result:
-    """Perform a step unless it is complete, and return the result that counts. Raise only defects."""
+    """Return the stored result of a step, executing the step if there is none. Expected errors become
+    results; only defects are raised.
+    """
     try:
         await attempt.read()
         if (result := attempt.completed()) is not None:
@@ -62,14 +64,16 @@ async def perform_once(attempt: Attempt[Result]) -> Result:
 
 
 async def _result_of_other(attempt: Attempt[Result], stale: StaleAttemptError) -> Result:
-    """Wait until another attempt completes the step, the run ends, or patience runs out."""
+    """Poll the journal until another attempt completes the step or the run ends. Fail with `stale` after
+    `patience_s`.
+    """
     clock = asyncio.get_running_loop().time
     until = clock() + attempt.patience_s
     while clock() < until:
         await asyncio.sleep(POLL_S)
         try:
             await attempt.journal.read()
-        except NotFoundError:  # the run was erased
+        except NotFoundError:  # The run was deleted.
             return await attempt.stopped()
         except GroundworkError:
             continue

@@ -1,4 +1,4 @@
-"""Remaining budget of a sub-agent, checked before every call: time, tokens, money. Pure.
+"""Budget checks for a sub-agent's calls: how much time, how many tokens and how much money remain.
 
 A call starts only if the budget covers its longest possible reply. Usage therefore exceeds a budget by at
 most one call, and only if a model ignores its output limit.
@@ -12,7 +12,7 @@ from shared.answering.policy_models import BudgetAllocation
 from shared.answering.subagent_models import WarningCode
 from shared.platform.language_models.models import ModelUsage
 
-# Maximum extension of a sub-agent's deadline after a worker crash. A worker restarts within 2 to 8 s.
+# Maximum extension of a sub-agent's deadline after a worker crash. Workers restart within 2 to 8 s.
 CRASH_GRACE = timedelta(seconds=20)
 CHARS_PER_TOKEN = 3  # conservative: English has about 4, JSON and German about 3
 MARGIN_S = 0.5  # before the deadline, to store the report and notify the parent
@@ -28,19 +28,21 @@ MOST_RESULT_TOKENS = 2500  # per turn; a budget of 30,000 tokens then allows two
 MOST_OPENING_TOKENS = 5000  # for the first passages, unless the report follows at once
 _REPORT_SHARE_OF_TIME = 0.5  # share of the remaining time, reserved for the report (unmeasured)
 _TOOL_SHARE_OF_TIME = 0.4
-_MESSAGE_TOKENS = 8  # overhead per message
+_MESSAGE_TOKENS = 8  # overhead of each message in a prompt
 
 
 @dataclass(frozen=True)
 class Prices:
-    """US dollars per million tokens; without `cached_usd`, cached input costs the same as other input."""
+    """Model prices in US dollars per million tokens. If `cached_usd` is None, cached input costs as much as
+    other input.
+    """
 
     input_usd: float
     output_usd: float
     cached_usd: float | None = None
 
     def cost_usd(self, usage: ModelUsage) -> float:
-        """Return the cost of a call."""
+        """Return the cost of a model call in US dollars."""
         cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
         read = (usage.input_tokens - usage.cached_tokens) * self.input_usd + usage.cached_tokens * cached_usd
         return (read + usage.output_tokens * self.output_usd) / 1_000_000
@@ -54,28 +56,30 @@ class Spent:
     cost_usd: float = 0.0
 
     def plus(self, usage: ModelUsage, prices: Prices) -> "Spent":
-        """Return the usage after one more call."""
+        """Return the total usage including one more model call."""
         tokens = self.tokens + usage.input_tokens + usage.output_tokens
         return Spent(tokens, self.cost_usd + prices.cost_usd(usage))
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Maximum length of a reply; 0 with the reason in `limit` if no call is allowed."""
+    """Maximum length of a model reply in tokens. If it is 0, `limit` names the exhausted budget."""
 
     output_tokens: int
     limit: WarningCode | None = None
 
 
 def tokens_of(texts: Iterable[str]) -> int:
-    """Return an upper bound on the number of tokens in these texts."""
+    """Return an upper bound on the number of prompt tokens for these messages."""
     return sum(-(-len(text) // CHARS_PER_TOKEN) + _MESSAGE_TOKENS for text in texts)
 
 
 def allowed_output(
     budget: BudgetAllocation, spent: Spent, prompt_tokens: int, prices: Prices, *, wanted: int, least: int
 ) -> Allowed:
-    """Return the affordable length of a reply, at most `wanted`; 0 if it is below `least`."""
+    """Return the number of output tokens that the budget allows, at most `wanted`, or 0 if it allows fewer
+    than `least`.
+    """
     left = budget.max_child_tokens - spent.tokens - prompt_tokens
     if left < least:
         return Allowed(0, "TOKENS_SPENT")
@@ -87,7 +91,8 @@ def allowed_output(
 
 
 def allowed_work(budget: BudgetAllocation, spent: Spent, prompt_tokens: int, prices: Prices) -> Allowed:
-    """Return the affordable length of a work turn, reserving tokens for tool results and a fair report.
+    """Return the number of output tokens allowed for a work turn, after reserving tokens for tool results and
+    the report.
 
     Args:
         prompt_tokens: size of the turn's prompt; the report's prompt is assumed to have the same size.
@@ -105,13 +110,15 @@ def allowed_work(budget: BudgetAllocation, spent: Spent, prompt_tokens: int, pri
 
 
 def result_tokens(budget: BudgetAllocation, spent: Spent, report_tokens: int) -> int:
-    """Return the tokens available for the results of one turn's calls; 0 if no passage fits."""
+    """Return the number of tokens available for the tool results of one turn, or 0 if not even one passage
+    fits.
+    """
     left = budget.max_child_tokens - spent.tokens - report_tokens - FAIR_REPORT_TOKENS
     return min(left, MOST_RESULT_TOKENS) if left >= LEAST_RESULT_TOKENS else 0
 
 
 def opening_tokens(budget: BudgetAllocation, prompt_tokens: int, *, closing: bool) -> int:
-    """Return the tokens available for the first passages.
+    """Return the number of tokens available for the initial passages.
 
     Every call reads them: only the report if `closing`, otherwise a work turn and the report, which also need
     room for tool results.
@@ -126,17 +133,17 @@ def opening_tokens(budget: BudgetAllocation, prompt_tokens: int, *, closing: boo
 
 
 def work_limit_s(remaining_s: float) -> float:
-    """Return the seconds available for a work turn; 0 if the remaining time suffices only for a report."""
+    """Return the time limit of a work turn in seconds, or 0 if there is only time for the report."""
     limit_s = (remaining_s - MARGIN_S) * (1 - _REPORT_SHARE_OF_TIME)
     return limit_s if limit_s >= LEAST_CALL_S else 0.0
 
 
 def report_limit_s(remaining_s: float) -> float:
-    """Return the seconds available for the report; 0 if too little time remains."""
+    """Return the time limit of the report in seconds, or 0 if too little time remains to write one."""
     limit_s = remaining_s - MARGIN_S
     return limit_s if limit_s >= LEAST_CALL_S else 0.0
 
 
 def tool_limit_s(remaining_s: float, limit_s: float) -> float:
-    """Return the seconds available for a search, at most `limit_s`."""
+    """Return the time limit of a tool call in seconds: a share of the remaining time, at most `limit_s`."""
     return max(min(limit_s, (remaining_s - MARGIN_S) * _TOOL_SHARE_OF_TIME), 0.001)

@@ -1,4 +1,4 @@
-"""Tool calls of a turn, the same for every agent: planning, execution, events and rendered results.
+"""Tool calls of a turn, for all agents: planning, execution, events and rendering of results for the model.
 
 Each block is shown to the model once. Failures are results for the model.
 """
@@ -25,7 +25,7 @@ from shared.tools.tool_calls import PlannedCall, plan_calls
 def planned_calls(
     rules: CallRules, requested: Sequence[ToolCall], tools: Sequence[str], made: Collection[str]
 ) -> tuple[PlannedCall, ...]:
-    """Plan the calls that a model requested, within the limits of its profile.
+    """Plan the tool calls requested by a model, applying the call limits of the agent's profile.
 
     Args:
         made: signatures of earlier calls.
@@ -38,13 +38,13 @@ def planned_calls(
 
 
 def calls_left(rules: CallRules, made: Collection[str]) -> int:
-    """Return the number of calls that an agent may still make."""
+    """Return the number of tool calls that an agent may still make."""
     return rules.per_turn if rules.in_all is None else rules.in_all - len(made)
 
 
 @dataclass(frozen=True)
 class GapSearch:
-    """A search that is made together with a turn's calls, and shown like a call.
+    """A search for a gap in the answer that runs with the turn's tool calls. Readers see it as a search call.
 
     Attributes:
         hits: makes the search; None = it failed.
@@ -56,7 +56,7 @@ class GapSearch:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of calls, rendered for the model.
+    """Results of tool calls, rendered as messages for the model.
 
     Attributes:
         messages: one per call, in order.
@@ -71,13 +71,13 @@ class Results:
 
     @property
     def tables(self) -> tuple[TableResult, ...]:
-        """Results of table queries."""
+        """Results of all table queries among the calls."""
         return tuple(table for one in self.called for table in one.found.results)
 
 
 @dataclass(frozen=True)
 class CallMaker:
-    """Maker of a turn's calls.
+    """Executor of the tool calls of one turn, which also reports them as events and renders their results.
 
     Attributes:
         bind: returns a tool that acts with the user's permissions.
@@ -105,7 +105,7 @@ class CallMaker:
     async def make(
         self, calls: Sequence[PlannedCall], searches: Sequence[GapSearch] = ()
     ) -> tuple[tuple[Called, ...], tuple[list[Hit] | None, ...]]:
-        """Make calls and searches concurrently; return the outcomes of each in order."""
+        """Execute tool calls and searches concurrently and return their outcomes in the given order."""
         started = [
             ToolStartedEvent(tool=item.call.name, arguments=item.arguments)
             for item in calls
@@ -134,7 +134,7 @@ class CallMaker:
         return self._numbered(called), found
 
     async def render(self, called: Sequence[Called], further: Sequence[Hit] = ()) -> Results:
-        """Render the results of calls for the model.
+        """Render the results of tool calls as messages for the model.
 
         Args:
             further: hits of other searches, whose documents are described as well.
@@ -157,7 +157,7 @@ class CallMaker:
         return Results(tuple(called), tuple(messages), tuple(new), records)
 
     def _numbered(self, called: Sequence[Called]) -> tuple[Called, ...]:
-        """Assign an id to each query result, by which the model cites it."""
+        """Assign each table query result the id by which the model can cite it."""
         numbered: list[Called] = []
         count = self.queried
         for one in called:
@@ -173,10 +173,10 @@ class CallMaker:
 
 
 def web_pages(called: Called) -> list[WebHit]:
-    """Return the web pages that a call read, then the pages that it found."""
+    """Return the web pages that a call read, followed by the pages that it only found."""
     return [*pages_read(called), *called.found.pages]
 
 
 def pages_read(called: Called) -> list[WebHit]:
-    """Return the web pages that a call read."""
+    """Return the web pages whose contents a call read."""
     return [WebHit(url=page.final_url, title=page.title, text=page.text) for page in called.found.snapshots]

@@ -1,4 +1,4 @@
-"""Access to cited documents, checked against current permissions and the citation.
+"""Access to the sources behind citations, checked against the user's current permissions.
 
 Every request checks the index and the document's state, so revoked permissions apply at once. Citations of
 other users' runs return nothing, and the response doesn't reveal the reason.
@@ -28,7 +28,7 @@ from shared.tools.registry import Binding, run_query_of
 async def own_citation(
     run_id: str, n: int, doc_id: str, user: UserContext, services: AnsweringServices
 ) -> Citation | None:
-    """Return citation `n` of the user's own run if it cites this document; otherwise None, for any reason."""
+    """Return citation `n` of the user's own run, or None if it can't be shown. The reason is not revealed."""
     if not n or not re.fullmatch(ID_PATTERN, run_id):
         return None
     record = await services.runs.get(run_id)
@@ -44,7 +44,7 @@ async def own_citation(
 
 
 async def check_readable(record: RunRecord, user: UserContext, services: AnsweringServices) -> None:
-    """Check that the user may still read all tables that the run's citations are calculated from.
+    """Raise `NotFoundError` unless the user may still read every table behind the run's citations.
 
     Raises:
         NotFoundError: a table is no longer readable; the message claims that the events have expired.
@@ -55,7 +55,7 @@ async def check_readable(record: RunRecord, user: UserContext, services: Answeri
 
 
 async def _may_see(citations: Sequence[Citation], user: UserContext, services: AnsweringServices) -> bool:
-    """Return whether the user may read all tables behind the citations.
+    """Return whether the user may read every document that the table citations are based on.
 
     The view itself checks access to other kinds of citations.
     """
@@ -64,7 +64,9 @@ async def _may_see(citations: Sequence[Citation], user: UserContext, services: A
 
 
 async def block_text(block_id: str, user: UserContext, services: AnsweringServices) -> str:
-    """Return the text of a block, or an empty string if it no longer exists."""
+    """Return the text or image caption of a block, or an empty string if the user can't read it or it no
+    longer exists.
+    """
     index = SecuredIndex(services.content_index, user, services.documents)
     blocks = await BlockLookup(index).get_many([block_id])
     return (blocks[0].content or blocks[0].image_caption or "") if blocks else ""
@@ -73,7 +75,7 @@ async def block_text(block_id: str, user: UserContext, services: AnsweringServic
 async def source_rows(
     citation: Citation, user: UserContext, services: AnsweringServices
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the cells of the rows that a citation was calculated from, as displayed in the sheet.
+    """Return the non-empty cells of the table rows from which a cited value was calculated.
 
     Returns:
         An empty tuple if the citation has no source rows or the document has been replaced since.
@@ -103,7 +105,9 @@ def _written(cell: Cell) -> str:
 
 
 async def _citations(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> list[Citation]:
-    """Return the citations of the answer; if the run has none, the citations shown so far."""
+    """Return the citations of a completed run's answer, or those streamed so far if the run isn't
+    completed.
+    """
     if record.status == "completed":
         return list((await committed_answer(record.run_id, blobs, run_log)).citations)
     return shown_citations(events_of(await run_log.read(record.run_id)))

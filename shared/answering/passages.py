@@ -1,4 +1,4 @@
-"""Rendering of a sub-agent's input: passages within a limit, the task, and tool results. Pure.
+"""Rendering of a sub-agent's prompt: its task, passages and tool results, within a token limit.
 
 All retrieved text is data, so it is escaped and can neither close nor open an element.
 """
@@ -20,7 +20,9 @@ _PAGE_CHARS = 6_000  # per web page (unmeasured)
 
 
 def in_turns(found: Iterable[Sequence[Hit]]) -> list[Hit]:
-    """Interleave the lists: the best hit of each, then the second of each, and so on, without duplicates."""
+    """Interleave several hit lists by rank, without duplicates: first the best hit of each list, then the
+    second, and so on.
+    """
     first: dict[str, Hit] = {}
     for hit in (hit for row in zip_longest(*found) for hit in row if hit is not None):
         first.setdefault(hit.block_id, hit)
@@ -28,7 +30,7 @@ def in_turns(found: Iterable[Sequence[Hit]]) -> list[Hit]:
 
 
 def by_document(hits: Iterable[Hit]) -> list[list[Hit]]:
-    """Group the hits by document, in their order."""
+    """Group hits by document. Documents and their hits keep the given order."""
     documents: dict[str, list[Hit]] = {}
     for hit in hits:
         documents.setdefault(hit.doc_id, []).append(hit)
@@ -36,7 +38,8 @@ def by_document(hits: Iterable[Hit]) -> list[list[Hit]]:
 
 
 def fitting(hits: Sequence[Hit], tokens: int) -> list[Hit]:
-    """Return the hits that fit, in their order. A hit that is too long is skipped in favour of shorter ones.
+    """Select, in order, the hits that fit into `tokens`. Hits that are too long are skipped in favour of
+    shorter ones.
 
     The first hit is always included, truncated if necessary: a partial passage is better than none.
     """
@@ -53,7 +56,7 @@ def fitting(hits: Sequence[Hit], tokens: int) -> list[Hit]:
 
 
 def spread(places: int, count: int) -> list[int]:
-    """Return `count` evenly spaced positions out of `places`, including the first and the last."""
+    """Return `count` evenly spaced indexes from 0 to `places - 1`, including both ends."""
     if count >= places:
         return list(range(places))
     if count <= 1:
@@ -62,7 +65,7 @@ def spread(places: int, count: int) -> list[int]:
 
 
 def thinned(hits: Sequence[Hit], tokens: int) -> list[Hit]:
-    """Omit hits evenly until the rest fits. The first and the last are kept."""
+    """Drop hits at even intervals until the rest fits into `tokens`. The first and the last hit are kept."""
     for count in range(len(hits), 0, -1):
         remaining = [hits[place] for place in spread(len(hits), count)]
         if size_tokens(remaining) <= tokens:
@@ -71,7 +74,7 @@ def thinned(hits: Sequence[Hit], tokens: int) -> list[Hit]:
 
 
 def size_tokens(hits: Iterable[Hit]) -> int:
-    """Estimate the tokens of passages in a prompt."""
+    """Estimate the number of prompt tokens that these hits need."""
     return sum(_size(hit) for hit in hits) // CHARS_PER_TOKEN
 
 
@@ -85,7 +88,7 @@ def task_message(
     listed: Sequence[DocumentRecord] = (),
     then: Literal["work", "report"],
 ) -> str:
-    """Return the user message of a sub-agent's prompt.
+    """Build the user message of a sub-agent's prompt from its task, target documents and passages.
 
     Args:
         targets: (doc_id, file name) of the documents that the task is about.
@@ -104,7 +107,7 @@ def task_message(
 
 
 def web_results(pages: Iterable[WebHit]) -> str:
-    """Render `<web_results>` with the pages, each text truncated."""
+    """Render web pages as a `<web_results>` element. The text of each page is truncated."""
     rows = "\n".join(
         f'<result url="{escape(page.url)}" title="{escape(page.title)}">'
         f"{escape(page.text[:_PAGE_CHARS], quote=False)}</result>"
@@ -114,7 +117,7 @@ def web_results(pages: Iterable[WebHit]) -> str:
 
 
 def fitting_pages(pages: Sequence[WebHit], tokens: int) -> list[WebHit]:
-    """Return the first pages that fit, each truncated to its share."""
+    """Return the leading pages that fit into `tokens`, each truncated to an equal share."""
     room = tokens * CHARS_PER_TOKEN
     each = max(min(room // max(len(pages), 1) - _FRAME_CHARS, _PAGE_CHARS), _LEAST_CHARS)
     most = max(room // (each + _FRAME_CHARS), 1)

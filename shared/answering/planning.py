@@ -1,4 +1,4 @@
-"""The plan of a question, made by a model, or by rules with a warning if the model fails."""
+"""Planning of a question by a model, with a rule-based plan and a warning as the fallback."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,8 @@ async def plan_or_default(
     *,
     files: Sequence[str] = (),
 ) -> StoredPlan:
-    """Return the model's plan, or a rule-based one with a warning if the model fails or is late.
+    """Return the model's plan. If the model fails or exceeds the time limit, return a rule-based plan with a
+    warning.
 
     Args:
         tries: number of failed attempts.
@@ -50,7 +51,8 @@ async def plan_or_default(
         plan = await plan_question(
             chat_model, request.question, limits, request.conversation, today=request.today, files=files
         )
-    except (DefectError, RunClosedError, StaleAttemptError):  # the last two come from the token reservation
+    # RunClosedError and StaleAttemptError come from the token reservation, not from the model.
+    except (DefectError, RunClosedError, StaleAttemptError):
         raise
     except GroundworkError as failed:
         observed = step_failed(failed, time.left.remaining_s)
@@ -74,7 +76,7 @@ async def plan_question(
     today: date | None = None,
     files: Sequence[str] = (),
 ) -> QuestionPlan:
-    """Plan a question. References and ellipses are resolved from the conversation.
+    """Ask the model for a plan. References to the conversation are resolved in the plan's question.
 
     Raises:
         ModelFixableError: the model's output is not a valid plan; use `default_plan` instead.
@@ -101,14 +103,15 @@ async def plan_question(
 
 
 def attached_files(names: Sequence[str]) -> str:
-    """Return the element that tells a model which files the user brought into the conversation."""
+    """Return the prompt element that lists the files which the user attached to the conversation."""
     listed = ", ".join(readable_line(name) for name in names)
     note = "The user attached these files; “the file” or “this document” means them: "
     return element("attached_files", f"{note}{listed}.") if names else ""
 
 
 def names_documents(request: RunRequest, plan: QuestionPlan, *, has_files: bool = False) -> bool:
-    """Return whether documents must be looked up, because the question names or refers back to some.
+    """Return whether document names must be looked up, because the question names documents or refers back to
+    some.
 
     Args:
         has_files: whether the thread has files of its own, which a question may mean by "this document".
@@ -120,7 +123,9 @@ def names_documents(request: RunRequest, plan: QuestionPlan, *, has_files: bool 
 
 
 def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]:
-    """Return the previous turn's document ids, if the question refers back to them and names none."""
+    """Return the document ids of the previous turn if the question refers back to them without naming a
+    document.
+    """
     named = (*plan.document_references, plan.every)
     if any(reference.strip() for reference in named) or not points_back(request.question):
         return ()
@@ -129,7 +134,7 @@ def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]
 
 
 def default_plan(question: str) -> QuestionPlan:
-    """Return a plan that searches for the question's own words."""
+    """Return a rule-based plan that searches for the words of the question."""
     return QuestionPlan(
         query_type="CONTENT_SEARCH",
         intent="fact_lookup",
@@ -144,7 +149,7 @@ def default_plan(question: str) -> QuestionPlan:
 
 
 def todo_items(plan: QuestionPlan) -> tuple[TodoItem, ...]:
-    """Return the plan's todo list, numbered from 1. Dependencies on items that don't come before are dropped.
+    """Return the plan's todo list, numbered from 1. Dependencies on the same or later items are dropped.
 
     A single item makes no useful list, so the result is then empty.
     """

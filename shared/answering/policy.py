@@ -1,4 +1,5 @@
-"""The delegation policy: whether a question gets a sub-agent, which one, and its budget. Pure.
+"""The delegation policy: decides whether a question is delegated, to which sub-agent profile, and with what
+budget.
 
 `RULES` is the policy: each rule has a code, a kind, words for users and a predicate over the `Situation`.
 Hard gates are asked first, then negative triggers, then positive ones. The first kind that refuses ends the
@@ -25,7 +26,7 @@ RuleKind = Literal["gate", "negative", "positive", "note"]
 
 @dataclass(frozen=True)
 class Rule:
-    """A reason for or against delegating.
+    """A rule of the policy: a reason for or against delegating, and the condition under which it applies.
 
     Attributes:
         kind: a gate or a negative trigger refuses, a positive trigger delegates, a note only explains.
@@ -288,12 +289,14 @@ REASON_WORDS: dict[ReasonCode, str] = {rule.code: rule.words for rule in RULES}
 
 
 def codes(kind: RuleKind, now: Situation) -> tuple[ReasonCode, ...]:
-    """Return the codes of all rules of a kind that apply."""
+    """Return the reason codes of all rules of one kind whose condition is met."""
     return tuple(rule.code for rule in RULES if rule.kind == kind and rule.applies(now))
 
 
 def decide(now: Situation) -> DelegationPolicyOutput:
-    """Decide whether to delegate. Never raises. Equal situations give equal decisions."""
+    """Decide whether to delegate. Deterministic; internal errors result in `no_delegate` instead of being
+    raised.
+    """
     try:
         return _decide(now)
     except Exception:  # noqa: BLE001  # an internal error must never prevent the answer
@@ -301,12 +304,12 @@ def decide(now: Situation) -> DelegationPolicyOutput:
 
 
 def policy_failed() -> DelegationPolicyOutput:
-    """Return the decision after an internal error."""
+    """Return the decision used after an internal error: `no_delegate` with the code POLICY_EVAL_ERROR."""
     return DelegationPolicyOutput(decision="no_delegate", reason_codes=("POLICY_EVAL_ERROR",))
 
 
 def decision_event(request_id: str, decided: DelegationPolicyOutput, settings: Settings) -> DelegationStatus:
-    """Return the event that reports a decision to the run's readers."""
+    """Return the event that reports a delegation decision to clients of the run."""
     return DelegationStatus(
         request_id=request_id,
         decision=decided.decision,
@@ -320,7 +323,7 @@ def decision_event(request_id: str, decided: DelegationPolicyOutput, settings: S
 
 
 def policy_version(settings: Settings) -> str:
-    """Return the version of the rules and limits, such as "1-3f2a9c10".
+    """Return an identifier of the current rules and limits, such as "3-3f2a9c10".
 
     Equal versions decide equal inputs equally.
     """
@@ -352,7 +355,7 @@ def _decide(now: Situation) -> DelegationPolicyOutput:
 
 
 def _waiting(now: Situation, *positives: ReasonCode) -> DelegationPolicyOutput:
-    """Defer the decision if there is enough time to wait for the queue; otherwise refuse."""
+    """Return `defer` if the question can wait for a place in the full queue, otherwise `no_delegate`."""
     refused = _refused(now, "QUEUE_FULL", *positives)
     left_ms = now.latency_left_ms - now.settings.subagents.child_retry_backoff_ms
     may_wait = left_ms >= now.settings.budgets.min_remaining_latency_to_delegate_ms
@@ -366,7 +369,7 @@ def _refused(now: Situation, *reason_codes: ReasonCode) -> DelegationPolicyOutpu
 
 
 def _budget(now: Situation) -> BudgetAllocation:
-    """Return the budget of one sub-agent, without the main agent's reserve for the answer."""
+    """Return the budget available to sub-agents, leaving the main agent's reserve for writing the answer."""
     limits, budgets = now.settings.subagents, now.settings.budgets
     return BudgetAllocation(
         max_child_latency_ms=min(limits.child_timeout_ms, now.child_latency_left_ms),
@@ -377,6 +380,6 @@ def _budget(now: Situation) -> BudgetAllocation:
 
 
 def _fallback(now: Situation) -> FallbackPlan:
-    """Return how the question is handled if no sub-agent returns a result."""
+    """Return how to answer the question if no sub-agent returns a result."""
     has_evidence = now.asked.retrieval_stats.candidate_count > 0
     return "main_agent_synthesis" if has_evidence else "abstain_with_guidance"

@@ -1,4 +1,4 @@
-"""The delegation policy's vocabulary, input and output (docs/internals/delegation.md).
+"""Models and codes for the input and output of the delegation policy (docs/internals/delegation.md).
 
 `DelegationPolicyInput` and `DelegationPolicyOutput` follow the documented contract exactly.
 """
@@ -36,7 +36,7 @@ Usd = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class RetrievalStats(Model):
-    """Retrieval confidence on the calibrated 0-1 scale of docs/internals/delegation.md.
+    """Statistics on retrieval confidence, on the calibrated 0-1 scale of docs/internals/delegation.md.
 
     Attributes:
         score_spread: difference between the best and the fifth score.
@@ -51,7 +51,9 @@ class RetrievalStats(Model):
 
 
 class DocScope(Model):
-    """The documents that the question is about. `target_doc_ids` is empty if it names none."""
+    """Documents that a question is about and the reading that it requires. `target_doc_ids` is empty if none
+    is named.
+    """
 
     target_doc_ids: tuple[str, ...] = ()
     estimated_tokens: Count = 0
@@ -60,13 +62,13 @@ class DocScope(Model):
 
 
 class ConversationState(Model):
-    """The user's preferences for this question."""
+    """Preferences of the user that apply to this question."""
 
     user_requested_deep_mode: bool = False
 
 
 class RuntimeBudget(Model):
-    """The request's total budget and the rest of it, which is negative if overdrawn."""
+    """Total and remaining budget of a request. Remaining amounts are negative if the budget is overdrawn."""
 
     max_total_latency_ms: int = 25_000
     remaining_latency_ms: int
@@ -76,7 +78,7 @@ class RuntimeBudget(Model):
 
 
 class RiskFlags(Model):
-    """Restrictions on a sub-agent's tools."""
+    """Restrictions on the tools that a sub-agent may use."""
 
     sensitive_domain: bool = False
     restricted_tools_only: bool = False
@@ -92,7 +94,7 @@ class SystemHealth(Model):
 
 
 class DelegationPolicyInput(Model):
-    """Input of the policy (docs/internals/delegation.md)."""
+    """Input of a delegation decision (docs/internals/delegation.md)."""
 
     request_id: str
     user_id: str
@@ -108,7 +110,7 @@ class DelegationPolicyInput(Model):
 
 
 class BudgetAllocation(Model):
-    """Budget of one sub-agent; all 0 if none is started."""
+    """Budget of a single sub-agent. All values are 0 if none is started."""
 
     max_child_latency_ms: int = 0
     max_child_tokens: int = 0
@@ -117,7 +119,7 @@ class BudgetAllocation(Model):
 
 
 class DelegationPolicyOutput(Model):
-    """The policy's decision (docs/internals/delegation.md).
+    """Decision of the delegation policy (docs/internals/delegation.md).
 
     Attributes:
         binding: whether sub-agents start at once. Otherwise `delegate` is only advice for the model, which
