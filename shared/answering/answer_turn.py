@@ -1,4 +1,5 @@
-"""The main agent during a turn, also of agent files: its output is an answer, streamed and proved.
+"""A turn of the main agent or a file agent: its output is an answer that is streamed while its quotations are
+checked.
 
 The model streams the answer, calls tools, or names gaps in its evidence. The next turn makes the calls and
 searches for the gaps; the answer then continues from where it stopped.
@@ -69,7 +70,7 @@ _SHARED_NAMES_S = 1.0  # one search by names, for documents missing from the fir
 
 
 class AnswerTurn:
-    """The main agent during one attempt at one turn."""
+    """A single attempt of the main agent at one turn; implements the callbacks of `take_turn`."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class AnswerTurn:
         self._writer = self._new_writer(event_log, await self._shared_names())
 
     async def stored(self, turn: Turn) -> Turn:
-        """Store the turn, and return it.
+        """Store the turn and return it.
 
         The end of the text and the turn are appended with the step's completion. A turn with a call that the
         script performs is stored immediately, so that the call is performed only once.
@@ -136,7 +137,7 @@ class AnswerTurn:
         return turn
 
     async def _look_up(self, event_log: EventLog) -> None:
-        """Make the last turn's calls, unless their results are already stored."""
+        """Execute the tool calls of the last turn, unless an earlier attempt has stored their results."""
         before = self._before
         waiting = list(zip(self._action.earlier, before.turns, strict=True))[len(before.results) :]
         for step, turn in waiting:
@@ -152,7 +153,9 @@ class AnswerTurn:
             before.results.append(await self._context.keep(found, "results", of=step))
 
     def _outside(self) -> Outside:
-        """Return the restrictions on web calls that keep text read by the model from being sent."""
+        """Return restrictions on web calls that prevent text read by the model from being sent to other
+        sites.
+        """
         question, before = self._question, self._before
         request, evidence = question.request, question.shown
         calls = [item for turn in before.turns for item in turn.calls]
@@ -182,7 +185,7 @@ class AnswerTurn:
         )
 
     async def _held_results(self, step: int, turn: Turn, event_log: EventLog) -> dict[str, HeldResult]:
-        """Return the result of a turn's held call by call id; empty if the turn has none."""
+        """Return the results of the turn's calls that the run loop executes, by call id."""
         if turn.asks_consent:
             return self._results_of_consent(turn)
         if (held := held_call(turn)) is None:
@@ -209,7 +212,7 @@ class AnswerTurn:
         return {call_id: result}
 
     def _results_of_consent(self, turn: Turn) -> dict[str, HeldResult]:
-        """Return results for the web calls that are not made now: all if consent was denied."""
+        """Return results for web calls that must not run now; for all of them if consent was denied."""
         granted = bool(self._before.web_allowed)
         held = held_call(turn)
         waiting = [held[0]] if granted and held else [] if granted else filter(uses_web, turn.calls)
@@ -217,7 +220,9 @@ class AnswerTurn:
         return {call.call.call_id: HeldResult(text=text) for call in waiting}
 
     async def _shared_names(self) -> Collection[str]:
-        """Return file names in the evidence that other documents share; all names if the lookup fails."""
+        """Return the file names in the evidence that several documents share, or all file names if the lookup
+        fails.
+        """
         names = {hit.filename for hit in (*self._question.shown.blocks, *self._question.collected.proofs)}
         names -= set(self._question.collected.evidence.unique_names)
         documents = self._context.searches.documents(self._question.request)
@@ -268,7 +273,7 @@ class AnswerTurn:
         )
 
     async def model_call(self) -> ModelCall | None:
-        """Return the call of the model, which is not needed if there is nothing to answer from.
+        """Return the input of the model call, or None if there is no evidence to answer from.
 
         Raises:
             ModelFailedError: too little time is left.
@@ -301,14 +306,16 @@ class AnswerTurn:
         return ModelCall(messages, tools, limits, self._may_call)
 
     async def hear(self, text: str) -> None:
-        """Write the next piece of the answer."""
+        """Add streamed model text to the answer."""
         self._text += text
         if self._writer.stream.is_due:
             _, answer = split_turn(self._text, is_answer=not self._may_call)
             await self._writer.write(answer or "", to_gap=self._may_look)
 
     async def go_on(self, turn: ModelTurn) -> Turn | None:
-        """Return the turn if its calls are to be made, or its gaps to be searched for."""
+        """Return the turn if its tool calls must be executed or its gaps searched for. Return None if the
+        answer is final.
+        """
         self._is_read = True
         writer, text = self._writer, self._text
         thought, answer = split_turn(text, is_answer=not self._may_call, at_end=True)
@@ -332,7 +339,7 @@ class AnswerTurn:
         )
 
     async def finish(self, turn: ModelTurn | None) -> Turn:
-        """Complete the answer.
+        """Complete the answer and return the turn.
 
         Raises:
             ModelFailedError: the model wrote nothing.
@@ -348,7 +355,8 @@ class AnswerTurn:
         return Turn(said=self._text, answer=answer, is_last=True)
 
     async def recover(self, failed: GroundworkError) -> Turn:
-        """Return an answer despite the model's failure: its proved sentences, otherwise quotations.
+        """Return an answer despite a model failure: the proved sentences written so far, or quotations from
+        the evidence.
 
         Raises:
             GroundworkError: the step should be retried instead.
@@ -365,7 +373,9 @@ class AnswerTurn:
         return worth_asking(writer.next_questions, self._question.text, writer.draft.text, earlier)
 
     async def _messages(self) -> list[Message]:
-        """Return the complete prompt: question and evidence, then the earlier turns with their results."""
+        """Return the messages of the prompt: the question with its evidence, then each earlier turn with its
+        results.
+        """
         question, settings = self._question, self._services.settings.answering
         evidence = question.collected.evidence
         rules, asked = first_messages(
@@ -472,7 +482,7 @@ class AnswerTurn:
         return Turn(said="", answer=answer.model_copy(update=update), is_last=True)
 
     async def _keep_facts(self, event_log: EventLog) -> None:
-        """Store the metrics of the answer.
+        """Store metrics about the answer.
 
         The time of the first token comes from the first turn that wrote text.
         """
@@ -489,7 +499,7 @@ class AnswerTurn:
 
 
 def _thought(evidence: Evidence) -> ThoughtEvent:
-    """Return an event that describes the evidence for the answer."""
+    """Return a THOUGHT event that summarises the evidence for the answer."""
     if evidence.hits:
         passages, documents = len(evidence.hits), len({hit.doc_id for hit in evidence.hits})
         return ThoughtEvent(

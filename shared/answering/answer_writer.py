@@ -1,4 +1,4 @@
-"""Writer of answers: clean text and proved citations, in the order of the model's output."""
+"""Writer of answers: turns model output into sanitised text with proved citations, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ def prove(
 
 @dataclass
 class AnswerWriter:
-    """Writer of one turn's answer.
+    """Writer of the answer of one turn.
 
     `draft.text` equals the concatenated TOKEN events of all turns. A quotation that no document contains is
     shown with its number at once. At the end of a turn, its failed quotations are repaired together, and
@@ -87,7 +87,7 @@ class AnswerWriter:
         self.draft = self.stream.draft
 
     def go_on(self, answer: RunAnswer) -> None:
-        """Continue the answer of an earlier turn."""
+        """Continue the answer that an earlier turn began."""
         self.stream.continue_from(answer)
         self.book.citations.extend(answer.citations)
         self._judged_chars = len(answer.text)
@@ -132,7 +132,7 @@ class AnswerWriter:
         await self.stream.stage()
 
     def break_off(self, *notes: str) -> None:
-        """Truncate the answer to whole sentences after the model was stopped. Sends no events.
+        """Truncate the answer to complete sentences after the model was interrupted. No events are sent.
 
         The streamed text is longer than the remaining text, so `draft.text` must be sent again.
         """
@@ -146,7 +146,7 @@ class AnswerWriter:
             self._close(*notes)
 
     def show_gap(self, gap: Gap, text: str = "") -> None:
-        """Write what the documents don't contain.
+        """Append a statement about information that the documents don't contain.
 
         Before the first gap, mark the text so far if nothing in it is proved.
 
@@ -173,7 +173,7 @@ class AnswerWriter:
 
     @property
     def unsupported_claims(self) -> int:
-        """Number of marked statements plus citations that no document proves."""
+        """Number of statements marked as unproved plus the number of citations that failed the check."""
         marks = (self.words.unsupported.strip(), self.words.withheld)
         unproved = sum(not citation.quote for citation in self.book.citations)
         return sum(map(self.draft.text.count, marks)) + unproved
@@ -185,7 +185,8 @@ class AnswerWriter:
 
     async def _write_gap(self, gap: Gap) -> None:
         if all(earlier.missing != gap.missing for earlier in self.gaps):
-            await self._repair()  # show_gap needs to know whether the text before the gap is proved
+            # Repair first: `show_gap` needs to know whether the text before the gap is proved.
+            await self._repair()
             self.show_gap(gap)
 
     async def _write_statement(self, statement: Statement | Withheld) -> None:
@@ -209,17 +210,19 @@ class AnswerWriter:
             self.draft.add_note(self.book.marker(citation).lstrip())
 
     async def _repair(self) -> None:
-        """Replace failed quotations by others from the same documents; announce all, proved or not."""
+        """Replace failed quotations with matching ones from the same documents, then announce all
+        citations.
+        """
         if not self._failed:
             return
-        await self.stream.flush()  # the repair calls a model; don't delay the text
+        await self.stream.flush()  # The repair calls a model, so send the text first.
         quotes = await self.repairer.repair(self._failed, self.book)
         for failure in self._failed:
             self.stream.announce(self.book.repair(failure.number, quotes.get(failure.number, "")))
         self._failed = []
 
     def _mark_if_unproved(self, text: str) -> None:
-        """Mark a text without any proof, so that readers don't assume it is proved."""
+        """Mark the text as unproved if it has no proof at all."""
         mark, withheld = self.words.unsupported.strip(), self.words.withheld
         is_marked = has_mark(text) or mark in text or withheld in text
         if text.strip() and not self.has_citations and not is_marked:

@@ -1,4 +1,4 @@
-"""Clarifying questions: decide whether one is needed, word it, and interpret the answer."""
+"""Clarifying questions: deciding whether to ask which document is meant, and interpreting the answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,8 @@ _AROUND = frozenset(
 
 
 def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOption]) -> Choice:
-    """Interpret an answer as some of the options, as all of them, or as additional words for the question.
+    """Interpret a reply to a clarifying question as chosen options, all options, or extra words for the
+    question.
 
     Raises:
         CallerError: no option has this number; the hints list the options.
@@ -75,12 +76,13 @@ def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOpti
 
 
 def chosen_doc_ids(choice: Choice, options: Sequence[ClarificationOption]) -> tuple[str, ...]:
-    """Return the document ids of the chosen options, or of all options if none was chosen."""
+    """Return the document ids of the chosen options. If none was chosen, return those of all options."""
     return tuple(option.doc_id for option in options if not choice.numbers or option.number in choice.numbers)
 
 
 def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
-    """Return the options chosen by number, ordinal or age ("both", "the last", "the newest"), or None.
+    """Return the options that a reply selects by number, ordinal or age ("both", "the last", "the newest"),
+    or None.
 
     Any other word in the answer makes it None.
     """
@@ -89,7 +91,7 @@ def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> t
     if all(word.isdecimal() or word in _NUMBER_WORDS for word in words):
         digits = [word for word in words if word.isdecimal()]
         if digits and _bearing(digits, options):
-            return None  # a year, not an option number
+            return None  # The number is a year, not an option number.
         return _known([_NUMBER_WORDS.get(word) or int(word[:9]) for word in words], options)
     for meanings, numbers in (
         (_ALL, tuple(option.number for option in options)),
@@ -128,7 +130,7 @@ def _known(numbers: Sequence[int], options: Sequence[ClarificationOption]) -> tu
 
 
 def _bearing(words: Sequence[str], options: Sequence[ClarificationOption]) -> bool:
-    """Return whether the numbers occur in the options' names and aren't all option numbers."""
+    """Return whether the numbers in a reply occur in the option names and aren't all option numbers."""
     places = {str(option.number) for option in options}
     option_words = frozenset().union(*(_words_of(option) for option in options))
     return not set(words) <= places and set(words) <= option_words
@@ -178,7 +180,7 @@ _NOT_ONE = re.compile(
 
 
 class Resolution(Model):
-    """Resolution of the references in a question.
+    """Documents to which a question refers, or the clarifying question needed to find out.
 
     Attributes:
         documents: the documents referred to, without duplicates; empty if there are none or too many.
@@ -198,7 +200,7 @@ def resolve_references(
     *,
     may_ask: bool = True,
 ) -> Resolution:
-    """Resolve the references in a question to documents.
+    """Decide which documents the references in a question mean, or that the user must be asked.
 
     Args:
         question: the standalone question that contains the references.
@@ -222,7 +224,7 @@ def resolve_references(
 
 
 def missing_documents(found: Mapping[str, Sequence[DocumentRecord]]) -> tuple[MissingDocument, ...]:
-    """Return the references that match no document, with the most similar names.
+    """Return the references that match no document, each with the most similar file names.
 
     Args:
         found: candidate documents by reference, as returned by a search.
@@ -248,7 +250,7 @@ def _similar_names(reference: str, records: Sequence[DocumentRecord]) -> tuple[s
 
 
 def _is_certain(reference: str, records: Sequence[DocumentRecord]) -> bool:
-    """Return whether a reference without a match can't mean another document.
+    """Return whether a reference without a match is specific enough to rule out every other document.
 
     That is the case for file names, and for names that match a document except for their numbers.
     """
@@ -276,7 +278,7 @@ def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOptio
 
 
 def _differences(candidates: Sequence[DocumentRecord]) -> list[tuple[str, ...]]:
-    """Return short values of up to three properties that differ between the documents, for each document."""
+    """Return, for each document, short values of up to three properties in which the documents differ."""
     differing = [
         [one_line(value or "")[:_MAX_DETAIL_CHARS] for value in values]
         for values in (
@@ -293,7 +295,7 @@ def _differences(candidates: Sequence[DocumentRecord]) -> list[tuple[str, ...]]:
 
 
 def question_back(language: str, reference: str, option_count: int) -> str:
-    """Return the clarifying question in German or English, depending on the language of the answer."""
+    """Return the clarifying question in the language of the answer (German or English)."""
     if messages_in(language) is GERMAN:
         return (
             f"„{reference}“ passt auf {option_count} Dokumente. Welches meinen Sie? "
@@ -306,14 +308,17 @@ def question_back(language: str, reference: str, option_count: int) -> str:
 
 
 def event_name(ask_step: int) -> str:
-    """Return the name of the external event that reports an answer; it is unique per clarification."""
+    """Return the name of the external event that delivers the reply to the clarification asked in this
+    step.
+    """
     return f"answered-{ask_step}"
 
 
 def _told_by_context(
     question: str, fitting: Sequence[DocumentRecord], cited_before: Sequence[str]
 ) -> tuple[DocumentRecord, ...]:
-    """Narrow the matches by the words of the question, otherwise by the citations of the previous answer.
+    """Narrow the matching documents by words of the question, or else by the documents cited in the previous
+    answer.
 
     Return all of them if neither helps.
     """
@@ -327,7 +332,9 @@ def _told_by_context(
 
 
 def _told_apart(question: str, fitting: Sequence[DocumentRecord]) -> list[DocumentRecord]:
-    """Return the documents with the most distinguishing words of the question; numbers take precedence."""
+    """Return the documents that share the most distinguishing words with the question. Numbers take
+    precedence.
+    """
     words_of_documents = [_all_words(record) for record in fitting]
     distinguishing = naming_words(question) - frozenset.intersection(*words_of_documents)
     numbers = frozenset(word for word in distinguishing if word.isdigit())
@@ -353,13 +360,15 @@ def _is_unclear(question: str, reference: str, fitting: Sequence[DocumentRecord]
 
 
 def _different(fitting: Sequence[DocumentRecord]) -> int:
-    """Return the number of different contents; copies of one file count once."""
+    """Return the number of documents with distinct contents. Copies of the same file count once."""
     same = (record.content_hash if not record.thread_id else "" for record in fitting)
     return len({content or record.doc_id for content, record in zip(same, fitting, strict=True)})
 
 
 def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:
-    """Return whether the question names each document by a word of its own, such as "2023 and 2024"."""
+    """Return whether the question contains a distinguishing word for each document, such as "2023 and
+    2024".
+    """
     words = naming_words(question)
     words_of_documents = [_all_words(record) for record in fitting]
     shared = frozenset.intersection(*words_of_documents)
@@ -368,7 +377,9 @@ def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:
 
 
 def _means_not_one(question: str, reference: str) -> bool:
-    """Return whether a word in or right before the reference shows that it doesn't mean a single document."""
+    """Return whether a quantifier such as "all" or "both" shows that the reference means several
+    documents.
+    """
     folded = reference.casefold()
     before, separator, _ = question.casefold().partition(folded)
     is_inside = not set(_QUANTIFIERS).isdisjoint(_WORD.findall(folded))

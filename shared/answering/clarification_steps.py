@@ -1,4 +1,4 @@
-"""Steps that ask the user which document is meant, and resume with the answer."""
+"""Steps that ask the user which document is meant and resume the run with the reply."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -32,7 +32,7 @@ _ENDED = ("completed", "failed", "cancelled")
 
 
 async def pending_clarification(record: RunRecord, run_log: RunLog) -> Clarification | None:
-    """Return the clarification that a run waits for, or None if it isn't waiting."""
+    """Return the open clarification of a waiting run, or None if the run isn't waiting."""
     if record.status != "waiting":
         return None
     clarification, _ = await clarification_of(record.run_id, record.ask_step, run_log)
@@ -42,7 +42,7 @@ async def pending_clarification(record: RunRecord, run_log: RunLog) -> Clarifica
 async def answer_clarification(
     record: RunRecord, answer: ClarificationAnswer, user: UserContext, services: AnsweringServices
 ) -> bool:
-    """Store the answer to a clarification. Idempotent.
+    """Store the user's reply to a clarification. Repeating the same reply has no effect.
 
     Args:
         user: the run's owner with current permissions, which may have changed since the question.
@@ -75,7 +75,7 @@ async def answer_clarification(
 
 
 async def _reply(record: RunRecord, choice: Choice, services: AnsweringServices) -> ReplyLine | None:
-    """Append an answer; return the reply that counts, or None if the run has ended meanwhile."""
+    """Append the reply to the journal and return the first stored reply, or None if the run has ended."""
     try:
         now = datetime.now(UTC)
         return await keep_reply(services.run_log, record.run_id, record.ask_step, choice, now)
@@ -86,7 +86,7 @@ async def _reply(record: RunRecord, choice: Choice, services: AnsweringServices)
 async def ask_user(
     context: StepContext, request: RunRequest, asked: Clarification, observed: Observed
 ) -> Observed:
-    """Mark the run as waiting, then complete the step with the clarification and its options.
+    """Mark the run as waiting, then complete the step with the clarifying question and its options.
 
     The order matters: users can answer as soon as they see the options. Waiting runs don't count against the
     limit.
@@ -100,13 +100,13 @@ async def ask_user(
 
 
 def expires_at(context: StepContext) -> datetime:
-    """Return the time at which a question asked now expires."""
+    """Return the expiry time of a clarifying question asked now."""
     waits_s = context.services.settings.answering.clarification_timeout_s
     return datetime.now(UTC) + timedelta(seconds=waits_s)
 
 
 async def resume(context: StepContext, ask_step: int) -> tuple[Choice, datetime]:
-    """Resume after a clarification. Return the user's choice, empty if the question expired, and its time.
+    """Resume the run and return the user's choice with its time. The choice is empty if the question expired.
 
     All attempts return the same result, because only the first reply in the journal counts.
     """
@@ -129,7 +129,7 @@ async def resume(context: StepContext, ask_step: int) -> tuple[Choice, datetime]
 
 
 def resumed_before(context: StepContext, ask_step: int) -> tuple[Choice, datetime]:
-    """Return the choice after which an earlier step resumed, and its time."""
+    """Return the choice with which an earlier step resumed the run, and the time of the choice."""
     reply = context.journal.reply(ask_step)
     if reply is None:
         raise NotFoundError("The run has no reply to its clarification.")
@@ -139,7 +139,9 @@ def resumed_before(context: StepContext, ask_step: int) -> tuple[Choice, datetim
 async def with_choice(
     context: StepContext, action: TakeAnswer, stored: StoredPlan, event_log: EventLog
 ) -> StoredPlan:
-    """Return the plan with the chosen documents, or with all options if none was chosen."""
+    """Resume the run and return its plan, restricted to the chosen documents or to all options if none was
+    chosen.
+    """
     choice, resumed_at = await resume(context, action.ask_step)
     request = await context.request()
     resumed = with_rights(_with_choice(stored, choice), request, choice, resumed_at)
@@ -152,7 +154,7 @@ async def with_choice(
 
 
 def with_rights(stored: StoredPlan, request: RunRequest, choice: Choice, resumed_at: datetime) -> StoredPlan:
-    """Return the plan of a resumed run with its user and time.
+    """Return the plan with the permissions of the replying user and the time of the reply.
 
     A reply without a known user adds a warning to the plan.
     """

@@ -1,4 +1,5 @@
-"""Slots and circuit breaker of sub-agents, shared by all instances: read, decide, compare-and-swap.
+"""Concurrency limit and circuit breaker for sub-agents, stored in one row that all instances update by
+compare-and-swap.
 
 A writer that loses the race for the row reads it again after a jittered wait, up to a limit of attempts and
 time. Functions whose result an answer needs (`read_control`, `grant`) raise if the store fails, and the
@@ -50,7 +51,7 @@ _BOOK_LIMIT_S = 10.0  # runs in the background; an unreleased slot is lost until
 
 
 class Lease(Model):
-    """A sub-agent's slot. It is released when the sub-agent is settled, or when it expires.
+    """The concurrency slot of one sub-agent, held until the sub-agent ends or the lease expires.
 
     Attributes:
         begun: whether the sub-agent has started; before that it waits for its first turn.
@@ -64,7 +65,7 @@ class Lease(Model):
 
 
 class ControlState(Model):
-    """Contents of the shared row.
+    """Contents of the row that all instances share: leased slots and recent outcomes.
 
     Attributes:
         outcomes: newest outcomes since the circuit was last closed, oldest first; True = success.
@@ -79,7 +80,7 @@ class ControlState(Model):
 
 
 class ControlView(Model):
-    """State of sub-agents as reported to the policy and to operators.
+    """State of the slots and the circuit breaker, as reported to the delegation policy and to operators.
 
     Attributes:
         circuit: `open` = paused; `half_open` = one sub-agent is allowed as a probe.
@@ -103,7 +104,7 @@ class ControlView(Model):
 
 
 def view(state: ControlState, limits: SubagentSettings, now: datetime) -> ControlView:
-    """Return the state of slots and circuit at `now`."""
+    """Summarise the slots and the circuit breaker as of `now`."""
     alive = _alive(state.leases, now)
     begun_count = sum(lease.begun for lease in alive)
     circuit: Circuit = "closed"
@@ -128,7 +129,7 @@ def view(state: ControlState, limits: SubagentSettings, now: datetime) -> Contro
 def granted(
     state: ControlState, deadlines: Mapping[str, datetime], limits: SubagentSettings, now: datetime
 ) -> ControlState | None:
-    """Return the state with a slot for each sub-agent, or None if they may not all be started now.
+    """Return the state with one slot leased per sub-agent, or None if they can't all be started now.
 
     Idempotent: sub-agents that have a slot keep it.
 
@@ -162,7 +163,7 @@ def begun(state: ControlState, child_id: str) -> ControlState:
 def settled(
     state: ControlState, ends: Iterable[SubagentEnd], limits: SubagentSettings, now: datetime
 ) -> ControlState:
-    """Return the state with the slots released and the outcomes counted.
+    """Return the state after releasing the slots of ended sub-agents and recording their outcomes.
 
     Idempotent: an outcome counts once, with its slot. While the circuit is not closed, only the probe's
     outcome counts; the other sub-agents started earlier.
@@ -175,7 +176,7 @@ def settled(
 
 
 def released(state: ControlState, child_ids: Iterable[str]) -> ControlState:
-    """Return the state with the slots released and no outcome counted, as for cancelled sub-agents."""
+    """Return the state after releasing slots without recording outcomes, as for cancelled sub-agents."""
     ids = set(child_ids)
     return state.model_copy(
         update={"leases": tuple(lease for lease in state.leases if lease.child_id not in ids)}
@@ -205,14 +206,16 @@ def _alive(leases: Sequence[Lease], now: datetime) -> tuple[Lease, ...]:
 
 
 class ControlStore:
-    """The row about running sub-agents that all instances share; its etag is the state's revision."""
+    """Storage of the control row shared by all instances. The row's etag serves as the revision of the
+    state.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self.turn = asyncio.Lock()  # serializes changes within this process; only processes race
 
     async def read(self) -> ControlState:
-        """Return the state with its revision; an empty state without revision if the row doesn't exist.
+        """Read the state and its revision. A missing row gives an empty state without a revision.
 
         Raises:
             DependencyError: the row is damaged or was written by a later version.
@@ -261,7 +264,7 @@ async def read_control(settings: Settings, store: ControlStore, without: str | N
 async def grant(
     settings: Settings, store: ControlStore, deadlines: Mapping[str, datetime], now: datetime
 ) -> bool:
-    """Acquire a slot for each sub-agent, or none. Idempotent for the same sub-agents.
+    """Acquire a slot for every sub-agent and return True, or acquire none and return False. Idempotent.
 
     Return False if the limit is reached or the circuit is open. At most `ControlView.free` slots can be
     granted.
@@ -279,7 +282,9 @@ async def begin(store: ControlStore, child_id: str) -> None:
 
 
 async def settle(settings: Settings, store: ControlStore, ends: Sequence[SubagentEnd]) -> None:
-    """Release the slots and report the outcomes to the circuit breaker, each once. Never raises."""
+    """Release the slots of ended sub-agents and record each outcome once for the circuit breaker. Never
+    raises.
+    """
     now = datetime.now(UTC)
     await _booked(store, lambda state: settled(state, ends, settings.subagents, now), "settle")
 
@@ -298,7 +303,7 @@ async def _booked(store: ControlStore, change: Callable[[ControlState], ControlS
 
 
 async def _swapped(store: ControlStore, change: Callable[[ControlState], ControlState | None]) -> bool:
-    """Apply `change` and write the state unless it is unchanged; return False if `change` returns None."""
+    """Apply `change` by compare-and-swap, retrying on conflicts. Return False if `change` returns None."""
     async with store.turn:
         for tries in range(_MAX_TRIES):
             state = await store.read()

@@ -1,4 +1,4 @@
-"""The documents that a delegation is about: their ids, their size, and whether the user may read them."""
+"""Documents that a delegation covers: their ids, size and readability for the user."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _MOST_SERIES = 2  # more than two series are not a comparison of editions
 
 @dataclass(frozen=True)
 class DelegationRequest:
-    """A question and its evidence, before the answer is written.
+    """Input of a delegation decision: the question and its evidence before the answer is written.
 
     Attributes:
         series: further documents of the series found as evidence for a comparison.
@@ -55,12 +55,13 @@ class DelegationRequest:
 
     @property
     def question(self) -> str:
-        """The task as a self-contained text."""
+        """The question to delegate, understandable without the conversation."""
         return self.call.task if self.call else self.stored.plan.standalone_question or self.request.question
 
 
 def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
-    """Return ids of the documents named by the model, the question or the caller, in this precedence.
+    """Return the ids of the target documents: those named by the model, else by the question, else by the
+    caller.
 
     Documents named by the question don't count if the evidence was also searched elsewhere.
     """
@@ -88,18 +89,18 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
 
 
 def text_tokens(text: str) -> int:
-    """Estimate the tokens of a text."""
+    """Estimate the number of tokens in a text."""
     return int(len(text) / CHARS_PER_TOKEN)
 
 
 def _fitting(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that score nearly as well as the best. The others only fill up the prompt."""
+    """Return the hits whose score is close to the best score, dropping weak matches."""
     least = _NEAR_BEST * max((hit.score for hit in hits), default=0.0)
     return [hit for hit in hits if hit.score >= least]
 
 
 def _series(delegation_request: DelegationRequest) -> list[str]:
-    """Return the series of which the evidence has several documents that fit the question."""
+    """Return each document series with several relevant documents in the evidence."""
     filenames = {hit.doc_id: hit.filename for hit in _fitting(delegation_request.evidence.hits)}
     return list(repeated_series(filenames.values()))
 
@@ -132,7 +133,7 @@ async def with_documents(
 
 
 async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services: SubagentServices) -> int:
-    """0 = it could not be found out in time."""
+    """Return the total size of the documents in tokens, or 0 if the lookup fails or times out."""
     blocks = DocumentBlocks(
         SecuredIndex(services.content_index, request.user, RowsReadOnce(services.documents))
     )
@@ -146,7 +147,7 @@ async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services
 
 
 def doc_scope(delegation_request: DelegationRequest) -> DocScope:
-    """Return how much the question asks to be read."""
+    """Return which documents the question is about, and how much of them must be read."""
     plan, evidence = delegation_request.stored.plan, delegation_request.evidence
     targets = target_documents(delegation_request)
     # The caller's choice only limits the search; the question is about the documents that it names.

@@ -1,4 +1,4 @@
-"""Delegation decisions for an answer: the situation, the policy's decision on it, and the slots.
+"""Decision whether to delegate a question to sub-agents, and reservation of their slots.
 
 The policy first decides as if no other sub-agent were running, which needs no store. Only if it would
 delegate, it decides again with the state of the control table. Slots are acquired by compare-and-swap; if
@@ -61,7 +61,7 @@ _TRIES = 3  # then slots are scarce, and the answer is written without sub-agent
 
 @dataclass(frozen=True)
 class DelegationOutcome:
-    """Outcome of a delegation decision.
+    """Result of a delegation decision.
 
     Attributes:
         event: public event with the decision and its reasons.
@@ -116,7 +116,9 @@ async def decide_delegation(
 
 
 def _advice(decision: DelegationPolicyOutput) -> str:
-    """Return advice if the question needs more reading than a few searches; otherwise an empty string."""
+    """Return advice for the model if the question needs extensive reading; otherwise return an empty
+    string.
+    """
     reasons = " ".join(REASON_WORDS[code] for code in decision.reason_codes if code in _ADVISED)
     if decision.decision != "delegate" or not reasons:
         return ""
@@ -137,7 +139,7 @@ def _refusal(decision: DelegationPolicyOutput) -> ToolResult:
 
 @dataclass
 class _Decision:
-    """A decision and its inputs."""
+    """A delegation decision together with its inputs."""
 
     asked: DelegationRequest
     journal: Journal
@@ -209,7 +211,7 @@ class _Decision:
 def describe(
     delegation_request: DelegationRequest, settings: Settings, budget: RuntimeBudget, control: ControlView
 ) -> DelegationPolicyInput:
-    """Return the policy's input."""
+    """Build the input of the delegation policy."""
     request, limits = delegation_request.request, settings.subagents
     # Report a full set of slots as the limit of active sub-agents, unless waiting ones fill the queue: then
     # the policy reports the limit of the queue.
@@ -239,7 +241,9 @@ def describe(
 
 
 def retrieval_stats(evidence: Evidence) -> RetrievalStats:
-    """Return how reliable the evidence is. Scores are clamped to 0..1, because of rounding."""
+    """Return statistics on the reliability of the evidence. Scores are clamped to 0..1 because of
+    rounding.
+    """
     if not evidence.hits:
         listed = len(evidence.records)
         exact = 1.0 if listed else 0.0
@@ -258,7 +262,7 @@ def retrieval_stats(evidence: Evidence) -> RetrievalStats:
 def budget_of(
     delegation_request: DelegationRequest, settings: Settings, spent: Spent, now: datetime
 ) -> RuntimeBudget:
-    """Return the question's total budget and the rest of it.
+    """Return the total and the remaining budget of the question.
 
     Args:
         spent: usage of sub-agents of earlier steps.

@@ -1,4 +1,4 @@
-"""Division of a delegation into tasks of sub-agents.
+"""Splitting of a delegation into tasks, one per sub-agent.
 
 A doc_reader reads a few documents in depth, so several documents are divided between several doc_readers.
 Every other profile runs as a single sub-agent on all of its documents.
@@ -17,7 +17,7 @@ _MOST_KNOWN = 50  # passages that can be read in one request
 
 
 def child_prefix(delegation_request: DelegationRequest) -> str:
-    """Return the id prefix of the children that a step starts."""
+    """Return the common prefix of the ids of all sub-agents that a step starts."""
     return f"{delegation_request.request.run_id}:s{delegation_request.step:03d}c"
 
 
@@ -27,7 +27,7 @@ def tasks_of(
     situation: Situation,
     now: datetime,
 ) -> tuple[SubagentTask, ...]:
-    """Return one task per sub-agent; empty unless the decision is to delegate."""
+    """Return one task per sub-agent, or no tasks unless the policy decided to delegate."""
     if decided.decision != "delegate" or decided.selected_profile is None:
         return ()
     profile = decided.selected_profile
@@ -56,7 +56,7 @@ def tasks_of(
 
 
 def starts_of(tasks: Sequence[SubagentTask]) -> tuple[SubagentStart, ...]:
-    """Return what the script knows of each task's sub-agent."""
+    """Return the start parameters that the orchestration needs for each sub-agent."""
     return tuple(
         SubagentStart(
             run_id=task.run_id,
@@ -83,7 +83,9 @@ def _count(profile: ProfileName, documents: Sequence[str], situation: Situation)
 
 
 def _share(whole: BudgetAllocation, situation: Situation, count: int) -> BudgetAllocation:
-    """Divide tokens and money between `count` concurrent sub-agents; each gets the full time."""
+    """Split the token and cost budget evenly between `count` concurrent sub-agents. Each gets the full
+    time.
+    """
     return whole.model_copy(
         update={
             "max_child_tokens": min(whole.max_child_tokens, situation.child_tokens_left // count),

@@ -1,4 +1,4 @@
-"""Execution of a single step; used by both drivers."""
+"""Execution of a single step of a run, used by both the durable and the inline driver."""
 
 from contextlib import suppress
 from typing import assert_never
@@ -67,7 +67,7 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
 
 
 def _services_of_agent(request: RunRequest, services: AnsweringServices) -> AnsweringServices:
-    """Return the services with the limits and the model of the request's agent, if it names one."""
+    """Return services configured with the model and limits of the agent in the request, if there is one."""
     agent = request.agent
     if agent is None:
         return services
@@ -76,7 +76,7 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
 
 
 class _RunStep:
-    """An attempt at a step of the run itself."""
+    """An attempt at a step of a run, as opposed to a step of a sub-agent."""
 
     patience_s = 120.0  # longer than the limit for an answer
 
@@ -107,7 +107,7 @@ class _RunStep:
         return self._result(RunClosed())
 
     async def failed(self, error: GroundworkError) -> StepResult:
-        """Tell readers to drop the step's events, and return the failure."""
+        """Tell clients to discard the events of this step, and return the failure as the result."""
         context = self._context
         if isinstance(error, StaleAttemptError):
             message = "Another attempt at this step started and did not finish."

@@ -1,4 +1,5 @@
-"""Conversion of a report to findings, with every quotation proved or dropped. Pure.
+"""Conversion of a sub-agent's report to findings. Statements count as proved only if their quotations are
+found.
 
 The kind of a report's items (`shared.answering.subagent_models`) determines how they are converted, so
 reports made of these kinds need no code of their own. A quotation counts if it occurs in a text passage, or
@@ -53,7 +54,9 @@ _UNPROVED = "(not proved)"  # follows a statement whose quotation no document co
 
 @dataclass
 class Material:
-    """Passages, pages and records shown to a model, used to prove its quotations. Results are cached."""
+    """The passages, pages and records shown to a model, against which its quotations are checked. Results are
+    cached.
+    """
 
     hits: Sequence[Hit]
     pages: Sequence[WebHit] = ()
@@ -62,14 +65,16 @@ class Material:
     _proved: dict[tuple[str, str], FoundProof | None] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> FoundProof | None:
-        """Return the proof of a quotation, preferably in document `doc_id`, otherwise in another document."""
+        """Find a quotation in document `doc_id`, or else in another document, and return its proof or
+        None.
+        """
         key = (doc_id, quote)
         if key not in self._proved:
             self._proved[key] = self._find(doc_id, quote)
         return self._proved[key]
 
     def prove_page(self, url: str, quote: str) -> FoundProof | None:
-        """Return the proof of a quotation on the web page `url`."""
+        """Find a quotation on the web page `url` and return its proof, or None."""
         page = next((page for page in self.pages if page.url == url), None)
         alignment = self._align(quote, url, page.text) if page is not None else None
         if page is None or alignment is None:
@@ -97,7 +102,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Proved:
-    """The proved contents of a report.
+    """Findings of a report after its quotations were checked.
 
     Attributes:
         dropped: number of quotations that were not found.
@@ -109,7 +114,7 @@ class Proved:
 
 
 def proved_report(report: type[BaseModel], said: Mapping[str, Any], material: Material) -> Proved:
-    """Return the findings of a complete or partial report. Invalid items are skipped."""
+    """Convert a complete or partial report to checked findings. Invalid items are skipped."""
     findings: list[Finding] = []
     uncertainty: list[str] = []
     dropped = 0

@@ -1,4 +1,4 @@
-"""Inline driver: runs the script of an agent in one process, for library use and tests."""
+"""Inline driver: runs an agent's script within one process, for the Python API and tests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -49,7 +49,7 @@ async def run_to_end(
 
 
 def waits(results: Results) -> bool:
-    """Return whether a run waits for an answer to a clarification."""
+    """Return whether the results end with a clarifying question that awaits a reply."""
     return isinstance(next_command(results), Reply)
 
 

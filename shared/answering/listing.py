@@ -1,4 +1,4 @@
-"""Documents for a listing or a question about documents, restricted by the plan's filters.
+"""Selection of the documents for a listing or a question about documents, using the filters of its plan.
 
 Fields with a closed vocabulary (file type, language, dates) are filtered as given. Document types,
 departments,
@@ -84,7 +84,7 @@ def _date_and_name(record: DocumentRecord) -> tuple[str, str]:
 async def _applied(
     request: RunRequest, values_by_field: Mapping[FilterField, Sequence[str]], documents: DocumentSearch
 ) -> Filters:
-    """Return the conditions of those filters that can be applied."""
+    """Convert those filters of the plan that can be applied to search conditions."""
     free_fields = sorted(values_by_field.keys() & _FREE_WORDS)
     limits = caller_limits(request)
     values = (await documents.facets(free_fields, limits, _MAX_VALUES))[0] if free_fields else {}
@@ -101,7 +101,7 @@ def conditions_of(
     values: Mapping[str, Sequence[FacetValue]],
     zone: tzinfo,
 ) -> tuple[str, ...] | DateRange | None:
-    """Convert a filter of a plan to a search condition; None if it can't be applied.
+    """Convert one filter of the plan to a search condition. Return None if the filter can't be applied.
 
     Args:
         values: existing values by field, for free-text fields.
@@ -143,7 +143,7 @@ def _days(texts: Sequence[str], zone: tzinfo) -> DateRange | None:
 
 
 def _meant(text: str, existing: Sequence[str]) -> list[str]:
-    """Return the existing values that equal the words; if there are none, similar ones.
+    """Return the existing values equal to one of the words, or similar values if none is equal.
 
     Similar values contain the words, or have them as initials.
     """

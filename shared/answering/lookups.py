@@ -1,4 +1,4 @@
-"""Execution of a turn's requests: its tool calls, and a search for each of its gaps.
+"""Execution of what a turn requested: its tool calls, and one search per gap in the answer.
 
 Each block is shown once, in `<documents>` as in the first search. All other results are shown as JSON.
 """
@@ -103,7 +103,9 @@ async def look_up(
 async def recomputed(
     result: TableResult, request: RunRequest, services: AnsweringServices, time: StepTime
 ) -> bool:
-    """Return whether the query still returns the same result for the user; False if that can't be checked."""
+    """Repeat a table query and return whether its result is unchanged. Return False if it can't be
+    repeated.
+    """
     binding = Binding(services, request.user, caller_limits(request))
     try:
         async with asyncio.timeout(time.seconds("repair", _TOOL_TIMEOUT_S)):
@@ -163,7 +165,9 @@ def _bound(
 
 
 def _limits(question: TurnQuestion) -> Filters:
-    """Return the search limits for a gap: the caller's, and the documents that the question is about."""
+    """Return search filters for a gap: the caller's restrictions and the documents that the question is
+    about.
+    """
     limits = caller_limits(question.request)
     about = question.stored.every_ids or question.stored.doc_ids
     if question.collected.evidence.narrowed and about:
@@ -178,10 +182,10 @@ async def _search(
     time: StepTime,
     limit_s: float,
 ) -> list[Hit] | None:
-    """Return the best blocks for a gap, without unrelated ones, or None if the search failed."""
+    """Search for a gap and return the best related blocks, or None if the search failed."""
     request, limits = question.request, _limits(question)
     if any(document.reference.casefold() in gap.missing.casefold() for document in question.stored.missing):
-        return []  # other documents don't contain the text of a missing document
+        return []  # Other documents don't contain the text of a missing document.
     blocks = StepSearches(services).blocks(request, time)
     try:
         async with asyncio.timeout(limit_s):

@@ -1,4 +1,4 @@
-"""Values that the steps of a run store for later steps. Pure."""
+"""Models that the steps of a run store for later steps."""
 
 from shared.evidence.models import TableResult, WebPage
 from shared.platform.language_models.models import Message
@@ -11,7 +11,7 @@ from shared.tools.tool_calls import PlannedCall
 
 
 class Preparation(Model):
-    """The plan of a question and its evidence.
+    """The stored plan of a question together with its evidence.
 
     Attributes:
         evidence: None while the documents are ambiguous; `stored.options` are then shown to the user.
@@ -34,7 +34,7 @@ class Gap(Model):
 
 
 class Turn(Model):
-    """One turn of the model, as stored. The first stored attempt counts.
+    """One stored turn of the model. If several attempts store the turn, the first one counts.
 
     Attributes:
         said: text of the model, repeated in later prompts.
@@ -56,7 +56,7 @@ class Turn(Model):
 
 
 class HeldResult(Model):
-    """Result of a call executed by the loop: its text, and the evidence that may be cited from now on."""
+    """Result of a call that the run loop executed: its text and its citable evidence."""
 
     text: str
     hits: tuple[Hit, ...] = ()
@@ -64,7 +64,7 @@ class HeldResult(Model):
 
 
 class TurnResults(Model):
-    """Results of a turn's calls, and of the searches for its gaps.
+    """Results of a turn's tool calls and of the searches for the gaps in its answer.
 
     Attributes:
         messages: messages for the model, placed after its turn.
@@ -104,7 +104,7 @@ class TurnResults(Model):
         return self.doc_ids_without_hits | {hit.doc_id for hit in (*self.hits, *self.figures)}
 
     def is_readable(self, documents: ReadableDocuments) -> bool:
-        """Return whether the user may read all of the results now."""
+        """Return whether the user may currently read every document in the results."""
         blocks = (*self.hits, *self.figures)
         return all(map(documents.admits, blocks)) and all(
             doc_id in documents for doc_id in self.doc_ids_without_hits
@@ -112,7 +112,7 @@ class TurnResults(Model):
 
     @property
     def withdrawn(self) -> "TurnResults":
-        """The results without their evidence, for a user who may no longer read all of it."""
+        """Return the results without evidence, for a user who may no longer read all of it."""
         text = "You no longer have access to what was found here."
         messages = tuple(message.model_copy(update={"text": text}) for message in self.messages)
         return TurnResults(messages=messages, not_searched=self.not_searched)

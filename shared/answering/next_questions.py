@@ -1,4 +1,4 @@
-"""Next questions, suggested to the reader of an answer. Pure.
+"""Selection of follow-up questions to suggest below an answer.
 
 The model writes them in `<follow_up>` tags with the answer, so a document may have planted one. Only short,
 plain questions are shown that neither repeat a question of the thread nor ask what the answer says.
@@ -29,7 +29,7 @@ _KINDS = frozenset(
 def worth_asking(
     suggestions: Iterable[str], question: str, answer: str, earlier: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Return at most two questions that may be shown below an answer.
+    """Return at most two of the suggested follow-up questions that are safe to show and not yet answered.
 
     Args:
         suggestions: questions as the model wrote them.
@@ -71,7 +71,7 @@ def _asks_the_same(terms: frozenset[str], other: frozenset[str]) -> bool:
 def _is_answered(
     terms: frozenset[str], subject: frozenset[str], statements: Iterable[frozenset[str]]
 ) -> bool:
-    """Return whether one statement about the subject names all that a question names.
+    """Return whether a single statement about the subject contains all terms of a question.
 
     One term alone proves nothing, and neither does the subject alone.
     """

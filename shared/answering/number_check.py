@@ -1,4 +1,4 @@
-"""Check of an answer's numbers against the results of table queries.
+"""Check of the numbers in an answer against the results of table queries.
 
 A sentence is withheld if one of its numbers is missing from the results that it cites. In a sentence without
 citations, a number must occur in a result, a passage or the question, or be part of today's date.
@@ -23,12 +23,12 @@ IsComputed = Callable[[TableResult], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Withheld:
-    """Placeholder for withheld sentences."""
+    """Placeholder for sentences removed from an answer because their numbers could not be confirmed."""
 
 
 @dataclass
 class NumberCheck:
-    """Check of statements against the query results of a run.
+    """Comparison of the numbers in statements with the table query results of a run.
 
     Attributes:
         results: results of all table queries of the run. If there are none, nothing is checked.
@@ -47,7 +47,7 @@ class NumberCheck:
     _computed: list[TableResult] | None = field(default=None, repr=False)
 
     async def computed(self) -> Sequence[TableResult]:
-        """Return the results whose repeated query returned the same result."""
+        """Return the query results that were confirmed by repeating the query."""
         if self._computed is None:
             self._computed = [
                 result for result in self.results if self.is_computed and await self.is_computed(result)
@@ -55,10 +55,10 @@ class NumberCheck:
         return self._computed
 
     async def check(self, statement: Statement) -> list[Statement | Withheld]:
-        """Return the statement with a placeholder for each run of sentences that fail the check."""
+        """Check a statement. Consecutive sentences that fail are replaced with a single placeholder."""
         ids = {cite.result for cite in statement.cites if cite.result}
         if not self.results or (statement.cites and not ids):
-            return [statement]  # proved by its quotations
+            return [statement]  # Statements with quotations are already proved.
         computed = await self.computed()
         cited = [result for result in computed if result.result_id in ids]
         others = [*self.others[:1], *(cite.quote for cite in statement.cites)] if ids else self.others
@@ -84,7 +84,7 @@ class NumberCheck:
 
 
 def _sentences(text: str) -> list[str]:
-    """Split a text into sentences, including the white space after them.
+    """Split a text into sentences, keeping the white space after each.
 
     Punctuation or a list marker at the start of the text is a separate item.
     """

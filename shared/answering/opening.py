@@ -1,4 +1,4 @@
-"""Initial passages of a sub-agent's task, gathered before the first model call.
+"""Initial retrieval for a sub-agent's task, before the first model call.
 
 If the task's documents fit the budget, they are read completely, no search is needed, and the report follows
 at once. Otherwise each document contributes its best passages. Profiles that read through documents get half
@@ -35,7 +35,7 @@ _SIZE_MARGIN = 1.25  # sizes are estimated at 3.6 characters per token, prompts 
 
 
 async def open_task(context: SubagentContext) -> None:
-    """Gather the initial passages and store them in the state.
+    """Retrieve the initial passages of a task and store them in the sub-agent's state.
 
     Raises:
         DependencyError: a search failed or timed out.
@@ -67,7 +67,7 @@ async def open_task(context: SubagentContext) -> None:
 
 
 async def _find(context: SubagentContext) -> int:
-    """Gather and store the initial passages; return their number."""
+    """Retrieve and store the initial passages. Return how many were found."""
     binding = Binding(context.services, context.request.user, context.filters())
     documents = DocumentSearch(binding.documents)
     targets = await documents.get_many(list(context.task.doc_ids))
@@ -83,7 +83,9 @@ async def _find(context: SubagentContext) -> int:
 
 
 async def _whole(context: SubagentContext, binding: Binding, targets: Sequence[str]) -> list[Hit]:
-    """Return all blocks of the documents if the report has room for them; otherwise an empty list."""
+    """Return all blocks of the target documents if the report prompt has room for them; otherwise return an
+    empty list.
+    """
     blocks = await _sizes(binding, targets)
     if sum(size for _, size in blocks) * _SIZE_MARGIN > _room(context, closing=True):
         return []
