@@ -103,11 +103,11 @@ class AnswerTurn:
 
     @property
     def chat_model(self) -> ChatModel:
-        """The model, metered by the run's budget."""
+        """The chat model, whose usage is charged to the run's budget."""
         return self._services.chat_model
 
     async def begin(self) -> None:
-        """Begin the attempt, make the last turn's calls, and prepare the answer."""
+        """Execute the last turn's tool calls and prepare the answer."""
         opening: list[RunEvent] = [*self._first]
         if not self._before.turns:
             opening += warning_events(self._question.collected.warnings)
@@ -450,7 +450,7 @@ class AnswerTurn:
         question, words, evidence = self._question, self._question.words, self._question.shown
         before = self._before.turns[-1] if self._before.turns else None
         if question.request.agent and not (evidence.blocks or evidence.records or writer.draft.text):
-            raise failed  # nothing to quote, and the agent may not be about documents
+            raise failed  # no evidence to quote; custom agents may not use documents at all
         if before and before.gaps and writer.draft.text == before.answer.text:
             for gap in before.gaps:  # the model has not read the evidence found for them
                 writer.show_gap(gap)

@@ -34,7 +34,7 @@ class Proof(NamedTuple):
 def prove(
     statement: Statement, book: CitationBook, results: Sequence[TableResult], language: str
 ) -> list[Proof | None]:
-    """Number the statement's citations in the book. None = the cited source is unknown.
+    """Assign citation numbers to the sources of a statement. An entry is None if its source is unknown.
 
     Args:
         results: the results of table queries that may be cited.
@@ -93,7 +93,7 @@ class AnswerWriter:
         self._judged_chars = len(answer.text)
 
     async def write(self, text: str, *, at_end: bool = False, to_gap: bool = False) -> None:
-        """Write what the turn's answer has in addition to what was written before.
+        """Append the part of `text` that was not written by earlier calls.
 
         Args:
             text: the turn's whole answer so far.
@@ -117,7 +117,7 @@ class AnswerWriter:
             await self.stream.flush()
 
     async def finish(self, *notes: str, goes_on: bool = False) -> None:
-        """Stage the answer's last events for the end of the step.
+        """Stage the remaining events of the answer, so that they are appended when the step completes.
 
         Args:
             notes: paragraphs appended after the model's answer.
@@ -180,7 +180,7 @@ class AnswerWriter:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the question is answered, at least in part."""
+        """Whether the question is at least partly answered."""
         return not self.gaps or self.is_partial
 
     async def _write_gap(self, gap: Gap) -> None:

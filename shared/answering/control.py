@@ -46,7 +46,7 @@ _KEY = "subagents"
 _MAX_TRIES = 12  # 40 simultaneous writers need 6 on average, and 1.5 s on two busy cores
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
-_ASK_LIMIT_S = 2.0  # an answer waits for it: prefer no sub-agent to a long wait
+_ASK_LIMIT_S = 2.0  # delays the answer; after that, no sub-agent is started
 _BOOK_LIMIT_S = 10.0  # runs in the background; an unreleased slot is lost until it expires
 
 
@@ -152,7 +152,9 @@ def granted(
 
 
 def begun(state: ControlState, child_id: str) -> ControlState:
-    """Return the state with the sub-agent marked as started; unchanged if it has no slot."""
+    """Return the state with the sub-agent marked as started. It is unchanged if the sub-agent holds no
+    slot.
+    """
     leases = tuple(
         lease.model_copy(update={"begun": True}) if lease.child_id == child_id else lease
         for lease in state.leases
@@ -212,7 +214,7 @@ class ControlStore:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self.turn = asyncio.Lock()  # serializes changes within this process; only processes race
+        self.turn = asyncio.Lock()  # serialises changes in this process, so only other processes can conflict
 
     async def read(self) -> ControlState:
         """Read the state and its revision. A missing row gives an empty state without a revision.
@@ -234,7 +236,7 @@ class ControlStore:
         return state.model_copy(update={"revision": revision_of(entity)})
 
     async def write(self, state: ControlState) -> ControlState:
-        """Write the state and return it with its new revision.
+        """Write the state if its revision is still current, and return it with its new revision.
 
         Raises:
             ConflictError: the row was changed or deleted after `state.revision` was read.
@@ -277,7 +279,7 @@ async def grant(
 
 
 async def begin(store: ControlStore, child_id: str) -> None:
-    """Record that the sub-agent has started. Never raises; may run in the background."""
+    """Record that the sub-agent has started. Errors are logged, never raised."""
     await _booked(store, lambda state: begun(state, child_id), "begin")
 
 
@@ -290,7 +292,7 @@ async def settle(settings: Settings, store: ControlStore, ends: Sequence[Subagen
 
 
 async def release(store: ControlStore, child_ids: Sequence[str]) -> None:
-    """Release the slots of cancelled sub-agents. Never raises."""
+    """Release the slots of cancelled sub-agents. Errors are logged, never raised."""
     if child_ids:
         await _booked(store, lambda state: released(state, child_ids), "release")
 

@@ -22,9 +22,9 @@ from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
 
 MOST_DOCUMENTS = 6  # per task; with more, each would get too little of 8,000 tokens; unmeasured
-LOOKUP_TIMEOUT_S = 2.0  # the answer waits for it, so skip the sub-agent rather than wait longer
+LOOKUP_TIMEOUT_S = 2.0  # delays the answer; after that, no sub-agent is started
 _NEAR_BEST = 0.5  # share of the best score; unrelated passages had a third to a half of it
-_PAGE_TOKENS = 500  # of prose; unmeasured
+_PAGE_TOKENS = 500  # typical page of prose; unmeasured
 _MOST_SERIES = 2  # more than two series are not a comparison of editions
 
 
@@ -71,7 +71,8 @@ def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
 
 
 def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> tuple[str, ...]:
-    """Return the documents that a sub-agent is limited to, or none if it may search everywhere.
+    """Return the ids of the documents to which a sub-agent is restricted. An empty tuple means no
+    restriction.
 
     These are the named documents. A comparison of editions without named documents is limited to the editions
     found and the rest of their series. If there are too many, the best ones are returned.
@@ -79,7 +80,7 @@ def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> 
     hit_ids = tuple(dict.fromkeys(hit.doc_id for hit in _fitting(delegation_request.evidence.hits)))
     targets = target_documents(delegation_request)
     if not targets:
-        # Compared things needn't be documents; a third document may describe them.
+        # A comparison needn't be of documents: a third document may describe the things compared.
         is_of_editions = compared and _series(delegation_request)
         return (*hit_ids, *delegation_request.series)[:MOST_DOCUMENTS] if is_of_editions else ()
     if len(targets) <= MOST_DOCUMENTS or delegation_request.stored.every_ids:
@@ -108,7 +109,7 @@ def _series(delegation_request: DelegationRequest) -> list[str]:
 async def with_documents(
     delegation_request: DelegationRequest, services: SubagentServices
 ) -> DelegationRequest:
-    """Add the rest of a comparison's series, and the size of the documents to compare or summarise.
+    """Return the request with the other documents of a compared series and the size of the documents to read.
 
     Documents whose page count shows that they don't fit into a prompt are not measured.
     """
@@ -177,7 +178,7 @@ async def may_read_targets(delegation_request: DelegationRequest, services: Suba
 async def rest_of_series(
     delegation_request: DelegationRequest, services: SubagentServices
 ) -> tuple[str, ...]:
-    """Return the readable documents of each series that occurs repeatedly in the evidence.
+    """Return the readable documents of every series that appears more than once in the evidence.
 
     "How did it change over the quarters?" is about the whole series, but the best passages come from only a
     few of its documents. A failed lookup is ignored, because a comparison works without them.

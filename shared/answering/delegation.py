@@ -56,7 +56,7 @@ _ADVISED: frozenset[ReasonCode] = frozenset(
 )
 _UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}
 _PLANNING_TOKENS = 1_000  # instructions (about 450) and plan; unmeasured with a real model
-_TRIES = 3  # then slots are scarce, and the answer is written without sub-agents
+_TRIES = 3  # attempts to get slots before answering without sub-agents
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ async def decide_delegation(
     journal: Journal,
     services: SubagentServices,
 ) -> DelegationOutcome:
-    """Decide whether sub-agents work on a question, log the decision, and return it with its public event.
+    """Decide whether to delegate a question to sub-agents, log the decision, and return it with its public
+    event.
 
     Errors of the policy count as `no_delegate`. Before the first turn, the policy judges the question; after
     a turn that ends with a `delegate` call, it judges the call by the same gates and budgets. The children of
@@ -95,7 +96,7 @@ async def decide_delegation(
     run_id = journal.run_id
     try:
         decision, delegation = await _Decision(delegation_request, journal, services).run()
-    except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
+    except Exception as failed:  # noqa: BLE001  # an error in the policy must not prevent the answer
         get_logger().warning("delegation.failed", run_id=run_id, error_type=type(failed).__name__)
         decision, delegation = policy_failed(), None
     settings = services.settings
@@ -281,14 +282,16 @@ def budget_of(
 
 
 def spent_tokens(request: RunRequest) -> int:
-    """Estimate the tokens used for planning, because models don't always report their usage."""
+    """Estimate the tokens used for planning the question. An estimate is needed because some models report no
+    usage.
+    """
     conversation = request.conversation
     texts = [text for turn in conversation.turns for text in (turn.question, turn.answer)]
     return _PLANNING_TOKENS + sum(map(text_tokens, (request.question, conversation.summary, *texts)))
 
 
 async def spent_before(delegation_request: DelegationRequest, journal: Journal) -> tuple[int, Spent]:
-    """Return how many sub-agents earlier steps started, and their usage; zero before the first turn.
+    """Return the number of sub-agents that earlier steps started, and their total usage.
 
     A sub-agent that stored no state counts with its whole budget, because it may have used it.
     """

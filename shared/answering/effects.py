@@ -37,7 +37,7 @@ from shared.runs.run_files import RunFiles
 
 
 async def perform_metered(step_input: StepInput, services: AnsweringServices) -> StepResult:
-    """Perform a step within the run's token budget and charge its model calls to the run's owner.
+    """Perform a step within the run's token budget, and charge its model calls to the user who owns the run.
 
     Tokens reserved for a call that was lost with its worker count as used. Expected failures are returned as
     `StepFailed`; defects are raised.
@@ -78,7 +78,7 @@ def _services_of_agent(request: RunRequest, services: AnsweringServices) -> Answ
 class _RunStep:
     """An attempt at a step of a run, as opposed to a step of a sub-agent."""
 
-    patience_s = 120.0  # longer than the limit for an answer
+    patience_s = 120.0  # longer than the time limit of an answer
 
     def __init__(self, context: StepContext) -> None:
         self._context = context
@@ -94,14 +94,16 @@ class _RunStep:
         return None if line is None else StepResult.from_payload(line.result)
 
     async def perform(self) -> StepResult:
-        """Perform the step. Tokens reserved by an earlier attempt count as used."""
+        """Perform the step. Tokens that an earlier attempt reserved count as used."""
         context = self._context
         if context.is_repeated:
             context.meter.used += context.journal.reserved(context.action.step)
         return self._result(await _perform(context))
 
     async def stopped(self) -> StepResult:
-        """Project the end: its writer may have died before, or this step has changed the record since."""
+        """Update the run's record to match its ended journal, in case the process that ended the run died
+        first.
+        """
         with suppress(GroundworkError):
             await project_run(self._context.run_id, self._context.services)
         return self._result(RunClosed())

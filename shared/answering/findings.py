@@ -40,7 +40,9 @@ def read_partial(text: str) -> Mapping[str, Any] | None:
 
 
 def is_whole(said: Mapping[str, Any] | None, report: type[BaseModel]) -> bool:
-    """Return whether every part of the report was started, so that at most the last part is incomplete."""
+    """Return whether the model began every part of its report, so that at most the last part is
+    incomplete.
+    """
     return said is not None and report.model_fields.keys() <= said.keys()
 
 
@@ -82,7 +84,7 @@ class Material:
         return FoundProof(quote=alignment.quote, url=page.url, title=page.title)
 
     def filename(self, doc_id: str) -> str:
-        """Return the file name of a document; its id if none of its passages was shown."""
+        """Return the file name of a document, or its id if no passage of it was shown to the model."""
         return next((hit.filename for hit in self.hits if hit.doc_id == doc_id), doc_id)
 
     def _find(self, doc_id: str, quote: str) -> FoundProof | None:
@@ -134,7 +136,9 @@ def proved_report(report: type[BaseModel], said: Mapping[str, Any], material: Ma
 
 
 def without_repeats(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Remove repeated statements: keep the finding with more proofs, at the position of the first."""
+    """Remove repeated statements. The finding with more proofs is kept, at the position of the first
+    occurrence.
+    """
     unique: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         key = (finding.dimension.casefold(), normalise(finding.text).casefold())
@@ -145,13 +149,13 @@ def without_repeats(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def one_line(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """Collapse white space and truncate the text at a word boundary."""
+    """Collapse white space and truncate the text to `most` characters at a word boundary."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[:most].rpartition(" ")[0] + " …"
 
 
 def _items(report: type[BaseModel], values_by_part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the name of each part with each of its items, validated; invalid items are skipped."""
+    """Yield each valid item of a report with the name of its part. Invalid items are skipped."""
     for name, described in report.model_fields.items():
         values = values_by_part.get(name)
         kind = get_args(described.annotation)[0]
@@ -159,7 +163,7 @@ def _items(report: type[BaseModel], values_by_part: Mapping[str, Any]) -> Iterat
             try:
                 yield name, _adapter(kind).validate_python(value)
             except ValidationError:
-                continue  # incomplete or invalid
+                continue  # The item is still incomplete, or invalid.
 
 
 @cache
@@ -209,7 +213,7 @@ def _contrast(part: str, item: Contrast, material: Material) -> Read:
 
 
 def _kind_of_contrast(part: str, proved_documents: int, sides: int) -> Any:
-    """Return the kind of a contrast; a conflict needs proofs from two documents."""
+    """Return the kind of a contrast. It is a conflict only if at least two documents prove it."""
     if part == "conflicts" and proved_documents >= _TWO:
         return "conflict"
     return "difference" if sides >= _TWO else "claim"

@@ -63,7 +63,8 @@ async def _perform(run_id: str, services: AnsweringServices, step: Step) -> Step
 async def run_children(
     starts: Sequence[SubagentStart], until: datetime, services: AnsweringServices
 ) -> tuple[SubagentEnd, ...]:
-    """Run sub-agents concurrently until they end or `until` passes; return their ends in the same order.
+    """Run sub-agents concurrently until all have ended or `until` passes. Results are in the order of
+    `starts`.
 
     Late sub-agents are cancelled; their stored findings remain.
     """

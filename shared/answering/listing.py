@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 async def gather_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> Evidence:
-    """Return the readable documents that match the plan's filters, up to a limit."""
+    """Return the readable documents that match the filters of the plan, up to a fixed limit."""
     plan, limits = stored.plan, caller_limits(request)
     if stored.doc_ids and plan.query_type == "METADATA_SEARCH":
         return Evidence(records=tuple((await documents.get_many(stored.doc_ids)).values()))
@@ -59,7 +59,8 @@ async def gather_documents(request: RunRequest, stored: StoredPlan, documents: D
 async def every_document(
     request: RunRequest, plan: QuestionPlan, documents: DocumentSearch
 ) -> tuple[DocumentRecord, ...]:
-    """Return the readable documents of the kind that a question asks about in full, newest first.
+    """Return all readable documents of the kind that the question asks about (such as "all contracts"),
+    newest first.
 
     At most 50. These have the kind's words in their names or types, and pass the plan's filters. If no
     document has the words, which may be in another language, all that pass the filters are returned.
@@ -130,7 +131,9 @@ def _by_field(filters: Sequence[PlanFilter]) -> dict[FilterField, list[str]]:
 
 
 def _days(texts: Sequence[str], zone: tzinfo) -> DateRange | None:
-    """Return the range from the start of the first day to the end of the last day; one day alone is both."""
+    """Return the date range from the start of the first day to the end of the last day. A single day is
+    both.
+    """
     try:
         first, last = (
             date.fromisoformat(text) if text else None for text in (texts[0], texts[1 % len(texts)])

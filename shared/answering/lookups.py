@@ -35,7 +35,7 @@ from shared.tools.registry import Binding, bound_tool, run_query_of
 from shared.tools.searches import StepSearches, caller_limits
 from shared.tools.table_tools import QueryStructuredData, is_computed
 
-_GAP_BLOCKS = 6  # per gap; unmeasured
+_GAP_BLOCKS = 6  # passages added to the evidence per gap; unmeasured
 # In eight searches for gaps, the needed passages had .47 to .63, all others at most .27, mostly below .24.
 _LEAST_GAP_SCORE = 0.3
 _MAX_RESULT_CHARS = 16_000  # per call, about 4,000 tokens
@@ -190,7 +190,7 @@ async def _search(
     try:
         async with asyncio.timeout(limit_s):
             hits = await blocks.search([gap.missing], 2 * _GAP_BLOCKS, limits)
-            # Without embeddings, scores are low.
+            # Scores are lower without embeddings, so the usual threshold would drop relevant hits.
             least = 0.0 if blocks.missed else _LEAST_GAP_SCORE
             return [hit for hit in hits if not hit.is_heading() and hit.score >= least][:_GAP_BLOCKS]
     except (TimeoutError, GroundworkError) as failed:

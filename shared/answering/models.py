@@ -94,7 +94,7 @@ class TurnResults(Model):
 
     @property
     def doc_ids_without_hits(self) -> set[str]:
-        """Ids of the documents for which only tables or records were found."""
+        """Ids of the documents that contributed tables or records but no passages."""
         of_hits = {hit.doc_id for hit in (*self.hits, *self.figures)}
         return self.table_doc_ids | {record.doc_id for record in self.records} - of_hits
 

@@ -135,6 +135,6 @@ async def _sizes(binding: Binding, targets: Sequence[str]) -> list[tuple[str, in
 
 
 def _room(context: SubagentContext, *, closing: bool) -> int:
-    """Return the tokens available for passages."""
+    """Return the number of tokens available for passages in the next prompt."""
     bare = tokens_of([context.system, context.message()])
     return opening_tokens(context.task.budget, bare, closing=closing)
