@@ -86,7 +86,7 @@ def read_agent(path: Path, enabled: tuple[str, ...] = ()) -> AgentDefinition:
         raise ConfigurationError(f"{path}: the file cannot be read ({type(failed).__name__}).") from None
     ends = [number for number, line in enumerate(lines) if line.rstrip() == _FENCE]
     if len(ends) < 2 or ends[0] != 0:
-        raise _wrong(path, 1, "the file must start with settings between two lines `---`")
+        raise _wrong(path, 1, "the file must start with YAML settings between two lines of `---`")
     values, places = _front_matter(path, "\n".join(lines[1 : ends[1]]))
     return _checked(
         path, {**values, "instructions": "\n".join(lines[ends[1] + 1 :]).strip()}, places, enabled
@@ -106,11 +106,11 @@ def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], dict[tuple[str
         values = yaml.safe_load(text)
     except yaml.MarkedYAMLError as wrong:
         line = wrong.problem_mark.line if wrong.problem_mark else 0
-        raise _wrong(path, line + 2, str(wrong.problem or "not YAML")) from None
+        raise _wrong(path, line + 2, str(wrong.problem or "the settings are not valid YAML")) from None
     except (yaml.YAMLError, ValueError, RecursionError):
-        raise _wrong(path, 2, "not YAML") from None
+        raise _wrong(path, 2, "the settings are not valid YAML") from None
     if not isinstance(values, dict) or not isinstance(root, yaml.MappingNode):
-        raise _wrong(path, 2, "settings must have the form `key: value`")
+        raise _wrong(path, 2, "the settings must be written as `key: value` lines")
     places: dict[tuple[str, ...], int] = {}
     _note_lines(path, root, (), places)
     return values, places
@@ -121,7 +121,7 @@ def _note_lines(path: Path, node: Any, above: tuple[str, ...], places: dict[tupl
     for key, value in pairs:
         place, line = (*above, str(key.value)), key.start_mark.line + 2
         if place in places:
-            raise _wrong(path, line, f"{place[-1]} is set twice")
+            raise _wrong(path, line, f"{place[-1]} is set twice; remove one of the two lines")
         places[place] = line
         _note_lines(path, value, place, places)
 
