@@ -1,4 +1,4 @@
-"""The orchestrations: `orchestrators` are generators, and all their effects are activities.
+"""Durable orchestrations. `orchestrators` are generator functions that perform all I/O through activities.
 
 Activities import capabilities on use, so a worker that only serves HTTP doesn't load them.
 """

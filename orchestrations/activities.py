@@ -1,4 +1,4 @@
-"""Activities of runs and channels.
+"""Durable activities that perform the steps of runs and of replies in chat channels.
 
 Each performs one step and returns an envelope, even after a defect.
 """
@@ -48,14 +48,14 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     try:
         async with at_work(name, link, run_id=step_input.run_id, **_log_fields(step_input)):
             services = wiring.get_services()
-            # A summary takes minutes, so ingestion doesn't make way for it.
+            # A summary takes minutes, so it must not hold back ingestion while it runs.
             if _is_summary(step_input):
                 result = await perform_metered(step_input, services)
             else:
                 await services.documents.open_work.note_question()
                 with fair_turns.SHARES.answering():
                     result = await perform_metered(step_input, services)
-    except Exception:  # noqa: BLE001  # a defect: readers get an end all the same, and at once
+    except Exception:  # noqa: BLE001  # even after a defect, readers must see the run end at once
         report_defect(name, step_input.run_id)
         message = "The answer could not be completed because of an internal error."
         hints = ("Ask again. If it happens again, give the operator the run id.",)
@@ -69,7 +69,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
 
 
 def _log_fields(step_input: StepInput) -> dict[str, str]:
-    """Return the log fields that tell which step this is."""
+    """Return the log fields that identify a step."""
     action = step_input.action
     if isinstance(action, TakeSubagentTurn):
         fields = {"profile": action.profile, "turn": str(action.turn)}
@@ -80,7 +80,7 @@ def _log_fields(step_input: StepInput) -> dict[str, str]:
 
 
 def _is_summary(step_input: StepInput) -> bool:
-    """Return whether the step belongs to a summary, apart from its report of a failure."""
+    """Return whether the step belongs to a summary. The step that reports a failure does not count."""
     return isinstance(step_input.action, OpenSummary | MergeSummary | CommitSummary | DocumentAction)
 
 

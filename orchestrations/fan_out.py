@@ -1,5 +1,4 @@
-"""Races children against a deadline: the only place for `task_any`, its timer, and termination of late
-children.
+"""Runs child orchestrations concurrently until a deadline, and terminates those that are late.
 
 For use in orchestrators' generators. Two rules of the host shape it:
 
@@ -24,8 +23,8 @@ from orchestrations.payloads import as_object, call_activity
 
 @dataclass(frozen=True)
 class Child:
-    """An orchestration to start. `instance_id` is derived from the parent's id and a
-    position, never random.
+    """A child orchestration to start. `instance_id` must be deterministic: derive it from the parent's id and
+    a position.
     """
 
     name: str
@@ -35,7 +34,7 @@ class Child:
 
 @dataclass(frozen=True)
 class ChildEnd:
-    """How a child ended.
+    """The outcome of a child orchestration.
 
     Attributes:
         status: `failed` = it raised or returned no JSON object; `late` = the deadline passed, possibly before

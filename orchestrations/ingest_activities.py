@@ -37,7 +37,7 @@ async def ingest_small_document(payload: Payload, client: df.DurableOrchestratio
 
 @blueprint.activity_trigger(input_name="payload")
 async def parse_document(payload: Payload) -> dict[str, Any]:
-    """Download, parse and chunk. Input: IngestStep. Output: Parsed or a failure."""
+    """Download, parse and chunk a document. Input: IngestStep. Output: Parsed or a failure."""
     from shared.ingestion.large_files import parse
 
     return await _perform(parse, payload, in_turn=True)
@@ -45,7 +45,7 @@ async def parse_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def describe_document(payload: Payload) -> dict[str, Any]:
-    """Create the metadata. Input: IngestStep. Output: Done or a failure."""
+    """Create the metadata of a document. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.large_files import describe
 
     return await _perform(describe, payload, in_turn=True)
@@ -53,7 +53,7 @@ async def describe_document(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def plan_document(payload: Payload) -> dict[str, Any]:
-    """Determine the changed blocks. Input: IngestStep. Output: Planned or a failure."""
+    """Determine which blocks of a document changed. Input: IngestStep. Output: Planned or a failure."""
     from shared.ingestion.large_files import plan
 
     return await _perform(plan, payload)
@@ -103,7 +103,7 @@ async def remove_document(payload: Payload, client: df.DurableOrchestrationClien
 @blueprint.activity_trigger(input_name="payload")
 @blueprint.durable_client_input(client_name="client")
 async def close_document(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
-    """Record how the ingestion ended. Input: CloseRequest. Output: Closed or a failure."""
+    """Record the outcome of an ingestion. Input: CloseRequest. Output: Closed or a failure."""
     from shared.ingestion.models import CloseRequest
     from shared.ingestion.steps import close
 
@@ -127,7 +127,9 @@ async def _perform_last(
     *details: object,
     in_turn: bool = False,
 ) -> dict[str, Any]:
-    """Perform a step, and give its document's place to another if it was the last one."""
+    """Perform a step. If it was the document's last one, release the document's slot for the next
+    document.
+    """
     from shared.documents.ids import document_id
     from shared.ingestion.admission import Admissions
     from shared.ingestion.models import IngestReplyEnvelope, IngestStep, is_last
@@ -142,13 +144,15 @@ async def _perform_last(
         blob_name = IngestStep.from_payload(given.get("step", given)).blob_name
         try:
             await Admissions(get_services(), Instances(client)).admit(leaving=document_id(blob_name))
-        except GroundworkError as failed:  # the watch does it
+        except GroundworkError as failed:  # the watch will release the slot
             get_logger().warning("ingestion.place_kept", error_type=failed.code)
     return answer
 
 
 async def _perform(act: "Act", payload: Payload, *details: object, in_turn: bool = False) -> dict[str, Any]:
-    """Perform a step. Its input is, or contains, an IngestStep."""
+    """Perform an ingestion step and return its reply as JSON. The payload is an IngestStep or contains one as
+    `step`.
+    """
     from shared.documents.ids import ingestion_id
     from shared.ingestion.models import IngestReplyEnvelope, IngestStep
     from shared.ingestion.steps import perform

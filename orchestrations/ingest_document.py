@@ -56,7 +56,7 @@ ReplyKind = TypeVar("ReplyKind", bound=IngestReply)
 
 
 class _StoppedError(Exception):
-    """A step's reply ends the ingestion. Internal to this module."""
+    """Raised when the reply of a step ends the ingestion. Internal to this module."""
 
     def __init__(self, reply: IngestReply) -> None:
         super().__init__()
@@ -64,7 +64,9 @@ class _StoppedError(Exception):
 
 
 class _RestError(Exception):
-    """Signal that the next attempt is too far away to wait for, so the execution ends. Internal."""
+    """Raised to end the execution because the next attempt is too far away to wait for. Internal to this
+    module.
+    """
 
     def __init__(self, pause_s: float, reply: IngestFailure) -> None:
         super().__init__()
@@ -102,7 +104,7 @@ def _bring_in_line(
     if accepted.done is not None:
         return accepted.done.result, accepted.done.again
     result = IngestResult(outcome="current")
-    # Permissions before content: a narrower list must apply before a long ingestion ends.
+    # Update permissions before content: narrower permissions must apply before a long ingestion ends.
     if accepted.rights_changed:
         yield from _step(context, "apply_rights", step, Done)
         result = IngestResult(outcome="rights")
@@ -124,7 +126,7 @@ def _ingest(
     step = step.model_copy(update={"version_key": parsed.version_key})
     yield from _step(context, "describe_document", step, Done)
     planned = yield from _step(context, "plan_document", step, Planned)
-    # Captions are part of the embedded text.
+    # Create captions before embedding, because they are part of the embedded text.
     if planned.new_figure_count:
         context.set_custom_status({"step": "caption_figures"})
         yield from _in_ranges(context, "caption_figures", step, planned.new_figure_count, MIN_FIGURES)
@@ -159,7 +161,8 @@ def _end_early(
         may_pass=reply.retryable,
     )
     (closed,) = yield from _call_all(context, "close_document", [request])
-    # Not again if it was fenced off: whoever did it starts an ingestion, and this one could fail forever.
+    # Don't restart an ingestion that was fenced off: its successor is already starting, and a restart could
+    # fail forever.
     again = isinstance(closed, Closed) and closed.again
     return IngestResult(outcome="failed", reason=reply.reason), again
 
@@ -171,7 +174,7 @@ def _rest(
         step=_looked(step, rest.reply), pause_s=rest.pause_s, has_failed=not rest.reply.waits
     )
     (reply,) = yield from _call_once(context, "rest_document", [request])
-    # If it can't even rest, its document keeps the place, and the watch starts it again.
+    # If even this step fails, the document keeps its slot until the watch restarts its ingestion.
     again = isinstance(reply, Fenced) or (isinstance(reply, Closed) and reply.again)
     return IngestResult(outcome="rests"), again
 

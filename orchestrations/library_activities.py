@@ -1,4 +1,4 @@
-"""The activity of SharePoint libraries. It works for about a minute and returns an envelope."""
+"""The activity that synchronises SharePoint libraries in slices of about a minute."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Calls of activities and their payloads: JSON objects, with the trace context of an orchestration.
+"""Activity calls and their JSON payloads, which include the trace context of the calling orchestration.
 
 Every activity is called by `call_activity`. If a host's worker dies, the host fails the activities that were
 running in it or that start before the next worker is ready, and does not redeliver them. An activity returns
@@ -33,7 +33,7 @@ class Payload(dict[str, Any]):
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """Return the JSON object of an input, an activity's result or an external event.
+    """Return a JSON object from an orchestration input, an activity result or an external event.
 
     `raise_event` encodes twice, and versions 1.7 and 2.x decode differently, so text is decoded here.
 
@@ -52,13 +52,14 @@ def input_of(context: df.DurableOrchestrationContext) -> dict[str, Any]:
 
 
 def traced(context: df.DurableOrchestrationContext, payload: dict[str, Any]) -> dict[str, Any]:
-    """Return an activity's input with the trace context of the calling orchestration."""
+    """Return an activity payload with the trace context of the calling orchestration added."""
     link = as_object(context.get_input()).get(_TRACE)
     return payload if link is None else {**payload, _TRACE: link}
 
 
 def call_activity(context: df.DurableOrchestrationContext, name: str, payload: dict[str, Any]) -> Any:
-    """Return an activity's task, to be yielded alone or in a `task_all`. A lost activity is retried.
+    """Return a task that calls an activity and retries it if its worker dies. Yield it alone or in a
+    `task_all`.
 
     Do not catch its errors and continue: the host and the SDK would then number the tasks of a sibling that
     is still being retried differently.
@@ -76,7 +77,7 @@ def traced_child(
 
 
 def split(given: Any) -> tuple[dict[str, Any], TraceLink | None]:
-    """Return an input without its trace context, and that context."""
+    """Separate the trace context from a payload. Return the payload and the context, or None without one."""
     meant = dict(as_object(given))
     link = meant.pop(_TRACE, None)
     return meant, None if link is None else TraceLink.from_payload(link)
@@ -89,24 +90,24 @@ def close_trace(context: df.DurableOrchestrationContext, name: str, status: str)
     payload = {"name": name, "instance_id": context.instance_id, "status": status}
     try:
         yield call_activity(context, "record_span", payload)
-    except Exception:  # noqa: BLE001  # a trace is not worth an orchestration's result
+    except Exception:  # noqa: BLE001  # a lost span must not fail the orchestration
         return
 
 
 @asynccontextmanager
 async def at_work(name: str, link: TraceLink | None, **fields: str) -> AsyncIterator[None]:
-    """Record an activity's span, and add `fields` to all log lines written meanwhile.
+    """Record a span around an activity, and add `fields` to every log line written inside.
 
     Args:
         fields: ids, no text; see docs/logs-and-traces.md.
     """
     await (await load_async("shared.wiring", "start_telemetry"))()
-    # Below the orchestration's span; without a link, below the current span of this process.
+    # Continue the orchestration's trace; without a link, use the current span of this process.
     parent = link.own if link else None
     with log_scope(**fields), tracing.span(name, {**fields}, parent=parent):
         yield
 
 
 def report_defect(step: str, run_id: str) -> None:
-    """Log the current exception of an activity, whose envelope contains no details."""
+    """Log the current exception of an activity, because the returned envelope contains no details."""
     get_logger().exception("activity.defect", step=step, run_id=run_id)

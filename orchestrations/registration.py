@@ -1,4 +1,4 @@
-"""Registration of orchestrators and activities by name. Each delegates to the function of that name.
+"""Registration of orchestrators and activities by name. Each delegates to the function with the same name.
 
 The SDK accepts a plain function that returns a generator as an orchestrator.
 """

@@ -1,4 +1,4 @@
-"""Replies to a chat message: the steps of `shared.teams.steps`, one after the other.
+"""Orchestration that replies to a chat message by performing the steps of `shared.teams.steps` in sequence.
 
 Each activity returns the next step. There is one instance per channel activity, so redeliveries are answered
 once. It may wait for days while a run waits for its owner.

@@ -1,4 +1,5 @@
-"""Durable driver of the script in `shared.answering.script`: questions, summaries and their children.
+"""Durable orchestrations that execute the script of `shared.answering.script` for questions, summaries and
+children.
 
 Control flow only: every effect is an activity, every child an orchestration. A replay runs the
 script again on the results in the history, so neither the run's state nor any content is stored twice.
@@ -71,7 +72,7 @@ def read_document(context: df.DurableOrchestrationContext) -> Tasks:
 
 
 def _drive(context: df.DurableOrchestrationContext, agent: AnyAgent, run_id: str, path: str = "") -> Tasks:
-    """Carry out the commands of an agent's script until it ends, and return its end."""
+    """Execute the commands of an agent's script until it ends, and return its result."""
     script = run_agent(agent)
     result: StepResult | tuple[StepResult, ...] | None = None
     while True:
@@ -92,7 +93,7 @@ def _drive(context: df.DurableOrchestrationContext, agent: AnyAgent, run_id: str
 
 
 def _perform(context: df.DurableOrchestrationContext, run_id: str, path: str, step: Step) -> Tasks:
-    """Wait for the step's pause, and return its result; None if it would start too late."""
+    """Perform a step after its delay, and return its result; None if the delay would end too late."""
     due = context.current_utc_datetime + timedelta(seconds=step.delay_s)
     if step.before is not None and due >= step.before:
         return None
@@ -104,7 +105,10 @@ def _perform(context: df.DurableOrchestrationContext, run_id: str, path: str, st
 
 
 def _perform_together(context: df.DurableOrchestrationContext, run_id: str, path: str, steps: Steps) -> Tasks:
-    """Wait for the steps' pause, and return their results in order."""
+    """Perform steps in concurrent batches after their delay, and return their results in order.
+
+    No further batch is started once the document or the run has ended.
+    """
     if steps.delay_s:
         yield context.create_timer(context.current_utc_datetime + timedelta(seconds=steps.delay_s))
     results: list[StepResult] = []
@@ -116,7 +120,7 @@ def _perform_together(context: df.DurableOrchestrationContext, run_id: str, path
         )
         results += [StepResult.from_payload(as_object(one)) for one in performed]
         if any(isinstance(result.observation, DocumentEnded | RunClosed) for result in results):
-            break  # nothing is left to read
+            break  # later batches would have nothing to read
     return tuple(results)
 
 

@@ -1,4 +1,4 @@
-"""One run over one SharePoint library: calls `advance_library` until the run is complete.
+"""Orchestration that synchronises a SharePoint library by calling `advance_library` until it is complete.
 
 The state is in the library's row, so steps can be repeated, and the next timer restarts a dead instance.
 """

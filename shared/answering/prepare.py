@@ -88,7 +88,8 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
             *warning_events(stored.warnings),
         )
         if plan.query_type == "CONVERSATION" and request.proof_is_optional:
-            return await _unsearched(context, stored)  # the agent's instructions determine its reply
+            # The agent's own instructions, not the plan, determine the reply.
+            return await _unsearched(context, stored)
         if plan.query_type == "CONVERSATION" and plan.reply.strip():
             return await _reply(context, plan)
         if names_documents(request, plan, has_files=bool(stored.files)):
@@ -102,7 +103,7 @@ async def prepare(context: StepContext, action: Prepare) -> Observation:
 
 
 async def _ask_which(context: StepContext, request: RunRequest, stored: StoredPlan) -> Observation:
-    """Ask which of the plan's options the question means, and keep the plan for the reply."""
+    """Ask the user which of the plan's candidate documents is meant, and store the plan until the reply."""
     question = question_back(stored.plan.language, readable_line(stored.reference), len(stored.options))
     clarification = Clarification(question=question, options=stored.options, expires_at=expires_at(context))
     preparation = Preparation(stored=stored)
@@ -113,7 +114,7 @@ async def _ask_which(context: StepContext, request: RunRequest, stored: StoredPl
 
 
 async def take_answer(context: StepContext, action: TakeAnswer) -> Observation:
-    """Continue with the chosen documents and the permissions of the user who chose."""
+    """Search the documents chosen in a clarification, with the permissions of the user who replied."""
     preparation = await context.journal.get(action.ask_step, Preparation, "preparation")
     event_log = await context.open()
     stored = await with_choice(context, action, preparation.stored, event_log)
@@ -126,7 +127,9 @@ async def take_answer(context: StepContext, action: TakeAnswer) -> Observation:
 
 
 async def _wait_for_files(context: StepContext, action: Prepare, delay_s: float) -> Observation:
-    """End this attempt; the next one follows after a pause that holds no worker."""
+    """End this attempt because files are still being read. The script retries after `delay_s` seconds,
+    without blocking a worker.
+    """
     thought = ThoughtEvent(text="Waiting until the conversation's files have been read.", code="files")
     return await context.complete(FilesUnread(delay_s=delay_s), *([thought] if action.step == 1 else []))
 
@@ -141,7 +144,7 @@ def _search(context: StepContext, request: RunRequest, time: StepTime) -> Questi
 
 
 async def _reply(context: StepContext, plan: QuestionPlan) -> Observation:
-    """Store the plan's reply to small talk as the answer."""
+    """Complete the step with the plan's reply to small talk as the answer."""
     text = readable(plan.reply.strip())
     answer = RunAnswer(run_id=context.run_id, text=text, language=plan.language)
     await context.keep(Turn(said=text, answer=answer, is_last=True), "turn")
@@ -219,7 +222,7 @@ async def _found(
 
 
 async def _cited_before(context: StepContext, request: RunRequest) -> list[Hit]:
-    """Return the blocks cited by the newest answer with citations, without unreadable ones."""
+    """Return the readable blocks cited by the thread's most recent answer that has citations."""
     before = cited_before(request.conversation)
     if before is None or not before.block_ids:
         return []
@@ -263,7 +266,9 @@ async def _tables(context: StepContext, request: RunRequest, stored: StoredPlan)
 def _observed(
     context: StepContext, preparation: Preparation, expires_at: datetime | None = None
 ) -> Observation:
-    """Return the observation of a preparation, or of the question that it asks and that expires."""
+    """Convert a preparation to the step's observation: `UserAsked` if `expires_at` is set, otherwise
+    `Prepared`.
+    """
     plan, evidence = preparation.stored.plan, preparation.evidence
     todo = todo_items(plan)
     if expires_at is not None:

@@ -25,7 +25,7 @@ from shared.runs.run_state import RunState, fold
 
 
 async def project(journal: Journal, services: AnsweringServices) -> RunRecord | None:
-    """Write everything that is derived from a closed journal. Idempotent.
+    """Write everything that is derived from a completed journal. Idempotent.
 
     Args:
         journal: as last read. An open journal is not projected.

@@ -25,7 +25,9 @@ _Read = Callable[[Journal, ValueLine], Awaitable[Provenance]]
 
 
 async def provenance_of(journal: Journal) -> Provenance:
-    """Return what the prompts of a run contained. A missing or unreadable value makes it incomplete."""
+    """Return the sources contained in a run's prompts. It is incomplete if a journal value is missing or
+    unreadable.
+    """
     lines = [event for event in journal.events if isinstance(event, ValueLine)]
     try:
         request = await journal.files.request()
@@ -43,7 +45,7 @@ async def keep_provenance(run_id: str, provenance: Provenance, blobs: BlobStore)
 
 
 async def stored_provenance(run_id: str, blobs: BlobStore) -> Provenance:
-    """Return the record of a run's answer; an incomplete one if there is none."""
+    """Return the stored provenance of a run's answer, or an incomplete one if none is stored."""
     return await find_model(blobs, RUN_LOG, provenance_path(run_id), Provenance) or UNKNOWN
 
 
@@ -72,7 +74,9 @@ async def _of_state(journal: Journal, line: ValueLine) -> Provenance:
 
 
 async def _adds_nothing(journal: Journal, line: ValueLine) -> Provenance:
-    """Return nothing for a part that was written from parts read above."""
+    """Return empty provenance for a journal part that was written from parts already covered by other
+    readers.
+    """
     del journal, line
     return Provenance()
 

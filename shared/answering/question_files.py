@@ -1,4 +1,4 @@
-"""The thread's own files as a question finds them: read, still being read, or failed.
+"""Status of the files attached to a question's thread: ready, still being read, or failed.
 
 A question waits for files that are still being read, for at most 20 s: the preparation ends and is repeated
 by a durable timer, which holds no worker. The run's time begins after the wait.
@@ -23,7 +23,7 @@ _LONGEST_DELAY_S = 4.0
 
 @dataclass(frozen=True)
 class QuestionFiles:
-    """The files of a question's thread.
+    """The files of a question's thread, grouped by status.
 
     Attributes:
         ready: files that can be searched, oldest first. A new version may still be in progress.
@@ -41,7 +41,7 @@ class QuestionFiles:
         return tuple(file.filename for file in self.ready)
 
     def delay_s(self, request: RunRequest, now: datetime) -> float | None:
-        """Return the seconds after which to look again; None = don't wait."""
+        """Return the seconds to wait before checking the files again, or None to stop waiting."""
         waited_s = max(0.0, (now - request.created_at).total_seconds())
         if not self.unread or waited_s >= FILES_WAIT_S:
             return None
@@ -49,11 +49,11 @@ class QuestionFiles:
         return min(delay_s, FILES_WAIT_S - waited_s)
 
     def plan_after_wait(self, request: RunRequest, now: datetime) -> StoredPlan:
-        """Return a plan without a search whose time begins now."""
+        """Return a default plan for a question that waited for its files. Its time limit starts at `now`."""
         return self.added_to(StoredPlan(plan=default_plan(request.question)), now)
 
     def added_to(self, stored: StoredPlan, resumed_at: datetime | None) -> StoredPlan:
-        """Return the plan with the files, and a warning for each file that the answer lacks."""
+        """Return the plan with the searchable files, and a warning for each file that could not be used."""
         words = messages_in(stored.plan.language)
         warnings = (
             *(words.file_unread.format(readable_line(name)) for name in self.unread),

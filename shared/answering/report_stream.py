@@ -115,7 +115,7 @@ class _Report:
 
     @property
     def usage(self) -> ModelUsage:
-        """Usage reported by the endpoint, otherwise an estimate."""
+        """Token usage as reported by the endpoint, or an estimate if it reported none."""
         output_tokens = -(-self.chars // CHARS_PER_TOKEN)
         return self._usage or ModelUsage(input_tokens=self._prompt_tokens, output_tokens=output_tokens)
 
@@ -171,7 +171,9 @@ class _Report:
 
 
 def _shown(context: SubagentContext, room: int) -> tuple[list[Hit], list[WebHit]]:
-    """Return the material for the report. The first passages of each document precede further ones."""
+    """Return the passages and web pages that fit into `room` tokens. The first passages of each document have
+    priority.
+    """
     pages = list(context.state.pages)
     shown_pages = fitting_pages(pages, int(room * _PAGES_SHARE)) if pages else []
     room -= tokens_of(page.text + page.title + page.url for page in shown_pages)
@@ -182,7 +184,7 @@ def _shown(context: SubagentContext, room: int) -> tuple[list[Hit], list[WebHit]
 
 
 def _listed(context: SubagentContext) -> list[DocumentRecord]:
-    """Return the first documents whose metadata was returned by tools."""
+    """Return the records of documents listed by tools, up to a fixed maximum."""
     records = context.records
     return [records[doc_id] for doc_id in context.state.listed if doc_id in records][:_MOST_LISTED]
 

@@ -175,7 +175,7 @@ def _use(context: SubagentContext, called: Called) -> ToolUse:
 
 
 async def _tell_refused(context: SubagentContext, item: PlannedCall) -> None:
-    """Show a refused call to readers, unless the model invented the tool's name."""
+    """Send an event about a refused call, unless the model invented the tool name."""
     if item.refused is None or item.call.name not in TOOLS:
         return
     called = Called(item, item.refused.result)

@@ -1,4 +1,4 @@
-"""Merges sub-agents' results into the evidence of the main agent. Succeeds even if sub-agents failed.
+"""Merging of sub-agent results into the main agent's evidence. Sub-agents that failed are tolerated.
 
 A sub-agent is judged by the state stored in the journal, not by how it ended. If it was stopped at the
 deadline, its last state counts. A sub-agent without any state results in a warning.
@@ -189,12 +189,12 @@ def merge_evidence(
 
 
 def tokens_of(hits: Iterable[Hit]) -> int:
-    """Estimate the tokens of passages' text."""
+    """Estimate the number of tokens in the text of the hits."""
     return int(sum(len(hit.content or hit.image_caption or "") for hit in hits) / CHARS_PER_TOKEN)
 
 
 def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
-    """Yield the passages that prove findings, in the order of the findings."""
+    """Yield the hits that contain the proofs of findings, in the order of the findings."""
     hits_by_id = {hit.block_id: hit for state in states for hit in state.hits}
     for state in states:
         for finding in state.findings:
@@ -204,7 +204,9 @@ def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
 
 
 def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
-    """Return the ids of the hits that fit. A hit that is too long is skipped in favour of shorter ones."""
+    """Return the block ids of the hits that fit the limits. A long hit is skipped in favour of later, shorter
+    ones.
+    """
     chosen: set[str] = set()
     tokens = 0
     for hit in hits:
@@ -218,7 +220,7 @@ def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
 def findings_xml(states: Sequence[SubagentState]) -> str:
     """Render `<findings>` with proved statements, other statements and open questions; may be empty."""
     of_each = ([found for found in state.findings if found.kind != "web"] for state in states)
-    # In turns, so that no sub-agent's findings crowd out another's.
+    # Interleave the sub-agents, so that none crowds out the findings of another.
     findings = [finding for row in zip_longest(*of_each) for finding in row if finding is not None]
     findings.sort(key=lambda finding: not finding.proofs)
     parts = list(_fitting(map(_finding, findings[:_MOST_FINDINGS])))

@@ -52,7 +52,8 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
         return _with_every(stored, [record.doc_id for record in every])
     before = documents_before(request, plan)
     if before:
-        # Look up again: permissions may have changed since that answer, and the caller's limits apply.
+        # Fetch the documents again: permissions may have changed since that answer, and the caller's limits
+        # apply.
         records = await documents.get_many(before[:MAX_NAMED])
         within = tuple(
             doc_id for doc_id in before if doc_id in records and _is_within(request, records[doc_id])
@@ -159,15 +160,15 @@ class QuestionSearch:
             self._best(stored, settings.answer_blocks), self._of_files(stored, own[:MAX_READ])
         )
         if from_files is not None:
-            # The user brought them for this conversation, so they are read whatever else is found.
+            # The user attached these files to the conversation, so they are included whatever else is found.
             found = _merged(from_files, found).model_copy(update={"narrowed": found.narrowed})
         is_about_named = found.narrowed or stored.plan.query_type == "COMPARISON"
         named = (stored.doc_ids if is_about_named else ()) or self._request.doc_ids or own[:MAX_READ]
         about = named or _versions(found)
         max_tokens = settings.whole_documents_tokens
         if stored.plan.intent == "fact_lookup" or not named:
-            # A fact has one location, which the search finds. A whole document should then take no more room
-            # than the passages would.
+            # A fact is stated in one place, which the search finds. A whole document should then take no more
+            # room than passages would.
             max_tokens = int(max_tokens * _SHARE_FOR_A_FACT)
         rest = await self._rest_of(about, found, max_tokens)
         if rest is None:
@@ -186,7 +187,9 @@ class QuestionSearch:
         return self._described(hits, [ranking for rankings in within for ranking in rankings])
 
     async def _rest_of(self, doc_ids: Sequence[str], found: Evidence, max_tokens: int) -> list[Hit] | None:
-        """Return the documents' missing blocks in reading order; None if the documents don't fit whole."""
+        """Return the blocks of the documents that `found` lacks, in reading order; None if the documents
+        don't fit into `max_tokens`.
+        """
         if not 0 < len(doc_ids) <= MAX_READ or self._blocks.missed:
             return None
         pages = {record.doc_id: record.page_count or 1 for record in found.records}
@@ -236,7 +239,9 @@ class QuestionSearch:
     def _without_text(
         self, doc_ids: Sequence[str], within: Sequence[Sequence[Ranking]]
     ) -> tuple[DocumentRecord, ...]:
-        """Return the documents without any blocks: a search within them found nothing at all."""
+        """Return the records of documents that have no blocks, because no search within them found
+        anything.
+        """
         if self._blocks.missed:
             return ()
         empty = [
@@ -272,7 +277,7 @@ class QuestionSearch:
         return [hit for hits in hit_lists for hit in hits]
 
     async def _telling(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
-        """Return the best blocks, without those that consist of a heading only."""
+        """Return the best `top_k` blocks, excluding blocks that contain only a heading."""
         hits = await self._blocks.merge(rankings, top_k + _HEADINGS)
         await self._describe({hit.doc_id: hit.filename for hit in hits})
         titles = {doc_id: record.title for doc_id, record in self._records.items()}
@@ -335,7 +340,7 @@ def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
 
 
 def _versions(found: Evidence) -> tuple[str, ...]:
-    """Return the best block's document and others with the same title apart from numbers.
+    """Return the ids of the best block's document and of others whose titles differ only in numbers.
 
     Empty if there are no others.
     """
@@ -349,7 +354,7 @@ def _versions(found: Evidence) -> tuple[str, ...]:
 
 
 def _may_mean_others(stored: StoredPlan, hits: Sequence[Hit]) -> bool:
-    """Return whether the question may be about other documents than those that it seems to name.
+    """Return whether the question may be about documents other than the ones it names.
 
     A summary is always about the named documents, however different their wording is. A comparison may name
     the documents of one side only; if it names both sides, it is about these.
@@ -360,7 +365,7 @@ def _may_mean_others(stored: StoredPlan, hits: Sequence[Hit]) -> bool:
 
 
 def _merged(named: Evidence, elsewhere: Evidence) -> Evidence:
-    """Return the evidence of a comparison of named documents with something described elsewhere."""
+    """Merge the evidence from named documents with evidence found in all documents."""
     hits = {hit.block_id: hit for hit in (*named.hits, *elsewhere.hits)}
     records = {record.doc_id: record for record in (*named.records, *elsewhere.records)}
     figures = {hit.block_id: hit for hit in (*named.figures, *elsewhere.figures)}
@@ -402,7 +407,7 @@ def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit
 async def _named(
     request: RunRequest, plan: QuestionPlan, documents: DocumentSearch
 ) -> dict[str, list[DocumentRecord]]:
-    """Return the plan's references, each with the documents that it may mean."""
+    """Return the documents that each reference of the plan may mean, by reference."""
     references = tuple(
         dict.fromkeys(name for reference in plan.document_references if (name := reference.strip()))
     )[:_MAX_REFERENCES]

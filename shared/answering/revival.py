@@ -28,7 +28,8 @@ Fate = Literal["goes_on", "closed"]
 
 
 async def revive_run(run_id: str, instances: Instances, services: AnsweringServices) -> Fate:
-    """Ensure that a run without its last event continues or is closed.
+    """Restart a failed run, or close it if it can't be restarted. Runs that are active or finished are left
+    unchanged.
 
     Raises:
         GroundworkError: storage failed. The next caller repeats the work.

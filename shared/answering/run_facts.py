@@ -23,7 +23,7 @@ from shared.runs.models import ChildStatus, RunAnswer, RunRecord, WritingFacts
 async def note_end(
     record: RunRecord, services: QualityServices, journal: Journal, answer: RunAnswer | None
 ) -> None:
-    """Record how a run ended, once. Never raises.
+    """Record the outcome of a run for metrics, once. Never raises.
 
     Args:
         record: as stored at the end.
@@ -60,7 +60,7 @@ async def _ended(record: RunRecord, journal: Journal, answer: RunAnswer | None) 
 
 
 def decisions_of(events: Iterable[RunEvent]) -> tuple[DecisionFacts, ...]:
-    """Return the policy's decisions. A decision that was repeated after a crash counts once."""
+    """Return the policy's delegation decisions. A decision repeated after a crash counts once."""
     decisions = dict.fromkeys(
         (event.step, event.decision, event.selected_profile, event.reason_codes)
         for event in events
@@ -73,7 +73,7 @@ def decisions_of(events: Iterable[RunEvent]) -> tuple[DecisionFacts, ...]:
 
 
 async def _children(record: RunRecord, journal: Journal) -> tuple[ChildFacts, ...]:
-    """Return the facts of all sub-agents. Those that a cancellation interrupted are left out."""
+    """Return the facts of all sub-agents, except those interrupted when the run was cancelled."""
     now = datetime.now(UTC)
     children = await children_of(journal, await delegations_of(journal))
     return tuple(

@@ -104,7 +104,7 @@ async def begin_run(
 async def renew_run(
     run_id: str, user: UserContext, arrived_at: datetime, services: AnsweringServices
 ) -> None:
-    """Treat a stored run that never started as asked now, with the current user's permissions.
+    """Restart the clock of a stored run that never started, and give it the user's current permissions.
 
     An idempotency key may be repeated a day later, when the run's time would be over and permissions may have
     changed.
@@ -116,7 +116,9 @@ async def renew_run(
 
 
 def thread_of_run(run_id: str, owner_id: str, key: str) -> str:
-    """Return the id of the thread that a run starts, the same for a repeated request."""
+    """Return a deterministic id for the thread that a run starts, so that a repeated request gets the same
+    thread.
+    """
     return owned_id(owner_id, key, digest("thread", run_id))
 
 

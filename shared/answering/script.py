@@ -187,7 +187,7 @@ def next_command(results: Results) -> Command | RunEnd:
 
 
 def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
-    """Return the seconds until a failed step is retried, or None for no retry.
+    """Return the seconds to wait before a failed step is retried, or None if it must not be retried.
 
     Args:
         tries: number of earlier failed attempts.
@@ -314,7 +314,8 @@ class MainAgent:
                 tries, delay_s = tries + 1, retry_s
                 self._set_todo(tried_again(self.todo))
             elif isinstance(seen, DelegationDeferred | FilesUnread):
-                # Not a failure: attempts aren't reset, and the step stops deferring when time runs out.
+                # A deferral is not a failure, so `tries` stays unchanged. The step stops deferring when time
+                # runs out.
                 delay_s = seen.delay_s
                 self._set_todo(self.todo)
             else:
@@ -354,6 +355,8 @@ class MainAgent:
 
 
 def _tokens_of_children(children: Sequence[SubagentStart], ends: Sequence[SubagentEnd]) -> int:
-    """Return the tokens used by sub-agents. One without a report may have used its whole budget."""
+    """Return the total tokens of the sub-agents. Those without a report are assumed to have used their whole
+    budget.
+    """
     reported = {end.child_id: end.tokens for end in ends if end.tokens is not None}
     return sum(reported.get(child.child_id, child.max_tokens) for child in children)

@@ -121,7 +121,7 @@ async def list_shares(record: RunRecord, user: UserContext, services: AnsweringS
 
 
 async def revoke_share(run_id: str, share_id: str, services: AnsweringServices) -> None:
-    """End a share at once. A missing one is ignored.
+    """Revoke a share immediately. A missing share is ignored.
 
     Raises:
         NotFoundError: sharing is off.
@@ -190,7 +190,10 @@ async def purge_shares(now: datetime, blobs: BlobStore) -> int:
 async def _load(
     share_id: str, services: AnsweringServices
 ) -> tuple[StoredShare | None, RunRecord | None, Thread | None]:
-    """Return a share with its run and thread. If any is missing, the same number of reads is made."""
+    """Load a share with its run and its thread, each None if it is missing.
+
+    The number of reads is always the same, so that response times don't reveal whether a share exists.
+    """
     stored_id = share_id if _ID.fullmatch(share_id) else _NO_ID
     blobs = services.blobs
     pointer = await find_model(blobs, WORK, _pointer_path(stored_id), SharePointer)
@@ -218,7 +221,7 @@ async def _answer_for(
     except NotFoundError:  # erased meanwhile
         return None
     answer = await refresh_answer(answer, user, services)
-    # Again, because access may have been withdrawn while the answer was read.
+    # Check again, because access may have been withdrawn while the answer was read.
     return _shared(answer) if await _may_read_all(share.documents, user, services) else None
 
 

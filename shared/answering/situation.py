@@ -86,7 +86,7 @@ class Situation:
 
     @property
     def is_unsure(self) -> bool:
-        """Whether the best passage fits the question poorly."""
+        """Whether the best passage matches the question poorly."""
         least = self.settings.thresholds.low_retrieval_confidence_top_score
         return self.asked.retrieval_stats.top_score < least
 
@@ -115,7 +115,7 @@ class Situation:
 
     @cached_property
     def allowed_tools(self) -> set[SubagentTool]:
-        """Tools that this question's sub-agents may use, whether they work or not."""
+        """Tools that sub-agents for this question may use, including tools that currently don't work."""
         risk = self.asked.risk_flags
         allowed = {tool for profile in PROFILES.values() for tool in profile.tools}
         is_strict = risk.compliance_mode == "strict"
@@ -128,7 +128,7 @@ class Situation:
 
     @property
     def usable_tools(self) -> set[SubagentTool]:
-        """Allowed tools that work."""
+        """Allowed tools that currently work."""
         return self.allowed_tools & set(self.healthy_tools)
 
     @property

@@ -1,4 +1,4 @@
-"""From the text of a model's turn to the statements of its answer. Pure.
+"""Parsing of a model's output into the statements of an answer. Pure.
 
 Every function takes the whole text so far. The result for a longer text begins with the result for a shorter
 one, so only the difference needs to be written.

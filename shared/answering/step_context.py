@@ -1,4 +1,4 @@
-"""An attempt at a step: its services, the run's journal and its time.
+"""The context of an attempt at a step: services, journal, event log and remaining time.
 
 Values that a step stores are appended together with its next events. The first stored value counts, so an
 attempt continues with the values of an earlier one.
@@ -44,7 +44,9 @@ ServicesT = TypeVar("ServicesT", bound=SubagentServices)
 
 
 class AttemptContext(Generic[ServicesT]):
-    """Shared context of all attempts, of the run itself and of sub-agents: the journal and its writer."""
+    """Base of the contexts of run steps and sub-agent turns: holds the services, the journal and the event
+    log.
+    """
 
     def __init__(self, services: ServicesT, journal: Journal) -> None:
         self.services = services
@@ -54,14 +56,14 @@ class AttemptContext(Generic[ServicesT]):
 
     @property
     def event_log(self) -> EventLog:
-        """Writer of the attempt; available after `open`."""
+        """Event log of this attempt; available after `open` or `begin`."""
         if self._event_log is None:
             raise AssertionError("the attempt was not opened")
         return self._event_log
 
     @property
     def known_lines(self) -> KnownLines:
-        """The journal as read."""
+        """The journal's events and byte offset as last read."""
         return self.journal.events, self.journal.offset
 
 
@@ -89,7 +91,7 @@ class StepContext(AttemptContext[AnsweringServices]):
 
     @property
     def remaining_s(self) -> float | None:
-        """Seconds left of the run's time; None if the step failed before it was determined."""
+        """Seconds left of the run's time limit; None if the attempt failed before calculating it."""
         return self._time.left.remaining_s if self._time else None
 
     @property
@@ -102,7 +104,7 @@ class StepContext(AttemptContext[AnsweringServices]):
         return await self.journal.files.request()
 
     def time_of(self, request: RunRequest, stored: StoredPlan | None = None) -> StepTime:
-        """Return the run's time, without waits for the user and time lost in crashes."""
+        """Return the run's time limits, which exclude waits for the user and time lost in crashes."""
         time = StepTime(self.services.settings, request, stored)
         self._time = time.without_losses(self.journal.events, self.action.step)
         return self._time
@@ -132,7 +134,7 @@ class StepContext(AttemptContext[AnsweringServices]):
         return event_log
 
     def begin(self, *then: RunEvent) -> EventLog:
-        """Begin this attempt like `open`, but append the mark together with its next events.
+        """Create the event log like `open`, but write the attempt's start together with its next events.
 
         Raises:
             RunClosedError: the run has ended.
@@ -152,11 +154,11 @@ class StepContext(AttemptContext[AnsweringServices]):
         return self._event_log
 
     async def opened(self) -> EventLog:
-        """Return this attempt's event log, after beginning the attempt if necessary."""
+        """Return this attempt's event log, opening it if necessary."""
         return self._event_log or await self.open()
 
     async def keep(self, value: Stored, part: str, of: int | None = None) -> Stored:
-        """Stage a value for the step's next append unless one is stored; return the value that counts.
+        """Return the value stored by an earlier attempt, or stage `value` for the next append and return it.
 
         Args:
             of: the step whose result contains the value; None = the current step.
@@ -172,7 +174,7 @@ class StepContext(AttemptContext[AnsweringServices]):
         return value
 
     async def reserve(self, tokens: int) -> None:
-        """Record the tokens that this attempt's model calls may have used."""
+        """Record an upper limit for the tokens of this attempt's model calls before they are made."""
         await self.event_log.write(ReservedLine(tokens=tokens))
 
     async def complete(self, observed: Observed, *events: RunEvent) -> Observed:
@@ -188,7 +190,9 @@ class StepContext(AttemptContext[AnsweringServices]):
         return observed
 
     async def show(self, answer: RunAnswer) -> None:
-        """Stage events that give readers exactly this answer's text, unless they already have it."""
+        """Stage the events that correct the readers' text to match the answer. Nothing is staged if it
+        matches.
+        """
         event_log = await self.opened()
         events_so_far = [*self.journal.events, *event_log.written, *event_log.staged]
         if events := correction(events_so_far, answer, self.action.step):

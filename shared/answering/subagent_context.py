@@ -51,7 +51,7 @@ _MAX_HITS = 80  # more than fits into any token budget; keeps the state small
 
 
 def _without_contents(event: RunEvent) -> RunEvent:
-    """Return the event of a call with short arguments, and without texts of errors and queries."""
+    """Return a tool event for readers, with arguments truncated and error texts and SQL removed."""
     if isinstance(event, ToolStartedEvent):
         arguments = {name: _shown(value) for name, value in event.arguments.items()}
         return event.model_copy(update={"arguments": arguments})
@@ -106,12 +106,12 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     @property
     def profile(self) -> SubagentProfile:
-        """The current profile: the task's, or its replacement."""
+        """The profile used in this turn: the task's profile, or a smaller replacement."""
         return PROFILES[self.turn.profile]
 
     @property
     def call_rules(self) -> CallRules:
-        """Limits on its tool calls."""
+        """Limits on the sub-agent's tool calls."""
         return replace(self.profile.calls, in_all=self.services.settings.subagents.child_max_tool_calls)
 
     @property
@@ -156,7 +156,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
 
     @property
     def spent(self) -> Spent:
-        """Usage of the sub-agent up to now."""
+        """Tokens and cost used by the sub-agent so far."""
         return Spent(self.state.tokens, self.state.cost_usd)
 
     @property
@@ -203,7 +203,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
         self.change(warnings=tuple(dict.fromkeys((*self.state.warnings, *codes))))
 
     def add(self, hits: Sequence[Hit], records: Sequence[DocumentRecord]) -> None:
-        """Add search results to the state."""
+        """Add hits and document records to the state, without duplicates and up to a fixed maximum."""
         self.use(Provenance.of(*hits, *records))
         hits_by_id = {hit.block_id: hit for hit in (*self.state.hits, *hits)}
         records_by_id = {record.doc_id: record for record in (*self.state.records, *records)}
@@ -212,7 +212,7 @@ class SubagentContext(AttemptContext[SubagentServices]):
         )
 
     def use(self, *used: Provenance) -> None:
-        """Record documents as used."""
+        """Record the documents that have influenced the sub-agent's result."""
         known = self.state.provenance or Provenance()
         self.change(provenance=Provenance.joined((known, *used)))
 

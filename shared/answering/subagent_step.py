@@ -84,7 +84,7 @@ class _TurnAttempt:
 
     @property
     def patience_s(self) -> float:
-        """Seconds left of the turn's time."""
+        """Seconds until the turn must stop, so that its result can still be stored."""
         return self._context.remaining_s - _STORE_S if self._context else 0.0
 
     async def read(self) -> None:
@@ -108,7 +108,7 @@ class _TurnAttempt:
             beginning.cancel()
 
     async def stopped(self) -> TurnResult:
-        """Return that the result is no longer needed."""
+        """Return a result for a turn whose run no longer needs it."""
         return _STOPPED
 
     async def failed(self, error: GroundworkError) -> TurnResult:

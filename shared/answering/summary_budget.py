@@ -1,4 +1,4 @@
-"""The limits of a summary: tokens per document, and the instants at which its parts must end. Pure.
+"""Limits of a summary: tokens per document and deadlines for its parts. Pure.
 
 Documents are read concurrently without a shared counter, so the tokens are divided in advance: each document
 gets an equal share and is read only as far as that lasts. What a document has used is in the journal.
@@ -25,7 +25,7 @@ def most_windows(settings: SummarySettings, document_count: int) -> int:
 
 
 def document_tokens(settings: SummarySettings, document_count: int) -> int:
-    """Return the tokens for one document: its share for reading, and those for merging its findings."""
+    """Return the token limit of one document, which covers reading it and merging its findings."""
     share = max(settings.max_tokens // document_count, _call_tokens(settings))
     return share + merging_tokens(settings, document_count)
 
@@ -54,7 +54,7 @@ def _call_tokens(settings: SummarySettings) -> int:
 
 @dataclass(frozen=True)
 class SummaryTime:
-    """The instants, with zone, at which the parts of a summary must end.
+    """The deadlines for the parts of a summary, as datetimes with time zone.
 
     Attributes:
         read_until: no window is started later; those read by then are merged.
@@ -70,7 +70,8 @@ class SummaryTime:
 
     @classmethod
     def of(cls, settings: SummarySettings, created_at: datetime, events: Iterable[RunEvent]) -> "SummaryTime":
-        """Return the times of a summary. A revival after a failure of the host restarts its time.
+        """Return the deadlines of a summary. If it was revived after a host failure, they are counted from
+        the revival.
 
         Args:
             events: the journal so far.

@@ -109,7 +109,7 @@ class _DocumentTurn(ABC):
 
     @abstractmethod
     async def work(self) -> Done:
-        """Do the work of the turn.
+        """Perform the work of the turn.
 
         Raises:
             DocumentNotFoundError: the document was closed or deleted.
@@ -148,7 +148,7 @@ class _DocumentTurn(ABC):
         try:
             observed, value, part = await self.work()
         except DocumentNotFoundError:
-            # Missing, or no longer readable by this user: nothing of it is used.
+            # The document is missing or no longer readable by this user, so none of its findings may be used.
             value = DocumentResult(doc_id=self._doc_id, status="not_found", warning=not_found(self._doc_id))
             observed, part = DocumentEnded(status="not_found"), _RESULT
         result = StepResult(observation=observed, tokens=self._meter.used)
@@ -158,7 +158,7 @@ class _DocumentTurn(ABC):
         return result
 
     async def stopped(self) -> StepResult:
-        """Return that the run has ended or continued without this document."""
+        """Return a result for a turn whose run ended or continued without this document."""
         return StepResult(observation=RunClosed(), tokens=self._meter.used)
 
     async def failed(self, error: GroundworkError) -> StepResult:

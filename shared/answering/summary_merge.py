@@ -77,7 +77,7 @@ async def merge_summary(context: StepContext) -> SummaryMerged:
     """End the children, and store one result from the complete and partial results of all documents."""
     services, request = context.services, await context.request()
     await context.open()
-    # After the step's mark, which ends the children, nothing of theirs is added.
+    # The step's start in the journal ends the children, so they can't append anything after this read.
     journal = await read_journal(services.run_log, services.blobs, context.run_id)
     documents = await _readable_results(request, journal, services)
     used = [document for document in documents if document.status in ("done", "partial")]

@@ -1,4 +1,4 @@
-"""The life of a summary for its callers: begin, view and list. It is a run like any other, without a thread.
+"""Operations on summaries for their callers: begin, view and list. A summary is a run without a thread.
 
 It is cancelled, revived, purged and erased as a run: see `run_end`, `revival`, `retention` and `erasure`.
 """
@@ -45,7 +45,7 @@ from shared.runs.run_state import fold
 
 
 def new_summary_id(user: UserContext, services: AnsweringServices) -> str:
-    """Return an id for a summary that begins now; ids of newer summaries come first."""
+    """Return an id for a new summary. Ids sort newest first."""
     key = services.settings.identity.owner_id_key
     return dated_id(user.user_id, key, datetime.now(UTC), secrets.token_hex(4))
 
@@ -93,7 +93,7 @@ async def begin_summary(
 
 
 async def renew_summary(record: RunRecord, user: UserContext, services: AnsweringServices) -> None:
-    """Treat a stored summary that never started as ordered now, with the user's current permissions.
+    """Restart the clock of a stored summary that never started, and give it the user's current permissions.
 
     Its idempotency key may be repeated a day later, when its time is over and its slot is taken.
     """
@@ -216,7 +216,9 @@ def _child(doc_id: str, place: SubagentPlace, journal: Journal) -> ChildView:
 
 
 def _progress(children: Sequence[ChildView]) -> float:
-    """Return the mean over the documents, so that a long one doesn't hide the others."""
+    """Return the mean progress of the documents, so that a long document doesn't hide the progress of the
+    others.
+    """
     shares = [
         child.windows_done / child.windows
         if child.windows

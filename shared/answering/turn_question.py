@@ -44,7 +44,7 @@ async def collected_once(context: StepContext, step: int, evidence: Evidence) ->
 
 @dataclass
 class EarlierTurns:
-    """Turns before the current turn.
+    """The earlier turns of the run, with their results.
 
     Attributes:
         results: results of their calls; may be missing for the last turn.
@@ -149,7 +149,7 @@ class TurnQuestion:
 
     @property
     def words(self) -> Messages:
-        """Our message texts in the answer's language."""
+        """Message texts of the app in the answer's language."""
         words = messages_in(self.stored.plan.language)
         return words.without_search if self.collected.evidence.unfinished and self.is_empty else words
 
@@ -161,7 +161,7 @@ class TurnQuestion:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings in words, without duplicates."""
+        """Warnings to show to the user, without duplicates."""
         texts = (*self.stored.warnings, *self.collected.evidence.warnings, *self.collected.warnings)
         return tuple(dict.fromkeys(texts))
 

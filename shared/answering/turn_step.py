@@ -144,7 +144,7 @@ def web_consent_of(context: StepContext, request: RunRequest, before: EarlierTur
 
 
 async def _allowed_delegation(context: StepContext, action: TakeTurn, before: EarlierTurns) -> Turn | None:
-    """Repeat the previous turn's delegation if it waited for consent to use the web, which is now granted.
+    """Return a turn that repeats a delegation delayed until web consent was granted, or None without one.
 
     The repeated call becomes this step's turn, without a model call.
     """
@@ -201,7 +201,7 @@ async def _waits_for(
 
 
 def _observed(turn: Turn, expires_at: datetime | None = None) -> Observation:
-    """Return the observation of a turn, which may have asked a question that expires."""
+    """Convert a turn to the step's observation. `expires_at` is set if the turn asked the user a question."""
     if turn.is_last:
         return AnswerWritten(abstained=turn.answer.abstained)
     return LooksFurther(calls=len(turn.calls), gaps=len(turn.gaps), expires_at=expires_at)

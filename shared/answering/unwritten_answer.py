@@ -1,4 +1,4 @@
-"""Answers that no model wrote: quotations, lists of documents, and abstentions."""
+"""Answers composed without a model: quotations, lists of documents, and abstentions."""
 
 from shared.answering.models import Gap
 from shared.evidence.citations import CitationBook
@@ -11,7 +11,7 @@ from shared.runs.models import RunAnswer
 
 
 def nothing_found(words: Messages, evidence: Evidence) -> Gap:
-    """Return the gap of a question for which the search returned nothing, with the reason if it is known."""
+    """Return the gap to report when the search returned nothing, with the reason if it is known."""
     missing, next_step = words.nothing_found, words.nothing_found_step
     if evidence.missing:
         missing = "; ".join(

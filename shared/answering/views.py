@@ -1,4 +1,4 @@
-"""Sub-agents as shown to users, during the run and after it, without their transcripts.
+"""Views of sub-agents for users, during and after a run. They never contain transcripts.
 
 Our own sentences are in the answer's language: English or German.
 """
@@ -23,7 +23,7 @@ _MOST_CHARS = 300
 
 @dataclass(frozen=True)
 class SubagentWords:
-    """Our sentences about sub-agents in one language.
+    """User-visible texts about sub-agents in one language.
 
     Attributes:
         badges: display names of the profiles.
@@ -121,7 +121,7 @@ OTHER_LANGUAGE = replace(ENGLISH, web_heading="Web:", one_source="1")
 
 
 def subagent_words(language: str) -> SubagentWords:
-    """Return our sentences for an ISO 639-1 code: German, or English for any other language."""
+    """Return the texts for an ISO 639-1 code: German, English, or English with a neutral web heading."""
     if is_german(language):
         return GERMAN
     return ENGLISH if messages_in(language) is messages.ENGLISH else OTHER_LANGUAGE
@@ -185,14 +185,14 @@ def live_status(child: Child, now: datetime) -> ChildStatus:
 
 
 def final_status(child: Child, now: datetime) -> ChildStatus:
-    """Return the status after the end: `late` after a timeout, `failed` if there is no result."""
+    """Return the status of a sub-agent after its end. One that still counts as running has `failed`."""
     status = live_status(child, now)
     return "failed" if status == "running" else status
 
 
 def _warnings(state: SubagentState, status: ChildStatus, words: SubagentWords) -> tuple[str, ...]:
     warnings = [words.warnings[code] for code in state.warnings]
-    # A sub-agent that crashed or was terminated couldn't report it.
+    # A sub-agent that crashed or was terminated couldn't report its end.
     is_silent = status in ("late", "failed") and state.status == "running"
     return (words.ended[status], *warnings) if is_silent else tuple(warnings)
 
