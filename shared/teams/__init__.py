@@ -1,4 +1,4 @@
-"""Bot Service channels, including Teams.
+"""The bot: receiving messages from Bot Service channels such as Teams, and replying to them.
 
 `inbox` validates an activity, parsed by `activities`, `tokens` and `parsing`, and `turns` acknowledges it.
 `steps`

@@ -1,4 +1,4 @@
-"""Wire format of Bot Framework activities. Pure.
+"""Pydantic models and parsing of Bot Framework activities, the JSON that channels send. Pure.
 
 Unused fields are ignored. A field that is too long or has the wrong type is the sender's error.
 
@@ -15,15 +15,19 @@ from shared.platform.http_client import Wire
 
 
 class ActivityParty(BaseModel):
-    """A user or conversation, identified by the channel's id."""
+    """A user or conversation in an activity, identified by the id that the channel assigned."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
-    id: str = Field(min_length=1, max_length=1024, description="Id in the channel.")
+    id: str = Field(
+        min_length=1,
+        max_length=1024,
+        description=("Id that the channel assigned to the user or conversation."),
+    )
 
 
 class ChannelActivity(BaseModel):
-    """A Bot Framework activity, as documented in OpenAPI.
+    """Required fields of a Bot Framework activity, as documented in the OpenAPI description.
 
     Attributes:
         type: `message`, `invoke`, `conversationUpdate` …
@@ -38,16 +42,22 @@ class ChannelActivity(BaseModel):
     type: str = Field(min_length=1, max_length=1024)
     id: str | None = Field(default=None, min_length=1, max_length=1024)
     channel_id: str = Field(
-        alias="channelId", min_length=1, max_length=1024, description="The channel, such as `msteams`."
+        alias="channelId",
+        min_length=1,
+        max_length=1024,
+        description=("Channel that sent the activity, such as `msteams`."),
     )
     service_url: str = Field(
-        alias="serviceUrl", min_length=1, max_length=1024, description="Where the answer is sent."
+        alias="serviceUrl",
+        min_length=1,
+        max_length=1024,
+        description=("URL of the channel service to which replies are sent."),
     )
     conversation: ActivityParty
 
 
 class ActivityAnswer(BaseModel):
-    """Response to an invoke activity, in the form that the channel expects."""
+    """Response body for an invoke activity. Its fields depend on the channel."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
@@ -57,17 +67,18 @@ TEAMS = "msteams"
 
 def _plain(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("it contains invisible characters")
+        raise ValueError("the text contains invisible characters")
     return text
 
 
-# Teams' ids have up to about 250 characters (unmeasured); keys contain only their digests.
+# Teams ids have up to about 250 characters (unmeasured). Storage keys contain only digests of ids, so long
+# ids are harmless.
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_plain)]
 _Name = Annotated[str, StringConstraints(max_length=1024)]
 
 
 class Account(Wire):
-    """A user as identified by the channel."""
+    """The sender, recipient or member of a conversation, as identified by the channel."""
 
     id: _Id
     name: _Name | None = None
@@ -91,7 +102,7 @@ class _Attachment(Wire):
 
 
 class Received(Wire):
-    """A well-formed activity."""
+    """A parsed activity. Its sender has not been authenticated yet."""
 
     type: _Id
     id: _Id | None = None
@@ -116,19 +127,19 @@ class Received(Wire):
 
     @property
     def channel_name(self) -> str:
-        """The channel without its product suffix (`msteams:COPILOT`)."""
+        """The channel name without a product suffix: `msteams` for `msteams:COPILOT`."""
         return self.channel.partition(":")[0]
 
     @property
     def sender_tenant(self) -> str | None:
-        """The tenant from Teams' channel data."""
+        """The Entra tenant id that Teams reports for the sender; None for other channels."""
         tenant = self.channel_data.get("tenant") if isinstance(self.channel_data, dict) else None
         tenant_id = tenant.get("id") if isinstance(tenant, dict) else None
         return tenant_id if isinstance(tenant_id, str) and self.channel_name == TEAMS else None
 
 
 def read_activity(body: bytes) -> Received:
-    """Parse the activity in a request body.
+    """Parse a request body as a Bot Framework activity.
 
     Raises:
         CallerError: the body isn't JSON or not an activity. The error names the first invalid field, not its
@@ -141,4 +152,4 @@ def read_activity(body: bytes) -> Received:
         if first["type"] == "json_invalid":
             raise CallerError("The body is not valid JSON.", "Send an activity.") from None
         place = ".".join(str(part) for part in first["loc"]) or "body"
-        raise CallerError(f"Not an activity:  {place} is missing or invalid.") from None
+        raise CallerError(f"Not an activity: {place} is missing or invalid.") from None

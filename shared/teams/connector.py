@@ -1,6 +1,7 @@
-"""Sends activities to a channel with the client of the Agents SDK, one at a time.
+"""Client that sends activities to a channel through the Agents SDK.
 
-URLs come from outside, so only https to the Bot Service's hosts is allowed, and only those receive our token.
+Service URLs come from outside, so requests go only to Bot Service hosts over https, and only those hosts
+receive the bot's token.
 On a developer's machine (BOT_LOCAL_ANONYMOUS) only loopback is allowed, without a token. The SDK and aiohttp
 are imported on first use. Errors say what to check and never quote the activity.
 """
@@ -34,7 +35,7 @@ from shared.platform.settings import Settings
 from shared.teams.models import BotConversation
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_service
 
-# Imported by type checkers only, which keeps the start of the app fast.
+# Imported for type checking only, because importing the SDK would slow down startup.
 if TYPE_CHECKING:
     from microsoft_agents.activity import ResourceResponse
     from microsoft_agents.hosting.core.connector.conversations_base import ConversationsBase
@@ -43,22 +44,22 @@ Wire = dict[str, Any]
 Token = Callable[[], Awaitable[str]]
 Ending = Literal["stopped", "late", "done", "unsupported"]
 
-SEND_S = 30.0  # one message with its retries; an activity function has 10 minutes
-TRY_S = 10.0  # unmeasured
+SEND_S = 30.0  # for one message with its retries; an activity function has 10 minutes
+TRY_S = 10.0  # for one request; unmeasured
 MAX_RETRIES = 4
-_MAX_SERVICES = 8  # Teams regions with open connections per process; there are about 5
+_MAX_SERVICES = 8  # open connections per process; Teams has about 5 regions, each with its own URL
 _MAX_CONVERSATION_ID_CHARS = (
-    4096  # quoted; the SDK truncates at 150, which would address another conversation
+    4096  # after encoding; the SDK would truncate to 150, the id of another conversation
 )
-_RETRIED = (412, 429)  # the Bot Service asks clients to retry both
+_RETRIED = (412, 429)  # The Bot Service asks clients to retry requests that failed with either status.
 _SDK = "microsoft_agents.hosting.core.connector.client.connector_client"
 
 
 class StreamEndedError(CallerError):
-    """The channel accepts no more updates of a streamed message.
+    """The error raised when the channel accepts no further updates of a streamed message.
 
     Attributes:
-        how: `stopped` by the user, too `late`, already complete, or streaming unsupported.
+        how: `stopped` by the user, too `late`, already complete (`done`), or streaming `unsupported`.
     """
 
     def __init__(self, how: Ending) -> None:
@@ -67,10 +68,12 @@ class StreamEndedError(CallerError):
 
 
 class ChannelConnector:
-    """Sends to the channels of one bot."""
+    """Client that sends one bot's activities to its channels."""
 
     def __init__(self, settings: Settings, token: Token) -> None:
-        """Store the settings. `token` provides the bot's token; it is not called in local mode."""
+        """Create a client without connecting. `token` returns an access token for the Bot Service; it is not
+        called in local mode.
+        """
         self._is_local = (
             settings.bot.local_anonymous and not settings.bot.app_id and not settings.host.in_azure
         )
@@ -79,7 +82,7 @@ class ChannelConnector:
         self._connections: dict[str, Connection[ClientSession]] = {}
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close the HTTP sessions of all channels."""
         while self._connections:
             await self._connections.popitem()[1].close()
 
@@ -92,7 +95,8 @@ class ChannelConnector:
         message_id: str | None = None,
         max_retries: int = MAX_RETRIES,
     ) -> str:
-        """Send an activity with retries for up to SEND_S. Return its id, empty if the channel assigns none.
+        """Send an activity, retrying for up to SEND_S seconds. Return the message id that the channel
+        assigned, or "" if it assigned none.
 
         Args:
             reply_to: id of the message being answered.
@@ -116,7 +120,7 @@ class ChannelConnector:
         return await call_within(Deadline(SEND_S), max_retries, attempt)
 
     def _check_allowed(self, service_url: str) -> None:
-        """Check that activities may be sent to this URL.
+        """Raise an error unless activities may be sent to this service URL.
 
         Raises:
             CallerError: the host isn't allowed.
@@ -159,16 +163,18 @@ class ChannelConnector:
 
 
 async def _loopback_alone(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Allow only loopback, also after redirects; the SDK's validator does the same for Bot Service hosts."""
+    """Raise an error for requests to any host but this machine. Redirects are checked too, because aiohttp
+    calls the middleware for each one.
+    """
     parts = address_parts(str(request.url))
     if parts is None or not is_loopback(parts):
-        raise OSError("not on this machine")
+        raise OSError("The request is not addressed to this machine.")
     return await handler(request)
 
 
 async def _id_of(sending: Awaitable[ResourceResponse]) -> str:
-    """Return the id assigned by the channel; empty if the response is malformed, because the message was
-    delivered.
+    """Return the message id from the channel's response. A malformed response yields "" rather than an error,
+    because the message was delivered.
     """
     try:
         return (await sending).id or ""
@@ -177,7 +183,7 @@ async def _id_of(sending: Awaitable[ResourceResponse]) -> str:
 
 
 def _segment(name: str) -> str:
-    """Quote an id as one path segment.
+    """Percent-encode an id for use as a single URL path segment.
 
     Raises:
         CallerError: the id would change the path.
@@ -198,8 +204,8 @@ def _channel_errors() -> Iterator[None]:
     except (
         ClientError,
         OSError,
-        ValueError,
-    ):  # the last: the SDK's guard, of addresses that names resolve to
+        ValueError,  # raised by the SDK validator if the host resolves to a forbidden address
+    ):
         raise unreachable(SERVICE) from None
 
 
@@ -223,8 +229,8 @@ def _as_ours(error: ClientResponseError) -> GroundworkError:
 
 
 def _ending(status: int, code: str, message: str) -> Ending | None:
-    """Return how a streamed message has ended; None for other errors. `code` and the message are in lower
-    case.
+    """Return why the channel ended a streamed message, or None if the error has another cause. `code` and
+    `message` must be in lower case.
     """
     if status == 403 and code == "contentstreamnotallowed":
         if "exceeded streaming time" in message:
@@ -237,7 +243,9 @@ def _ending(status: int, code: str, message: str) -> Ending | None:
 
 
 def _error_of(body: str) -> tuple[str, str]:
-    """Return the code and message of a Bot Service error in lower case; empty for anything else."""
+    """Return the error code and message from a Bot Service response in lower case, or two empty strings if it
+    has none.
+    """
     try:
         error = json.loads(body)["error"]
         return str(error["code"]).casefold(), str(error["message"]).casefold()

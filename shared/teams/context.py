@@ -1,4 +1,6 @@
-"""The context shared by all steps of a reply: dependencies, the incoming message and stored state."""
+"""Objects shared by all steps of a reply: dependencies, the incoming message and the stored conversation
+state.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -44,11 +46,11 @@ StoreFile = Callable[[BotAttachment, BotConversation, UserContext, str], Awaitab
 Raises if the file is not accepted.
 """
 
-_MAX_UPDATES = 8  # attempts per update, under concurrent writes
+_MAX_UPDATES = 8  # Maximum attempts to update a row that concurrent messages also change.
 
 
 class TeamsServices(IngestionServices, AnsweringServices, Protocol):
-    """The clients and stores used by `shared.teams`, a part of `shared.wiring.Services`."""
+    """The clients and stores that the bot needs. `shared.wiring.Services` implements this protocol."""
 
     directory: GroupDirectory
     bot_outbox: BotOutbox | None
@@ -58,7 +60,7 @@ class TeamsServices(IngestionServices, AnsweringServices, Protocol):
 
 @dataclass(frozen=True)
 class ReplyDependencies:
-    """The dependencies of reply steps: services, channel and run orchestrations."""
+    """The dependencies of reply steps: services, the channel client and the run orchestrations."""
 
     services: TeamsServices
     outbox: BotOutbox
@@ -67,7 +69,8 @@ class ReplyDependencies:
     store_file: StoreFile
 
     async def find_user(self, conversation: BotConversation, sender: BotSender) -> tuple[UserContext, bool]:
-        """Return the user on whose behalf to answer, and whether their groups could not be looked up.
+        """Return the user whose permissions apply to the reply, and whether the lookup of their groups
+        failed.
 
         In a group conversation, and for senders without a verified identity, the user is anonymous and reads
         only public documents. A user whose groups are unknown belongs to nothing, not even the organisation,
@@ -80,7 +83,7 @@ class ReplyDependencies:
         owner, settings = owner_of(conversation, sender), self.services.settings
         if owner.startswith(NOBODYS):
             return UserContext(user_id=owner), False
-        if settings.bot.local_anonymous:  # a developer's machine has no directory
+        if settings.bot.local_anonymous:  # There is no directory on a developer's machine.
             return plain_user(UserContext(user_id=owner, name=sender.name)), False
         tenant_id = settings.bot.tenant_id or conversation.tenant_id or ""
         try:
@@ -92,7 +95,7 @@ class ReplyDependencies:
 
 
 def channel_clients(services: TeamsServices) -> tuple[BotOutbox, BotTurnStore]:
-    """Return the outbox and the turn store.
+    """Return the clients that send messages and store conversation state.
 
     Raises:
         ConfigurationError: no bot is configured.
@@ -104,7 +107,7 @@ def channel_clients(services: TeamsServices) -> tuple[BotOutbox, BotTurnStore]:
 
 @dataclass(frozen=True)
 class IncomingMessage:
-    """A user's message and the reply step that handles it."""
+    """A user's message together with the reply step that is processing it."""
 
     message: BotMessage
     step: ReplyStep
@@ -112,43 +115,47 @@ class IncomingMessage:
 
     @property
     def conversation(self) -> BotConversation:
-        """The conversation of the message."""
+        """The conversation that the message was sent in."""
         return self.message.conversation
 
     @property
     def language(self) -> Language:
-        """The language of fixed texts."""
+        """The language of the bot's fixed texts in this conversation."""
         return language_of(self.conversation)
 
     @property
     def owner_id(self) -> str:
-        """The owner of the thread and the runs."""
+        """The id under which threads and runs from this message are stored."""
         return owner_of(self.conversation, self.message.sender)
 
     @property
     def is_from_person(self) -> bool:
-        """Whether the owner is a person known to the organisation."""
+        """Whether the owner is an identified member of the organisation rather than a group or an anonymous
+        user.
+        """
         return not self.owner_id.startswith(NOBODYS)
 
     async def user(self) -> tuple[UserContext, bool]:
-        """Return the user, as `ReplyDependencies.find_user` does."""
+        """Return the user whose permissions apply, and whether the lookup of their groups failed."""
         return await self.deps.find_user(self.conversation, self.message.sender)
 
     async def turn(self) -> BotTurn | None:
-        """Return the sender's stored state in this conversation."""
+        """Return the stored state of the message owner in this conversation, or None."""
         return await self.deps.turns.get(conversation_key(self.conversation), self.owner_id)
 
     async def remember(self, change: Callable[[BotTurn], Mapping[str, Any]]) -> BotTurn:
-        """Update the state of this message's owner; see the function of the same name."""
+        """Apply `change` to the stored state of the message owner and return the new state. Conflicts are
+        retried.
+        """
         return await remember(self.conversation, self.owner_id, self.deps.turns, change)
 
     async def say(self, text: str) -> None:
-        """Send a text that isn't an answer."""
+        """Send a text that isn't an answer to a question, such as a notice."""
         reply_to = self.message.activity_id
         await self.deps.outbox.say(self.conversation, BotReply(text=text), reply_to)
 
     async def finish(self, texts: Texts, *filled: object) -> ReplyStep:
-        """Send a fixed text as the complete reply, and return the final step."""
+        """Reply with a fixed text only, and return the step that ends the reply."""
         await self.say(texts[self.language].format(*filled))
         return self.step.end
 
@@ -159,7 +166,8 @@ async def remember(
     turns: BotTurnStore,
     change: Callable[[BotTurn], Mapping[str, Any]],
 ) -> BotTurn:
-    """Update an owner's state, and retry after conflicts.
+    """Apply `change` to an owner's stored state and save it. Return the new state. Concurrent changes are
+    retried.
 
     Args:
         change: returns the fields to update for the current state.
@@ -179,12 +187,12 @@ async def remember(
         except ConflictError:
             continue
     raise ConflictError(
-        "Too many concurrent messages in this conversation.", "Wait a moment, then try again."
+        "Too many messages arrived in this conversation at once.", "Wait a moment, then try again."
     )
 
 
 async def cancel_waiting_run(turn: BotTurn | None, deps: ReplyDependencies) -> None:
-    """Cancel the run that waits for an answer, if any. Never raises.
+    """Cancel the run that is waiting for the user's answer to a clarification, if any. Never raises.
 
     A run that was answered elsewhere or has timed out is not cancelled.
     """
@@ -198,6 +206,6 @@ async def cancel_waiting_run(turn: BotTurn | None, deps: ReplyDependencies) -> N
         await cancel_run(run_id, deps.services)
         await deps.orchestrations.stop(run_id)
     except (ConflictError, NotFoundError):
-        return  # ended or erased
+        return  # The run has already ended or was erased.
     except GroundworkError as failed:
         get_logger().warning("channel.question_left_open", run_id=run_id, error_type=failed.code)

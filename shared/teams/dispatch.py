@@ -1,4 +1,4 @@
-"""Executes a message: a command, the answer to a clarification, files or a question.
+"""Dispatches an incoming message: to a command, a waiting clarification, file storage or a new run.
 
 Every function may be repeated after a crash.
 """
@@ -43,7 +43,9 @@ from shared.teams.store import ReplyMemory
 
 
 async def take(incoming: IncomingMessage) -> ReplyStep:
-    """Execute the message and return the next step. Files are stored before the text is processed."""
+    """Process an incoming message and return the next step. Attached files are stored before the text is
+    processed.
+    """
     with suppress(GroundworkError):
         await incoming.deps.outbox.typing(incoming.conversation)
     button = incoming.message.button
@@ -58,7 +60,7 @@ async def take(incoming: IncomingMessage) -> ReplyStep:
 
 
 async def answer_words(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
-    """Execute the text of a message. `doc_ids`: documents dropped with it."""
+    """Process the text of a message and return the next step. `doc_ids` are the documents attached to it."""
     button = incoming.message.button
     text = button.command if isinstance(button, ButtonCommand) else incoming.message.text
     if not text.strip():
@@ -76,7 +78,9 @@ async def answer_words(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ())
 
 
 async def show_help(incoming: IncomingMessage) -> ReplyStep:
-    """Send the help text: commands, agents, and the documents that are read in this conversation."""
+    """Send the help text, which lists the commands, the available agents and the documents searched in this
+    conversation.
+    """
     is_personal = incoming.conversation.kind == "personal"
     scope = messages.OF_STRANGER if is_personal else messages.OF_SEVERAL
     if incoming.is_from_person:
@@ -86,7 +90,7 @@ async def show_help(incoming: IncomingMessage) -> ReplyStep:
 
 
 async def _agents(incoming: IncomingMessage) -> str:
-    """Return the help paragraph about available agents; empty if there are none."""
+    """Return the help paragraph that lists the user's agents, or "" if there are none."""
     user, _ = await incoming.user()
     agents = agents_for(user, incoming.deps.services.settings, "chat")
     lines = [f"- **{agent.name}:** {markdown_text(agent.description)}" for agent in agents]
@@ -104,7 +108,7 @@ async def _forget(incoming: IncomingMessage) -> ReplyStep:
     user = UserContext(user_id=incoming.owner_id)
     await cancel_waiting_run(turn, deps)
     if turn is not None and turn.thread_id is not None:
-        with suppress(NotFoundError):  # deleted elsewhere
+        with suppress(NotFoundError):  # The thread may have been deleted in another client.
             await delete_thread(turn.thread_id, user, deps.services)
     await forget_all(user, deps.services.memory_index, deps.services.threads)
     await deps.turns.forget(incoming.owner_id)
@@ -112,11 +116,11 @@ async def _forget(incoming: IncomingMessage) -> ReplyStep:
 
 
 async def _show_sources(incoming: IncomingMessage) -> ReplyStep:
-    """Send the sources of the last answer that its owner can still read."""
+    """Send the sources of the last answer, omitting documents that the owner can no longer read."""
     turn, services, answer = await incoming.turn(), incoming.deps.services, None
     if turn and turn.last_run_id:
         user, _ = await incoming.user()
-        with suppress(NotFoundError):  # thread deleted
+        with suppress(NotFoundError):  # The thread of the last answer was deleted.
             record = await owned_run(turn.last_run_id, user, services.runs)
             answer = (await view_run(record, services, user)).answer
     if answer is None or not answer.citations:
@@ -146,7 +150,9 @@ _COMMANDS: Mapping[Command, Callable[[IncomingMessage], Awaitable[ReplyStep]]] =
 
 
 async def _answer_clarification(incoming: IncomingMessage, run_id: str) -> ReplyStep:
-    """Handle a message while a run waits: the answer to its clarification, or another question."""
+    """Handle a message that arrives while a run waits: either the answer to its clarification or a new
+    question.
+    """
     text = incoming.message.text
     record, clarification = await _waiting_run(run_id, incoming)
     if record is None or clarification is None:
@@ -165,7 +171,9 @@ async def _answer_clarification(incoming: IncomingMessage, run_id: str) -> Reply
 async def _waiting_run(
     run_id: str, incoming: IncomingMessage
 ) -> tuple[RunRecord | None, Clarification | None]:
-    """Return the run and its clarification; None if the run belongs to another owner or no longer waits."""
+    """Return the run and its open clarification, or (None, None) if the run has another owner or is no longer
+    waiting.
+    """
     services = incoming.deps.services
     try:
         record = await owned_run(run_id, UserContext(user_id=incoming.owner_id), services.runs)
@@ -175,20 +183,21 @@ async def _waiting_run(
 
 
 async def _resume(incoming: IncomingMessage, record: RunRecord, answer: ClarificationAnswer) -> ReplyStep:
-    """Send the answer to the run and follow it."""
+    """Pass the user's answer on to the waiting run, and return the step that follows the run."""
     deps, ask_step = incoming.deps, record.ask_step
     user, without_groups = await incoming.user()
     try:
         must_be_raised = await answer_clarification(record, answer, user, deps.services)
     except TooManyRequestsError:
         raise
-    except CallerError:  # answered differently before, or a button of another clarification
+    # The clarification was already answered differently, or the button belongs to an earlier one.
+    except CallerError:
         return await incoming.finish(messages.ANSWERED_ALREADY)
     if must_be_raised:
         await deps.orchestrations.tell(record.run_id, event_name(ask_step))
     memory = ReplyMemory(deps.services.blobs, record.run_id, incoming.step.reply_key)
     if not await memory.claim(ask_step):
-        return incoming.step.end  # a second click; the reply to the first shows the answer
+        return incoming.step.end  # A second click: the reply to the first click shows the answer.
     await memory.keep_place(_place(incoming, without_groups=without_groups))
     await incoming.remember(lambda turn: {"waiting_run_id": None})
     events = events_of(await deps.services.run_log.read(record.run_id))
@@ -198,7 +207,7 @@ async def _resume(incoming: IncomingMessage, record: RunRecord, answer: Clarific
 
 
 async def _ask(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ()) -> ReplyStep:
-    """Start a question's run unless an earlier attempt did. The next step follows it.
+    """Start the run of a question, and return the step that follows it. A retry doesn't start a second run.
 
     Args:
         doc_ids: documents dropped with the question; only they are searched.
@@ -225,7 +234,7 @@ async def _ask(incoming: IncomingMessage, doc_ids: tuple[str, ...] = ()) -> Repl
 
 
 async def _leave_clarification(incoming: IncomingMessage) -> None:
-    """Cancel the waiting run, because the user has asked something else."""
+    """Cancel the run that waits for a clarification, because the user has asked something else."""
     turn = await incoming.turn()
     if turn is None or turn.waiting_run_id is None:
         return
@@ -237,7 +246,9 @@ async def _leave_clarification(incoming: IncomingMessage) -> None:
 
 
 async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[str, ...]) -> None:
-    """Store the question in the conversation's thread, or in a new thread if that one was deleted."""
+    """Create the run and add its question to the conversation's thread, or to a new thread if that one was
+    deleted.
+    """
     services, run_id = incoming.deps.services, incoming.step.reply_key
     own = thread_of_run(run_id, user.user_id, services.settings.identity.owner_id_key)
     turn = await incoming.turn()
@@ -253,7 +264,7 @@ async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[st
     try:
         await begin_run(question, user, services, run_id=run_id, origin=incoming.conversation.channel)
     except NotFoundError:
-        # Deleted, or so new that the previous question has not created it yet.
+        # The thread was deleted, or the run of the previous question has not created it yet.
         try:
             await new_thread(None, user, services.threads, thread_id)
         except NotFoundError:

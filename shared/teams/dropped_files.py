@@ -1,4 +1,4 @@
-"""Files dropped into a personal chat: they belong to its thread, and are announced once they are ready.
+"""Stores files that users attach in personal chats, and announces when they are ready to be searched.
 
 `/new` begins another thread, which has none of them. `/keep` copies one to the user's documents.
 """
@@ -37,17 +37,19 @@ from shared.teams.files import FileRefusedError
 from shared.teams.models import BotAttachment, BotConversation, Language, ReplyStep
 from shared.teams.parsing import file_to_keep
 
-STORING_S = 120.0  # per step, then the next one continues: a file may take 4 minutes, an activity 10
+STORING_S = 120.0  # per step; with one more file of up to 4 minutes, an activity stays below its 10
 _FIRST_LOOK_S = 2.0
 _SLOWEST_LOOK_S = 15.0
-_MAX_LOOKS = 60  # about 12 minutes; a document of a hundred pages takes less
+_MAX_LOOKS = 60  # in total about 12 minutes; a document of a hundred pages takes less
 _CHUNK_BYTES = 1024 * 1024
-_PASTED = "image/*"  # Teams' type of every pasted picture
+_PASTED = "image/*"  # Teams reports this type for every pasted picture.
 _PICTURES = (".png", ".jpg", ".tiff", ".webp")
 
 
 async def store_files(incoming: IncomingMessage) -> ReplyStep:
-    """Store the files and report the refused ones; `part` is the index of the first remaining file."""
+    """Store the attached files and tell the user which were rejected. `step.part` is the index of the next
+    file.
+    """
     language = incoming.language
     if not incoming.is_from_person:
         await incoming.say(messages.FILES_NOT_HERE[language])
@@ -77,7 +79,7 @@ async def store_files(incoming: IncomingMessage) -> ReplyStep:
 
 
 async def _thread_of(incoming: IncomingMessage, user: UserContext) -> str:
-    """Return the id of the conversation's thread, which is created if there is none or it was deleted.
+    """Return the id of the conversation's thread. A new thread is created if there is none or it was deleted.
 
     A repeated step creates the same thread.
     """
@@ -102,7 +104,9 @@ async def _store(
     incoming: IncomingMessage,
     stored: dict[str, str],
 ) -> str:
-    """Store a file and add its document id to `stored`. Return the reason as text if it can't be stored."""
+    """Store one file and add its document id to `stored`. Return "" on success, otherwise the rejection for
+    the user.
+    """
     name = markdown_name(attachment.name)
     try:
         stored[await incoming.deps.store_file(attachment, incoming.conversation, user, thread_id)] = name
@@ -117,7 +121,9 @@ async def _store(
 
 
 async def look_at_files(incoming: IncomingMessage) -> ReplyStep:
-    """Announce each file that is ready or has failed. A question waits for all of them."""
+    """Announce each file that is ready or has failed, and return the next step. A question sent with the
+    files waits until all have been processed.
+    """
     step = incoming.step
     states = [await incoming.deps.services.documents.get(doc_id) for doc_id in step.doc_ids]
     present = [state for state in states if state is not None]
@@ -150,7 +156,7 @@ def _failed(name: str, reason: str, incoming: IncomingMessage) -> str:
 
 
 def _refusal(error: CallerError, language: Language) -> str:
-    """Return why a file was not stored, in the user's language."""
+    """Return the message that tells the user why a file was not stored, in the user's language."""
     if isinstance(error, FileRefusedError):
         return error.texts[language]
     if isinstance(error, BadDocumentError | PayloadTooLargeError):
@@ -169,7 +175,7 @@ async def take_dropped(
     thread_id: str,
     services: TeamsServices,
 ) -> DocumentState:
-    """Download a file and store it in the user's thread. Return its document's state.
+    """Download an attached file and store it in the user's thread. Return the state of its document.
 
     A repeated name makes a new version of the same document. Files that can't be stored are not downloaded.
 
@@ -209,7 +215,7 @@ async def _chunks(path: Path) -> AsyncIterator[bytes]:
 
 
 async def keep_file(incoming: IncomingMessage) -> ReplyStep:
-    """Copy a file of the thread to the user's documents, where only the user can read it.
+    """Copy a file from the chat to the user's own documents, which only the user can read.
 
     The message names the file, unless the thread has only one.
     """

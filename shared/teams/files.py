@@ -1,11 +1,11 @@
-"""Downloads files that users dropped into chats, only from the hosts in BOT_ATTACHMENT_HOSTS.
+"""Downloads files that users attach in chats. Only hosts listed in BOT_ATTACHMENT_HOSTS are contacted.
 
 URLs come from outside, so they must be https on a listed host, also after every redirect. Our token is sent
 only to the Bot Service host that delivered the activity. Bytes are counted while streaming, up to
 MAX_DOCUMENT_BYTES. No URL appears in an error or log, because it grants access to the file.
 """
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations remain strings, so the modules of their types are not imported at startup.
 from __future__ import annotations
 
 import asyncio
@@ -27,8 +27,8 @@ from shared.teams import messages
 from shared.teams.models import BotAttachment, BotConversation
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_on, is_service, origin
 
-FETCH_S = 240.0  # 500 MB at 17 Mbit/s; an activity has 10 minutes
-SILENCE_S = 20.0  # between two chunks; unmeasured
+FETCH_S = 240.0  # per file: 500 MB at 17 Mbit/s; an activity function has 10 minutes
+SILENCE_S = 20.0  # maximum wait for the next chunk; unmeasured
 _MAX_REDIRECTS = 3
 _CHUNK_BYTES = 256 * 1024
 _PAGES = (".html", ".htm")
@@ -37,7 +37,7 @@ Token = Callable[[], Awaitable[str]]
 
 
 def bot_token(settings: Settings, credentials: Credentials) -> Token:
-    """Return the source of the bot's token for its cloud's Bot Service, from its managed identity."""
+    """Return a function that obtains Bot Service access tokens through the bot's managed identity."""
     scope = f"{CLOUDS[settings.bot.cloud].issuer}/.default"
 
     async def token() -> str:
@@ -48,7 +48,7 @@ def bot_token(settings: Settings, credentials: Credentials) -> Token:
 
 
 class FileRefusedError(CallerError):
-    """A file can't be fetched; the message is in the user's language."""
+    """The error raised when an attached file can't be downloaded. The message is in the user's language."""
 
     def __init__(self, texts: messages.Texts) -> None:
         super().__init__(texts["en"])
@@ -56,7 +56,7 @@ class FileRefusedError(CallerError):
 
 
 class ChannelFiles:
-    """Downloads files over HTTP."""
+    """HTTP client that downloads files attached to chat messages."""
 
     def __init__(self, connection: Connection[ClientSession], settings: Settings, token: Token) -> None:
         self._connection = connection
@@ -65,7 +65,7 @@ class ChannelFiles:
         self._token = token
 
     async def fetch(self, attachment: BotAttachment, conversation: BotConversation, target: Path) -> int:
-        """Download the file to `target` and return its size in bytes. A partial file is deleted.
+        """Download an attached file to `target` and return its size in bytes. A partial download is deleted.
 
         Raises:
             FileRefusedError: the host isn't listed, or the channel no longer has the file.
@@ -84,7 +84,7 @@ class ChannelFiles:
         raise FileRefusedError(messages.FILE_GONE)
 
     def _allowed(self, address: str) -> SplitResult:
-        """Parse and check a URL.
+        """Parse a URL, and raise an error unless its host is in BOT_ATTACHMENT_HOSTS.
 
         Raises:
             FileRefusedError: the host isn't listed.
@@ -113,9 +113,11 @@ class ChannelFiles:
     async def _get(
         self, address: str, headers: dict[str, str], attachment: BotAttachment, target: Path
     ) -> int | str:
-        """Return the size of the downloaded file, or the URL of a redirect."""
+        """Send one request. Return the size of the downloaded file in bytes, or the target URL of a
+        redirect.
+        """
         session = await self._connection.opened()
-        # Encoded already: a signature may cover its exact bytes.
+        # The URL is already encoded. Encoding it again could invalidate its signature.
         async with session.get(
             URL(address, encoded=True), headers=headers, allow_redirects=False
         ) as response:
@@ -164,6 +166,8 @@ def _check(response: ClientResponse) -> None:
 
 
 def _check_is_file(response: ClientResponse, attachment: BotAttachment) -> None:
-    """Reject HTML, because a sign-in page would otherwise be stored as the document."""
+    """Raise an error if the response is HTML, because a sign-in page would otherwise be stored as the
+    document.
+    """
     if response.content_type == "text/html" and not attachment.name.lower().endswith(_PAGES):
         raise FileRefusedError(messages.NO_FILE)

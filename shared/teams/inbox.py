@@ -1,4 +1,4 @@
-"""Receives activities: authenticates the sender, then parses the activity. Stores nothing.
+"""Authenticates the senders of incoming activities and parses the activities. Stores nothing.
 
 Checks run in this order: token, shape, matching service URLs, tenant. Activities without a token are accepted
 only on a developer's machine (BOT_LOCAL_ANONYMOUS).
@@ -55,16 +55,16 @@ _BUTTON: TypeAdapter[ButtonValue] = TypeAdapter(ButtonValue)
 
 
 class ChannelInbox:
-    """Receives activities for one bot."""
+    """Authenticates and parses the activities sent to one bot."""
 
     def __init__(self, settings: Settings, tokens: ChannelTokens | None) -> None:
-        """Store the settings. `tokens` is None if there is no bot or the bot has no identity."""
+        """Create an inbox. `tokens` verifies senders; None if no bot is configured or it has no identity."""
         self._settings = settings
         self._tokens = tokens
         self._hosts = CLOUDS[settings.bot.cloud].hosts
 
     async def receive(self, authorization: str | None, body: bytes, peer: str | None) -> BotActivity:
-        """Authenticate the sender and return the activity.
+        """Authenticate the sender of a request and return the parsed activity.
 
         Args:
             authorization: the header's value.
@@ -96,16 +96,19 @@ class ChannelInbox:
         return as_activity(received, body, is_local=True)
 
     def _check_tenant(self, received: Received) -> None:
-        """Check the tenant of Teams users. Users of other channels have none and are anonymous."""
+        """Raise an error if a Teams user belongs to another tenant. Users of other channels have no tenant
+        and are anonymous.
+        """
         ours = (self._settings.bot.tenant_id or "").casefold()
         if received.channel_name != TEAMS or not ours:
             return
         tenants: tuple[str | None, ...] = (received.sender_tenant, received.conversation.tenant_id)
-        if self._tokens is None:  # the Playground sends a tenant in only one of the two places
+        if self._tokens is None:  # The Agents Playground sends a tenant in only one of the two places.
             tenants = tuple(tenant for tenant in tenants if tenant) or ("",)
         if any((tenant or "").casefold() != ours for tenant in tenants):
             raise AccessDeniedError(
-                "This bot is only for its own organisation.", "Use an account of that organisation."
+                "This bot is only available to its own organisation.",
+                "Use an account of that organisation.",
             )
 
 
@@ -117,7 +120,7 @@ def _address(received: Received) -> SplitResult:
 
 
 def _check_came_from(received: Received, token: ChannelToken, hosts: tuple[str, ...]) -> None:
-    """Check that the activity's service URL matches its token.
+    """Raise an error unless the service URL and channel of the activity match the sender's verified token.
 
     Raises:
         CallerError: the service URL is invalid.
@@ -141,7 +144,7 @@ def _is_this_machine(peer: str | None) -> bool:
 
 
 def as_activity(received: Received, body: bytes, *, is_local: bool) -> BotActivity:
-    """Convert a received activity into one of our types.
+    """Convert a parsed activity to the model for its kind: message, rating, joined member or ignored.
 
     `is_local`: it comes from this machine, where object ids need not be GUIDs.
 
@@ -155,7 +158,7 @@ def as_activity(received: Received, body: bytes, *, is_local: bool) -> BotActivi
         return BotIgnored(activity_type=received.type)
     if sender is None or recipient is None or received.id is None:
         raise CallerError(f"A {received.type} needs id, from and recipient.")
-    if sender.id == recipient.id:  # our own message, echoed
+    if sender.id == recipient.id:  # The channel echoed a message of the bot itself.
         return BotIgnored(activity_type=received.type)
     if received.type == "invoke":
         return _feedback(received, received.id, sender, is_local=is_local)
@@ -183,7 +186,7 @@ def _feedback(received: Received, activity_id: str, sender: Account, *, is_local
     answer = value.get("actionValue")
     fields = answer if isinstance(answer, dict) else {}
     thumb = _THUMBS.get(str(fields.get("reaction")))
-    # The Playground doesn't name the message, so the last one is meant.
+    # The Agents Playground omits the message id, so the rating applies to the last answer.
     if thumb is None or not (received.reply_to_id or is_local):
         raise CallerError("A rating needs replyToId and a reaction, like or dislike.")
     return BotFeedback.model_validate(
@@ -202,7 +205,8 @@ def _joined(received: Received, body: bytes, *, is_local: bool) -> BotActivity:
     if not received.members_added or received.recipient is None:
         return BotIgnored(activity_type=received.type)
     return BotJoined(
-        # Some channels assign ids to messages only; identical bytes are the same event.
+        # Some channels assign ids to messages only. Other activities are identified by a digest of their
+        # bytes.
         activity_id=received.id or hashlib.sha256(body).hexdigest()[:32],
         conversation=_conversation(received),
         sender=_sender(received, is_local=is_local),
@@ -226,7 +230,9 @@ def _conversation(received: Received) -> BotConversation:
 
 
 def _kind(received: Received) -> ConversationKind:
-    """Return the conversation's kind. Unless Teams says otherwise, several people may read it."""
+    """Return the kind of a conversation. Unless Teams reports a personal chat, assume that several people can
+    read it.
+    """
     conversation = received.conversation
     if conversation.kind is not None:
         return _KINDS.get(conversation.kind.casefold(), "group")
@@ -246,7 +252,9 @@ def _sender(received: Received, *, is_local: bool) -> BotSender:
 
 
 def _object_id(received: Received, sender: Account, *, is_local: bool) -> str | None:
-    """Return the Entra object id, spelled as in web tokens, so that it identifies the same user."""
+    """Return the sender's Entra object id in the spelling that web tokens use, so that both identify the same
+    user; None if there is none.
+    """
     object_id = sender.object_id or ""
     if received.channel_name != TEAMS or not (_LOCAL_ID if is_local else _GUID).fullmatch(object_id):
         return None
@@ -254,7 +262,7 @@ def _object_id(received: Received, sender: Account, *, is_local: bool) -> str | 
 
 
 def _text(received: Received) -> str:
-    """Return the text without mentions of the bot."""
+    """Return the message text without mentions of the bot."""
     text = received.text or ""
     for entity in received.entities or ():
         if not isinstance(entity, dict) or entity.get("type") != "mention":
@@ -269,7 +277,7 @@ def _text(received: Received) -> str:
 
 
 def _button(value: Any) -> ButtonValue | None:
-    """Return our button that was clicked; None for a value from another app's card."""
+    """Return the value of a clicked button, or None if it belongs to a card of another app."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -287,7 +295,9 @@ def _button(value: Any) -> ButtonValue | None:
 
 
 def _files(received: Received) -> Iterable[BotAttachment]:
-    """Yield the files. Cards and the message's own HTML are also attachments, but have no URL."""
+    """Yield the attached files. Attachments without a URL, such as cards and the message's own HTML, are
+    skipped.
+    """
     for number, attachment in enumerate(received.attachments or (), start=1):
         if attachment.content_type == _FILE:
             content = attachment.content if isinstance(attachment.content, dict) else {}
@@ -305,7 +315,8 @@ def _files(received: Received) -> Iterable[BotAttachment]:
 
 
 def _invented_name(received: Received, content_type: str, number: int) -> str:
-    """Return a unique name for a pasted picture, whose type is `image/*`; the suffix is corrected later.
+    """Return a unique file name for a pasted picture. Its suffix is provisional, because Teams reports only
+    `image/*`.
 
     Names must be unique, because a file with a known name becomes the next version of that document.
     """
@@ -322,7 +333,7 @@ def _host(address: str) -> str | None:
 
 
 def _comment(feedback: Any) -> str:
-    """Return the comment of a rating: nested JSON, or plain text from some clients."""
+    """Return the comment sent with a rating. Depending on the client, it is nested JSON or plain text."""
     if not isinstance(feedback, str):
         return ""
     try:

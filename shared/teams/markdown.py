@@ -1,4 +1,4 @@
-"""Conversion of an answer's Markdown for chat clients. Pure: finished lines in, converted lines out.
+"""Conversion of an answer's Markdown to the Markdown that chat clients render. Pure.
 
 Chat clients display neither tables nor pictures or links with relative URLs. Outside fenced code therefore:
 
@@ -34,7 +34,7 @@ _CITED = re.compile(r"\[\d{1,3}\]")
 
 
 def for_channel(text: str, page_label: str) -> tuple[str, tuple[ShownTable, ...]]:
-    """Convert a complete text and return it with its tables.
+    """Convert a complete answer for a chat client. Return the text and the tables it contains.
 
     The returned tables are for channels that can draw them; their cells keep only the number of a source.
     """
@@ -44,7 +44,9 @@ def for_channel(text: str, page_label: str) -> tuple[str, tuple[ShownTable, ...]
 
 
 def finished_lines(text: str, page_label: str) -> str:
-    """Convert the finished lines of a streamed text. Later calls only append to the result."""
+    """Convert the complete lines of a partially streamed answer. As more text arrives, the result only grows
+    at its end.
+    """
     lines = text.split("\n")[:-1]
     output, _ = _rendered(lines, page_label, may_grow=True)
     return "".join(f"{line}\n" for line in output)
@@ -56,7 +58,7 @@ _Row = tuple[str, ...]
 def _rendered(
     lines: Sequence[str], page_label: str, *, may_grow: bool = False
 ) -> tuple[list[str], list[list[_Row]]]:
-    """Convert lines, and return the tables among them as rows, header first.
+    """Convert lines of Markdown. Return the converted lines and the rows of each table, header row first.
 
     Args:
         may_grow: more lines follow, so a last row that may be a table's header is left out.
@@ -74,7 +76,7 @@ def _rendered(
         elif table := _table_at(lines, at):
             tables.append(table)
             output += [shown_row for row in table[1:] if (shown_row := _as_line(table[0], row))]
-            at += len(table)  # and the delimiter row, below
+            at += len(table)  # Skips the delimiter row too.
         elif not _ROW.match(line):
             is_item = _ITEM.match(line) is not None
             output += ["", _inline(line)] if is_item and in_list else [_inline(line)]
@@ -86,7 +88,7 @@ def _rendered(
 
 
 def _code_lines(lines: Sequence[str]) -> list[bool]:
-    """Return for each line whether it belongs to fenced code, fences included."""
+    """Return for each line whether it is part of a fenced code block, including the fences."""
     is_code: list[bool] = []
     fence = ""
     for line in lines:
@@ -101,8 +103,8 @@ def _code_lines(lines: Sequence[str]) -> list[bool]:
 
 
 def _table_at(lines: Sequence[str], start: int) -> list[_Row]:
-    """Return the rows of the table that starts at a line, each as wide as the header;
-    empty if there is none.
+    """Return the rows of the table that starts at line `start`, padded or cut to the header's width; empty if
+    there is no table.
     """
     rows = list(takewhile(_ROW.match, lines[start:]))
     if len(rows) < 2 or not _DELIMITER.fullmatch(rows[1]):
@@ -119,7 +121,7 @@ def _with_short_sources(table: Sequence[_Row]) -> ShownTable:
 
 
 def cut(text: str, most_chars: int) -> str:
-    """Truncate the text with an ellipsis."""
+    """Truncate the text to at most `most_chars` characters, ending with an ellipsis if it was cut."""
     return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
 
 
@@ -135,8 +137,8 @@ def _with_lone_items_freed(text: str) -> str:
 
 
 def _lone_items(lines: list[str]) -> list[int]:
-    """Return the indexes of single-item lists whose item is one paragraph with a source. Lists with code are
-    skipped.
+    """Return the line indexes of lists that consist of one item, a single paragraph with a source. Lists with
+    code are skipped.
     """
     indexes: list[int] = []
     items: list[int] = []
@@ -173,8 +175,8 @@ def _as_wide(cells: tuple[str, ...], width: int) -> tuple[str, ...]:
 
 
 def _as_line(header: tuple[str, ...], row: tuple[str, ...]) -> str:
-    """Return a row as `- **Hamburg** · Pressure: 10 bar (Source: manual.pdf, S. 3)[1]`,
-    without empty cells.
+    """Format a table row as one line: `- **Hamburg** · Pressure: 10 bar (Source: manual.pdf, S. 3)[1]`. Empty
+    cells are omitted.
     """
     first = _bold(row[0]) if row[0] else ""
     cells = [
@@ -185,13 +187,13 @@ def _as_line(header: tuple[str, ...], row: tuple[str, ...]) -> str:
 
 
 def _bold(cell: str) -> str:
-    """Make the first cell bold unless it contains conflicting markup."""
+    """Make the first cell of a row bold, unless it contains Markdown that would conflict."""
     words, mark, source = cell.partition(" (Source: ")
     return f"**{words}**{mark}{source}" if words and "*" not in words and "`" not in words else cell
 
 
 def _inline(text: str) -> str:
-    """Replace pictures by their captions and links to our API by their texts."""
+    """Replace pictures by their captions, and links to this app's API by their link texts."""
 
     def label(match: re.Match[str]) -> str:
         caption = match["caption"]

@@ -1,4 +1,6 @@
-"""The bot's own messages, in German and English. None includes text of an error or a document. Pure."""
+"""Fixed texts of the bot in German and English. They never include error messages or document contents.
+Pure.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +13,7 @@ from shared.teams.models import BotConversation, Language
 
 Texts = Mapping[Language, str]
 
-MAX_PROGRESS_CHARS = 200  # one or two lines on a phone; channels accept about 1,000
+MAX_PROGRESS_CHARS = 200  # one or two lines on a phone; channels accept about 1,000 characters
 
 PAGE: Texts = {"de": "S. {}", "en": "p. {}"}
 FIGURE: Texts = {"de": "Abbildung", "en": "figure"}
@@ -241,7 +243,7 @@ NO_FILE: Texts = {
     "de": "Teams liefert statt der Datei eine Anmeldeseite. Legen Sie die Datei von einem Rechner aus ab.",
 }
 
-# In English the parser's message is used: it names the page, line or limit.
+# English texts use the parser's own message, which names the page, line or limit.
 _GERMAN_FAILURES: Mapping[FileFailure, str] = {
     "damaged": "Die Datei ist beschädigt oder unvollständig.",
     "empty": "Die Datei ist leer.",
@@ -261,17 +263,19 @@ _GERMAN_FAILURES: Mapping[FileFailure, str] = {
 
 
 def language_of(conversation: BotConversation) -> Language:
-    """Return the language of fixed texts from the user's locale, if the channel reports it."""
+    """Return the language for fixed texts, taken from the user's locale if the channel reports one."""
     return "de" if (conversation.locale or "").casefold().split("-")[0] == "de" else "en"
 
 
 def error_text(code: str | None, reference: str, language: Language) -> str:
-    """Return the text shown for an error: what to do and a reference, never the error's own message."""
+    """Return the text that tells the user what to do about an error, with a reference. The original error
+    message is never included.
+    """
     return _OF_ERRORS.get(code or "", BROKEN)[language].format(reference)
 
 
 def progress_line(event: RunEvent, language: Language) -> str | None:
-    """Return the progress line for an event; None if the event doesn't change it."""
+    """Return the progress line that an event produces, or None if the current line remains."""
     if isinstance(event, ToolStartedEvent):
         texts = _TOOLS.get(event.tool)
         return texts[language] if texts else None
@@ -281,15 +285,16 @@ def progress_line(event: RunEvent, language: Language) -> str | None:
 
 
 def _of_plan(todo: Sequence[TodoItem], language: Language) -> str | None:
-    """Return the first unfinished step."""
+    """Return the progress line for the first unfinished item of a plan, or None if all are done."""
     for number, item in enumerate(todo, start=1):
         if item.status in ("pending", "in_progress"):
-            # Model text on one line, unescaped: some clients render Markdown here, others show it literally.
+            # Model text stays unescaped, because only some clients render Markdown here. It is put on one
+            # line, and links are broken.
             words = one_line(item.description).replace("](", "] (")
             return cut(_STEP[language].format(number, len(todo), words), MAX_PROGRESS_CHARS)
     return None
 
 
 def file_reason(failure: FileFailure | None, reason: str, language: Language) -> str:
-    """Return why a file can't be read, in the user's language; `reason` is the parser's English message."""
+    """Return why a file can't be read, in the user's language. `reason` is the parser's English message."""
     return _GERMAN_FAILURES[failure or "internal"] if language == "de" else reason

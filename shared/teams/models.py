@@ -1,4 +1,4 @@
-"""Models of incoming and outgoing messages and of stored replies. Pure.
+"""Models of incoming and outgoing messages, and of the state stored for replies. Pure.
 
 Each reply is a chain of `ReplyStep`s, passed from one `reply_in_channel` activity to the next.
 """
@@ -10,12 +10,12 @@ from pydantic import Field
 
 from shared.platform.models import Model
 
-OWN_KEY = "groundwork"  # of our button's value, in a payload that also has the channel's values
+OWN_KEY = "groundwork"  # separates our button value from the values that the channel adds
 ConversationKind = Literal["personal", "group", "channel"]
 
 
 class BotConversation(Model):
-    """A conversation, with everything needed to send to it at any later time.
+    """A conversation, with all the addresses and ids needed to send messages to it later.
 
     Attributes:
         channel: `msteams`, `webchat`, `directline`, `emulator` …
@@ -37,7 +37,9 @@ class BotConversation(Model):
 
 
 class BotSender(Model):
-    """The sender. `object_id` is the Entra object id, which only Teams provides, for members of a tenant."""
+    """The sender of a message. `object_id` is the Entra object id, which only Teams reports and only for
+    members of a tenant.
+    """
 
     channel_user_id: str
     object_id: str | None = None
@@ -46,7 +48,7 @@ class BotSender(Model):
 
 
 class BotAttachment(Model):
-    """A file that a user dropped into a chat.
+    """A file that a user attached to a chat message.
 
     Attributes:
         url: download URL, used only by the downloader with its list of hosts.
@@ -60,7 +62,7 @@ class BotAttachment(Model):
 
 
 class ChosenOption(Model):
-    """A click on an option of a clarification."""
+    """The value of a clicked button that selects an option of a clarification."""
 
     kind: Literal["choose"] = "choose"
     run_id: str
@@ -68,7 +70,7 @@ class ChosenOption(Model):
 
 
 class ButtonCommand(Model):
-    """A click on a button that stands for a command, such as `/sources`."""
+    """The value of a clicked button that runs a command, such as `/sources`."""
 
     kind: Literal["command"] = "command"
     command: str
@@ -78,7 +80,7 @@ ButtonValue = Annotated[ChosenOption | ButtonCommand, Field(discriminator="kind"
 
 
 class BotMessage(Model):
-    """A user's message or click. `text` has no mentions of the bot."""
+    """A user's message or button click. `text` excludes mentions of the bot."""
 
     kind: Literal["message"] = "message"
     activity_id: str
@@ -91,7 +93,9 @@ class BotMessage(Model):
 
 
 class BotFeedback(Model):
-    """A rating of one of our messages. `message_id` is the channel's id; empty = the last message."""
+    """A user's rating of a bot message. `message_id` is the channel's id of that message; empty means the
+    last answer.
+    """
 
     kind: Literal["feedback"] = "feedback"
     activity_id: str
@@ -103,7 +107,9 @@ class BotFeedback(Model):
 
 
 class BotJoined(Model):
-    """A member was added to a conversation. If `is_us`, it was the bot, which then sends its help text."""
+    """A notification that a member joined a conversation. If `is_us`, the member is the bot, which then sends
+    its help text.
+    """
 
     kind: Literal["joined"] = "joined"
     activity_id: str
@@ -113,7 +119,7 @@ class BotJoined(Model):
 
 
 class BotIgnored(Model):
-    """A valid activity that needs no response, such as a typing indicator."""
+    """A valid activity that the bot ignores, such as a typing indicator."""
 
     kind: Literal["ignored"] = "ignored"
     activity_type: str
@@ -123,7 +129,7 @@ BotActivity = Annotated[BotMessage | BotFeedback | BotJoined | BotIgnored, Field
 
 
 class ShownCitation(Model):
-    """A numbered source below a message, referenced by `[n]` in its text.
+    """A numbered source displayed below a message, referenced by `[n]` in the text.
 
     `url` is an absolute URL of our page, which checks permissions; it is never signed.
     """
@@ -135,7 +141,8 @@ class ShownCitation(Model):
 
 
 class ShownFigure(Model):
-    """A picture below a message. `image_url` is signed for at least an hour; `page_url` is our page.
+    """A picture displayed below a message. `image_url` is signed and valid for at least an hour; `page_url`
+    links to the document page in this app.
 
     `caption` is shown below it; `alt` is the alternative text (empty = use the caption).
     """
@@ -147,21 +154,21 @@ class ShownFigure(Model):
 
 
 class ShownTable(Model):
-    """A table of an answer. Rows are as wide as `header`."""
+    """A table of an answer. Every row has as many cells as `header`."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 class ShownButton(Model):
-    """A button below a message. Channels without buttons show `title` as a numbered line."""
+    """A button displayed below a message, or a numbered line with `title` in channels without buttons."""
 
     title: str
     value: ButtonValue
 
 
 class BotReply(Model):
-    """An outgoing message for any channel.
+    """An outgoing message, independent of the channel.
 
     Attributes:
         text: Markdown as supported by chat clients: no pictures or tables.
@@ -181,7 +188,7 @@ class BotReply(Model):
 
 
 class BotTurn(Model):
-    """The state of one owner in one conversation; a table row.
+    """The stored state of one owner in one conversation: a table row.
 
     Attributes:
         owner_id: owner of the runs and the thread: the person, or the conversation if several people read it.
@@ -211,7 +218,8 @@ StepKind = Literal[
 
 
 class ReplyStep(Model):
-    """The next step of a reply: input and output of each `reply_in_channel` activity. It has no content.
+    """The next step of a reply: input and output of each `reply_in_channel` activity. It contains no message
+    text.
 
     Attributes:
         reply_key: key of the message; also the id of the run that answers it.
@@ -240,12 +248,13 @@ class ReplyStep(Model):
 
     @property
     def end(self) -> "ReplyStep":
-        """The final step."""
+        """The step that ends the reply."""
         return ReplyStep(reply_key=self.reply_key, folder=self.folder, kind="end")
 
 
 class TakenActivity(Model):
-    """An activity stored until it is answered, and afterwards without its text.
+    """An activity stored until its reply has been sent. Its text is then deleted, and the rest remains to
+    detect duplicates.
 
     Attributes:
         is_done: it was answered and its text deleted.
@@ -256,7 +265,7 @@ class TakenActivity(Model):
 
 
 class ReplyPlace(Model):
-    """The destination and owner of a run's answer, stored as long as the run's files.
+    """The destination and owner of a run's answer, stored alongside the files of the run.
 
     Attributes:
         reply_to: the channel's id of the message being answered.
@@ -270,19 +279,20 @@ class ReplyPlace(Model):
 
 
 class SentReply(Model):
-    """A reply that was sent. `message_id` is the channel's id."""
+    """A record of a sent reply. `message_id` is the id that the channel assigned."""
 
     message_id: str
 
 
 class ReplyClaim(Model):
-    """The reply that continues an answered clarification, which is the first reply to claim it."""
+    """A claim on the reply to an answered clarification, so that only one of several clicks continues it."""
 
     reply_key: str
 
 
 def sorry(step: ReplyStep, code: str) -> ReplyStep:
-    """Return the step that apologises for a failure, or the final step after a failed apology.
+    """Return the step that apologises to the user for a failure, or the final step if the apology itself
+    failed.
 
     Args:
         code: of the error, as in docs/events-and-errors.md.

@@ -1,4 +1,4 @@
-"""Sends messages, streamed if the channel supports it.
+"""Sends replies to a channel, streaming them in personal Teams chats.
 
 Teams displays sources, figures and buttons; other channels receive everything as text.
 """
@@ -21,13 +21,15 @@ from shared.teams.outgoing import (
     update_of,
 )
 
-_MAX_FAILURES = 3  # consecutive; unmeasured
+_MAX_FAILURES = 3  # consecutive failed updates before streaming stops; unmeasured
 MAX_PAUSE_S = 10.0  # longer pauses would delay the finished answer; unmeasured
 _STREAM_INTERVAL_S = 1.0  # Teams accepts one update per second
 
 
 class BotStream:
-    """One streamed message. It must end with `finish`, the only method that raises."""
+    """A message whose text is streamed while it is written. It must end with `finish`, the only method that
+    raises.
+    """
 
     def __init__(
         self,
@@ -39,7 +41,9 @@ class BotStream:
         interval_s: float,
         message_id: str = "",
     ) -> None:
-        """Create a stream. `reply_to`: message to quote. `message_id`: id of a message begun earlier."""
+        """Create a stream without sending anything. `reply_to` is the message to quote, `message_id` a
+        partial message to replace.
+        """
         self._connector = connector
         self._conversation = conversation
         self._reply_to = reply_to
@@ -51,32 +55,32 @@ class BotStream:
         self._stream_id = message_id
         self._sequence = 0
         self._failures = 0
-        self._free_at = 0.0  # on the event loop's clock: when the channel accepts the next update
+        self._free_at = 0.0  # Time on the event loop's clock at which the channel accepts the next update.
         self._ending: Ending | None = None
         self._sending: asyncio.Task[None] | None = None
 
     @property
     def is_live(self) -> bool:
-        """Whether users see the message grow. Otherwise only `finish` displays it."""
+        """Whether updates are visible while the message is written. Otherwise only `finish` sends it."""
         return self._is_live
 
     @property
     def message_id(self) -> str:
-        """The channel's id of the message; empty until the first update was accepted."""
+        """The id that the channel assigned; empty until the channel has accepted the first update."""
         return self._stream_id
 
     async def inform(self, text: str) -> None:
-        """Show a progress line until the text begins."""
+        """Show a progress line, which is replaced once the text of the answer begins."""
         self._line = " ".join(text.split())
         self._wake()
 
     async def write(self, text: str) -> None:
-        """Append to the text."""
+        """Append to the streamed text. It is sent with the next update."""
         self._text += text
         self._wake()
 
     async def finish(self, reply: BotReply) -> str:
-        """Replace the stream with the complete message and return the channel's id of its last part.
+        """Replace the streamed text by the complete reply. Return the channel's id of the last message sent.
 
         Nothing is sent if the user stopped the message.
 
@@ -98,7 +102,9 @@ class BotStream:
         return message_id
 
     async def _replaced(self, message: dict[str, object]) -> bool:
-        """Return whether `message` replaced the stream, or the user stopped it."""
+        """Replace the stream by `message`. Return True on success or if the user stopped the stream, False if
+        the message must be sent separately.
+        """
         if not self._stream_id or not message["text"]:
             return False
         if self._ending is None:
@@ -127,14 +133,15 @@ class BotStream:
             self._sending = asyncio.create_task(self._send_all())
 
     async def _send_all(self) -> None:
-        """Send the current state after each pause until it no longer changes."""
+        """Send updates, one per interval, until there is nothing new to show."""
         while self._is_live and self._next():
             await self._pause()
             if self._is_live:
                 await self._send(self._next())
 
     def _next(self) -> str:
-        """Return the text so far, or the progress line; empty = nothing new.
+        """Return the text to send as the next update: the text so far, else the progress line; "" if nothing
+        is new.
 
         A text that exceeds one message stops growing, and `finish` sends the rest.
         """
@@ -158,7 +165,8 @@ class BotStream:
         else:
             self._stream_id = self._stream_id or stream_id
             self._sequence, self._failures, self._shown_chars = state.sequence, 0, shown_chars
-            self._is_live = self._is_live and bool(self._stream_id)  # without an id no update can follow
+            # Without an id, no further update can refer to this message.
+            self._is_live = self._is_live and bool(self._stream_id)
         self._free_at = max(self._free_at, asyncio.get_running_loop().time() + self._interval_s)
 
     def _has_ended(self, how: Ending) -> bool:
@@ -181,7 +189,7 @@ class BotStream:
 
 
 class BotOutbox:
-    """Sends to the channels of one bot. Raises only errors of `shared.platform.errors`."""
+    """Sends one bot's messages to its channels. Raises only errors of `shared.platform.errors`."""
 
     def __init__(
         self,
@@ -190,7 +198,7 @@ class BotOutbox:
         *,
         stream_interval_s: float = _STREAM_INTERVAL_S,
     ) -> None:
-        """Store the dependencies. `token` provides the bot's token.
+        """Create an outbox without connecting. `token` returns an access token for the Bot Service.
 
         `stream_interval_s`: seconds between updates of a streamed message.
         """
@@ -198,11 +206,12 @@ class BotOutbox:
         self._stream_interval_s = stream_interval_s
 
     async def typing(self, conversation: BotConversation) -> None:
-        """Show the typing indicator, without retries: a late indicator is useless."""
+        """Show the typing indicator. Failures are not retried, because a late indicator is useless."""
         await self._connector.send(conversation, typing_of(conversation), max_retries=0)
 
     async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
-        """Send a message, split if it exceeds the channel's limit. Return the channel's id of the last part.
+        """Send a reply, split into several messages if it exceeds the channel's limit. Return the channel's
+        id of the last one.
 
         Raises:
             CallerError: the channel permanently rejects our messages to this conversation.
@@ -216,7 +225,7 @@ class BotOutbox:
     async def begin(
         self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
     ) -> BotStream:
-        """Begin a message that is streamed in personal Teams chats and sent in one piece elsewhere.
+        """Begin a message. In personal Teams chats its text is streamed; elsewhere it is sent once complete.
 
         `message_id` names a message begun by an earlier process, which is replaced instead of streamed.
         """
@@ -230,12 +239,12 @@ class BotOutbox:
         )
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close the connections to all channels."""
         await self._connector.close()
 
 
 def _answered(conversation: BotConversation, reply_to: str | None) -> str | None:
-    """Return the message to quote; None in a personal chat, where it is obvious."""
+    """Return the message to quote, or None in personal Teams chats, where quoting is unnecessary."""
     return None if _is_personal_teams(conversation) else reply_to
 
 

@@ -1,4 +1,5 @@
-"""Rendering of outgoing messages. Pure: an answer becomes a reply, a reply one or more activities.
+"""Rendering of outgoing messages: converts an answer to a reply, and a reply to Bot Framework activities.
+Pure.
 
 Links are absolute, because chat clients have no base URL. Only pictures have signed URLs (decision 0023).
 
@@ -42,15 +43,15 @@ from shared.teams.models import (
 
 Wire = dict[str, Any]
 
-# Size of one activity in UTF-16. Teams' documentation gave 28 KB, then 40, and now 100; older
-# clouds may still have the lower limits.
+# Size limit of one activity in UTF-16. The limit in the Teams documentation rose from 28 KB to 40 and then
+# 100; older clouds may still enforce the lower ones.
 MAX_MESSAGE_BYTES = 40_000
-MAX_TEXT_CHARS = 8_000  # leaves space for the sources
+MAX_TEXT_CHARS = 8_000  # per message; leaves space for the sources
 MAX_CARD_BYTES = 27_000  # as UTF-8; Teams rejects cards above 28 KB
 MAX_CITATIONS = 10  # per message, from the schema of Microsoft's Agents Playground 0.2.28
 MAX_ABSTRACT_CHARS = 480  # the limit of the Agents SDK 1.9.0
 MARKDOWN_CHANNELS = frozenset(("msteams", "webchat", "directline", "emulator", "skype", "slack", "cortana"))
-_MAX_LABEL_CHARS = 60  # of a figure's label if the text contains the whole caption; unmeasured
+_MAX_LABEL_CHARS = 60  # for a figure caption that the text already contains in full; unmeasured
 _MAX_NAME_CHARS = 80
 _MIN_SPLIT_CHARS = 200
 _KINDS = {"personal": "personal", "group": "groupChat", "channel": "channel"}
@@ -65,14 +66,14 @@ MAX_TABLE_ROWS = 40  # longer tables stay in the text; unmeasured
 MAX_TABLE_COLUMNS = 7  # a phone shows about 4 (unmeasured)
 _MAX_TITLE_CHARS = 120
 _MAX_CELL_CHARS = 400
-# Otherwise rendered as a link, or as a date in the reader's format: {{DATE(...)}}.
 _REST = "rest"
-_OF_ADDRESSES = ":/?#[]@!$&'*+,;=%~"  # legal in a URL, except characters that end a Markdown link
+_OF_ADDRESSES = ":/?#[]@!$&'*+,;=%~"  # legal in a URL, except those that end a Markdown link
+# Teams would otherwise render a link, or a date in the reader's format: {{DATE(...)}}.
 _SEPARATED = (("](", "] ("), ("{{", "{ {"))
 
 
 def reply_of(answer: RunAnswer, *, language: Language, public_address: str | None) -> BotReply:
-    """Return the message that shows an answer.
+    """Convert an answer to a reply with sources, figures and tables.
 
     Args:
         answer: refreshed, so that its figures have signed URLs; figures without one are skipped.
@@ -98,7 +99,8 @@ def reply_of(answer: RunAnswer, *, language: Language, public_address: str | Non
 
 
 def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
-    """Return the activities that show a reply, in order. The last one has the card and the rating buttons.
+    """Convert a reply to the activities to send, in order. The last one contains the card and the rating
+    buttons.
 
     A text that exceeds one message is moved into the card if it fits there.
     """
@@ -121,8 +123,10 @@ def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
 
 
 def _unfolding(conversation: BotConversation, reply: BotReply, first: str, rest: str) -> Wire | None:
-    """Return one message whose card expands to the rest of its text; None if that is too large."""
-    without_tables = reply.model_copy(update={"tables": ()})  # the text has them as well
+    """Return a single message whose card hides `rest` behind a button, or None if it exceeds the size
+    limits.
+    """
+    without_tables = reply.model_copy(update={"tables": ()})  # The text already contains the tables.
     card = card_of(without_tables, language_of(conversation), rest)
     message = {**_message(conversation, reply, f"{first}\n\n…"), "attachments": [card]}
     fits = len(json.dumps(card).encode()) <= MAX_CARD_BYTES and _size(message) <= MAX_MESSAGE_BYTES
@@ -130,12 +134,15 @@ def _unfolding(conversation: BotConversation, reply: BotReply, first: str, rest:
 
 
 def _in_parts(conversation: BotConversation, reply: BotReply, texts: list[str]) -> list[Wire]:
-    """Return one message per text."""
+    """Return one message per text. The card is attached to the last message, or sent separately if it doesn't
+    fit.
+    """
     language = language_of(conversation)
     activities = [_message(conversation, reply, text) for text in texts]
     card = card_of(reply, language)
     if card is not None and len(json.dumps(card).encode()) > MAX_CARD_BYTES:
-        card = card_of(reply.model_copy(update={"tables": ()}), language)  # the text has them as well
+        # The text already contains the tables.
+        card = card_of(reply.model_copy(update={"tables": ()}), language)
     if card is not None:
         with_card = {**activities[-1], "attachments": [card]}
         if _size(with_card) <= MAX_MESSAGE_BYTES:
@@ -147,26 +154,28 @@ def _in_parts(conversation: BotConversation, reply: BotReply, texts: list[str]) 
 
 
 def typing_of(conversation: BotConversation) -> Wire:
-    """Return the typing indicator."""
+    """Return the activity that shows the typing indicator."""
     return _addressed(conversation, {"type": "typing"})
 
 
 @dataclass(frozen=True)
 class StreamState:
-    """The state of a streamed message; `stream_id` is empty until the channel assigns one."""
+    """The stage of a streamed message. `stream_id` is empty until the channel assigns one."""
 
     kind: Literal["informative", "streaming", "final"]
     stream_id: str = ""
-    sequence: int = 0  # counted from 1; the final update has none
+    sequence: int = 0  # Counted from 1. The final update has no sequence number.
 
 
 def update_of(conversation: BotConversation, text: str, state: StreamState) -> Wire:
-    """Return an update of a streamed message: the whole text so far, or the progress line."""
+    """Return the activity that updates a streamed message. `text` is the whole text so far, or a progress
+    line.
+    """
     return streamed(_addressed(conversation, {"type": "typing", "text": text}), state)
 
 
 def streamed(activity: Wire, state: StreamState) -> Wire:
-    """Mark an activity as an update of a streamed message."""
+    """Return a copy of the activity with the metadata of a streamed message."""
     entity: Wire = {"type": "streaminfo", "streamType": state.kind}
     if state.kind != "final":
         entity["streamSequence"] = state.sequence
@@ -177,7 +186,9 @@ def streamed(activity: Wire, state: StreamState) -> Wire:
 
 
 def in_words(reply: BotReply, language: Language) -> str:
-    """Return the whole message as Markdown, for channels that support only text."""
+    """Render a reply with its options, figures and sources as Markdown, for channels that support only
+    text.
+    """
     commands = " · ".join(
         f"`{button.value.command}`" for button in reply.buttons if not isinstance(button.value, ChosenOption)
     )
@@ -201,21 +212,21 @@ def in_words(reply: BotReply, language: Language) -> str:
 
 
 def without_markdown(text: str) -> str:
-    """Remove Markdown, for channels that don't render it, such as SMS."""
+    """Remove Markdown markup, for channels that don't render it, such as SMS."""
     text = _EMPHASIS.sub(r"\2", text)
     return _ESCAPED.sub(r"\1", text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def split(text: str, most_chars: int) -> list[str]:
-    """Split the text into parts of at most `most_chars`, preferably between paragraphs, then lines, then
-    words.
+    """Split the text into parts of at most `most_chars` characters, preferably between paragraphs, then
+    between lines, then between words.
 
     Split code is closed and reopened in the next part.
     """
     parts, rest = [], text.strip()
     while len(rest) > most_chars:
         longest = max((len(fence) for fence in _FENCE.findall(rest)), default=3)
-        room = most_chars - 2 * longest - 2  # for the lines that close and reopen code
+        room = most_chars - 2 * longest - 2  # Leaves space for the lines that close and reopen a code block.
         end = _before_code_span(rest, _place_to_cut(rest[:room]))
         part, rest = rest[:end].rstrip(), rest[end:].lstrip("\n")
         fence = ReaderText.after(f"{part}\n").open_fence
@@ -225,7 +236,9 @@ def split(text: str, most_chars: int) -> list[str]:
 
 
 def _place_to_cut(room: str) -> int:
-    """Return the position after the last break in the second half."""
+    """Return the best position for a cut: after the last paragraph, line or word that ends in the second
+    half.
+    """
     for sign in ("\n\n", "\n", " "):
         position = room.rfind(sign, len(room) // 2)
         if position > 0:
@@ -234,7 +247,9 @@ def _place_to_cut(room: str) -> int:
 
 
 def _before_code_span(text: str, end: int) -> int:
-    """Move the cut before a code span that it would split, because text outside code could become a link."""
+    """Return a position before any code span that the cut at `end` would split, because text outside code
+    could become a link.
+    """
     start = text.rfind("\n", 0, end) + 1
     line = text[start:].partition("\n")[0]
     spans = ((start + span.start(), start + span.end()) for span in _CODE_SPAN.finditer(line))
@@ -247,7 +262,8 @@ def _citation(citation: Citation, language: Language, public_address: str | None
         parts.append(clock_time(citation.start_seconds))
     if citation.kind == "table":
         parts.append(messages.COMPUTED[language])
-    elif citation.quote and not citation.verified:  # from a figure's caption, which is not proof
+    # The words come from the caption of a figure, which doesn't count as proof.
+    elif citation.quote and not citation.verified:
         parts.append(messages.FIGURE[language])
     if citation.kind == "web":
         parts.append(messages.OUTSIDE[language])
@@ -262,7 +278,9 @@ def _citation(citation: Citation, language: Language, public_address: str | None
 
 
 def _calculated(citation: Citation, answer_language: str) -> ShownTable | None:
-    """Return the rows of a calculated answer for the card, if they fit and are more than one number."""
+    """Return the rows of a calculated answer as a table for the card, or None for a single value or too many
+    rows or columns.
+    """
     columns, rows = citation.columns or (), citation.rows or ()
     if not len(rows) * len(columns) > 1 or len(rows) > MAX_TABLE_ROWS or len(columns) > MAX_TABLE_COLUMNS:
         return None
@@ -287,7 +305,9 @@ def _figure(figure: AnswerFigure, label: str, language: Language, public_address
 
 
 def _label(figure: AnswerFigure, text: str, *, is_only: bool) -> str:
-    """Return the figure's caption, shortened or omitted if the text contains it."""
+    """Return a figure's caption for the card. If the text already contains it, the only figure gets none and
+    others a shortened one.
+    """
     caption = alt_text(figure.caption)
     if f"*{caption}*" not in text:
         return caption
@@ -300,14 +320,14 @@ def _page_of(filename: str, page_number: int | None, language: Language) -> str:
 
 
 def _absolute(address: str, public_address: str | None) -> str:
-    """Return an absolute URL; empty if our host is unknown."""
+    """Return an absolute URL, or "" if the app's public address is unknown or the URL isn't https."""
     if not address.startswith("/"):
         return address if address.startswith("https://") else ""
     return f"{public_address}{address}" if public_address else ""
 
 
 def _with_choices(reply: BotReply) -> str:
-    """Return the text followed by the numbered options."""
+    """Return the text of a reply followed by the numbered options of its clarification."""
     options = [
         f"{button.value.number}. {markdown_text(button.title)}"
         for button in reply.buttons
@@ -317,7 +337,7 @@ def _with_choices(reply: BotReply) -> str:
 
 
 def _cited_in(text: str, citations: tuple[ShownCitation, ...]) -> list[ShownCitation]:
-    """Return the citations whose `[n]` occurs in the text."""
+    """Return the citations that the text refers to as `[n]`."""
     numbers = {int(number) for number in _CITED.findall(text)}
     return [citation for citation in citations if citation.n in numbers]
 
@@ -331,7 +351,7 @@ def _messages_in_words(conversation: BotConversation, reply: BotReply, language:
 
 
 def _fitting(conversation: BotConversation, reply: BotReply, text: str) -> list[str]:
-    """Return the text, halved until each part fits into one message with its sources."""
+    """Split the text in half repeatedly until each part fits into one message together with its sources."""
     is_few = len(_cited_in(text, reply.citations)) <= MAX_CITATIONS
     is_small = _size(_message(conversation, reply, text)) <= MAX_MESSAGE_BYTES
     if len(text) < _MIN_SPLIT_CHARS or (is_few and is_small):
@@ -370,7 +390,7 @@ def _claim(citation: ShownCitation) -> Wire:
 
 def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
     target: Wire = {"id": conversation.conversation_id}
-    if conversation.channel == TEAMS:  # streams only messages marked as personal
+    if conversation.channel == TEAMS:  # Teams streams only messages that are marked as personal.
         target["conversationType"] = _KINDS[conversation.kind]
         target["isGroup"] = conversation.kind != "personal"
     if conversation.tenant_id:
@@ -381,7 +401,8 @@ def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
         "serviceUrl": conversation.service_url,
         "conversation": target,
     }
-    if conversation.bot_id:  # a channel that never named the bot identifies it by the token
+    # Empty if the channel never sent the bot's id. The channel then identifies the bot by its token.
+    if conversation.bot_id:
         name = {"name": conversation.bot_name} if conversation.bot_name else {}
         addressed["from"] = {"id": conversation.bot_id, **name}
     return addressed
@@ -392,7 +413,7 @@ def _size(activity: Wire) -> int:
 
 
 def card_of(reply: BotReply, language: Language, rest: str = "") -> Wire | None:
-    """Return a message's card as an attachment; None if it needs none.
+    """Return the Adaptive Card of a reply as an attachment, or None if the reply needs no card.
 
     `rest`: text beyond the message's limit, expanded by a button together with its sources.
     """
@@ -474,8 +495,8 @@ def _row(cells: tuple[str, ...], *, is_header: bool = False) -> Wire:
 
 
 def _button(button: ShownButton) -> Wire:
-    """Return a button in its own row: side by side, titles would be truncated, and more than six buttons
-    hidden.
+    """Return a card button in its own row, because Teams truncates titles side by side and hides buttons
+    after the sixth.
 
     The title begins with the option's number, which can be typed instead.
     """

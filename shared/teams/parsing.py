@@ -1,4 +1,6 @@
-"""Parsing of messages: commands, answers to clarifications and storage keys. Pure."""
+"""Parsing of messages into commands, file names and answers to clarifications, and derivation of storage
+keys. Pure.
+"""
 
 import re
 from collections.abc import Sequence
@@ -20,10 +22,10 @@ _COMMANDS: dict[str, Command] = {
     "vergessen": "forget",
     "help": "help",
     "hilfe": "help",
-    "start": "help",  # sent by some channels when a conversation begins
+    "start": "help",  # Some channels send this when a conversation begins.
 }
 
-_MAX_WORDS_OF_ADDITION = 8  # "the one of the Hamburg plant, please"; longer texts are questions (unmeasured)
+_MAX_WORDS_OF_ADDITION = 8  # "the one of the Hamburg plant, please"; longer texts are new questions
 
 _ASKING = frozenset(
     (
@@ -42,20 +44,23 @@ MAX_OPTION_CHARS = 500
 
 
 def command_of(text: str) -> Command | None:
-    """Return the command, with or without its slash; None for other messages."""
+    """Return the command that a message consists of, with or without a slash, or None if it is not a
+    command.
+    """
     if file_to_keep(text):
         return "keep"
     return _COMMANDS.get(text.strip().removeprefix("/").strip(".!? ").casefold())
 
 
 def file_to_keep(text: str) -> str:
-    """Return the file name after `/keep`; empty for all other messages."""
+    """Return the file name that follows `/keep`, or "" for all other messages."""
     match = _KEEP.fullmatch(text.strip())
     return match[1].strip("*\"“”„' ") if match else ""
 
 
 def is_unknown_command(text: str) -> bool:
-    """Return whether the text is a slash and one unknown word, or a command followed by more words.
+    """Return whether a message is a slash with an unknown word, or a known command followed by unexpected
+    words.
 
     Such a text isn't answered as a question: after "/forget everything" the answer could pass for a deletion.
     """
@@ -66,23 +71,25 @@ def is_unknown_command(text: str) -> bool:
 
 
 def has_words(text: str) -> bool:
-    """Return whether the text has a letter or digit, unlike an emoji."""
+    """Return whether a message contains a letter or digit. A message of emojis does not."""
     return _WORD.search(text) is not None
 
 
 def is_number_of_option(text: str) -> bool:
-    """Return whether the text is a bare number, which answers a clarification even if that has expired."""
+    """Return whether a message is only a number. Such a message answers a clarification, even one that has
+    expired.
+    """
     return _NUMBER.fullmatch(text) is not None
 
 
 def conversation_key(conversation: BotConversation) -> str:
-    """Return the storage key of a conversation."""
+    """Return the key under which the state of a conversation is stored."""
     where = (conversation.channel, conversation.tenant_id or "", conversation.conversation_id)
     return digest("conversation", *where)[:32]
 
 
 def reply_key(activity: BotActivity, owner_id_key: str) -> str:
-    """Return the activity's key, the same for every delivery.
+    """Return the key of the reply to an activity. Repeated deliveries of the activity yield the same key.
 
     It is also the id of the question's run, so it begins like all ids of its owner.
 
@@ -96,7 +103,9 @@ def reply_key(activity: BotActivity, owner_id_key: str) -> str:
 
 
 def owner_of(conversation: BotConversation, sender: BotSender) -> str:
-    """Return the owner of the thread and the runs: the person, or a name for a group or an anonymous user."""
+    """Return the id that owns the thread and the runs: the person's, or a derived id for a group or an
+    anonymous user.
+    """
     if conversation.kind != "personal":
         return f"conversation:{conversation_key(conversation)}"
     if sender.object_id is None:
@@ -105,7 +114,7 @@ def owner_of(conversation: BotConversation, sender: BotSender) -> str:
 
 
 def as_answer(text: str, options: Sequence[ClarificationOption]) -> Choice | None:
-    """Return the choice that a message makes in a clarification; None if it is another question.
+    """Interpret a message as the answer to a clarification. Return None if it is a new question.
 
     Raises:
         CallerError: no option has this number.

@@ -1,7 +1,7 @@
-"""Writes a run's answer into the conversation, streamed if the channel supports it and complete at the end.
+"""Follows a run and sends its answer to the conversation, streamed if the channel supports it.
 
-A duplicate is worse than a pause, and a missing answer worse than both. So an attempt that finds the traces
-of an earlier one replaces the partial message with the complete one or sends it again; after a complete
+A duplicate is worse than a delay, and a missing answer worse than both. So an attempt that follows a crashed
+one replaces the partial message with the complete one or sends it again; after a complete
 message it sends nothing.
 """
 
@@ -57,16 +57,16 @@ from shared.teams.outgoing import reply_of
 from shared.teams.parsing import conversation_key
 from shared.teams.store import ReplyMemory
 
-MAX_PARTS = 40  # over an hour, far beyond any run's deadline
-_POLLS_S = (0.05, 0.5)  # first, slowest; chat messages change once a second
-_CHECK_AFTER_S = 5.0  # of silence, then check that the orchestration is alive
+MAX_PARTS = 40  # messages per run: over an hour, far beyond the deadline of any run
+_POLLS_S = (0.05, 0.5)  # shortest and longest pause; messages are updated once a second
+_CHECK_AFTER_S = 5.0  # without events, before checking that the orchestration is alive
 _TYPING_EVERY_S = 5.0  # clients show the typing indicator for a few seconds
-_AFTER_EXPIRY_S = 60.0  # by then the run has timed out its clarification
+_AFTER_EXPIRY_S = 60.0  # grace period for the run to notice that its clarification expired
 
 
 @dataclass(frozen=True)
 class RunReply:
-    """The reply to one run: its destination, stored state and current message."""
+    """The state of the reply to one run: destination, stored state and the message being written."""
 
     step: ReplyStep
     deps: ReplyDependencies
@@ -76,12 +76,12 @@ class RunReply:
 
     @property
     def language(self) -> Language:
-        """The language of fixed texts."""
+        """The language of the bot's fixed texts in this conversation."""
         return messages.language_of(self.place.conversation)
 
 
 async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
-    """Follow the run for a while; its end or clarification becomes a message.
+    """Follow the run for a limited time and send its answer or clarification. Return the next step.
 
     Raises:
         NotFoundError: the run was erased.
@@ -102,19 +102,22 @@ async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     try:
         return await _follow_run(reply)
     finally:
-        if await writer.give_up(messages.GOING_ON[reply.language]):  # no effect once finished
+        # Does nothing once the message is finished.
+        if await writer.give_up(messages.GOING_ON[reply.language]):
             await memory.note(step.ask_step, "growing", "")
 
 
 async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
-    """Follow a run that continued without a reply, because its clarification timed out."""
+    """Continue the reply after a clarification timed out: the run has continued without an answer from the
+    user.
+    """
     services = deps.services
     record = await services.runs.get(step.run_id)
     if record is None or record.status == "cancelled":
         return step.end
     _, reply = await clarification_of(step.run_id, step.ask_step, services.run_log)
     if reply is not None and reply.choice.said:
-        return step.end  # answered here (another reply shows the result) or over the API
+        return step.end  # The user answered here, where another reply shows the result, or through the API.
     memory = ReplyMemory(services.blobs, step.run_id, step.reply_key)
     if not await _has_access(await memory.place(), deps) or not await memory.claim(step.ask_step):
         return step.end
@@ -122,7 +125,7 @@ async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
 
 
 async def _has_access(place: ReplyPlace, deps: ReplyDependencies) -> bool:
-    """Return whether the user still has access, days after the message."""
+    """Return whether the user still has access, which may have changed in the days since the question."""
     if place.owner_id.startswith(NOBODYS):
         return True
     asker = BotSender(channel_user_id=place.owner_id, object_id=place.owner_id)
@@ -134,14 +137,16 @@ async def _has_access(place: ReplyPlace, deps: ReplyDependencies) -> bool:
 
 
 async def _follow_run(reply: RunReply) -> ReplyStep:
-    """Show progress and text until the run ends or asks, or the time for one message is over."""
+    """Show the progress and text of a run until it ends, asks a question or uses up the time for one message.
+    Return the next step.
+    """
     step, deps, writer = reply.step, reply.deps, reply.writer
     text, number, line = (
         LiveText(messages.PAGE[reply.language]),
         step.after,
         messages.BEGINNING[reply.language],
     )
-    await writer.inform(line)  # at once, because a plan may take seconds
+    await writer.inform(line)  # Sent immediately, because planning may take seconds.
 
     async def close_if_dead() -> None:
         if not await deps.orchestrations.is_alive(step.run_id):
@@ -153,7 +158,7 @@ async def _follow_run(reply: RunReply) -> ReplyStep:
         stored_id = ""
         async for entry in events:
             if writer.message_id != stored_id:
-                # As soon as it is known: an attempt after a crash replaces this message.
+                # Store the id as soon as it is known, because a retry after a crash replaces this message.
                 stored_id = writer.message_id
                 await reply.memory.note(step.ask_step, "growing", stored_id)
             if entry is None:
@@ -170,7 +175,7 @@ async def _follow_run(reply: RunReply) -> ReplyStep:
 
 
 async def _continue_later(number: int, reply: RunReply) -> ReplyStep:
-    """Finish the message and let the next step continue in a new one."""
+    """Finish the current message with a notice, and return a step that continues in a new one."""
     part = reply.step.part
     if part >= MAX_PARTS:
         raise DefectError("the run has no end event")
@@ -181,7 +186,7 @@ async def _continue_later(number: int, reply: RunReply) -> ReplyStep:
 
 
 async def _show_progress(event: RunEvent, line: str, reply: RunReply) -> str:
-    """Show the event's progress line if it is new, and return the current line."""
+    """Show the progress line of an event if it differs from `line`. Return the line now shown."""
     now = messages.progress_line(event, reply.language) or line
     if now != line:
         await reply.writer.inform(now)
@@ -189,10 +194,12 @@ async def _show_progress(event: RunEvent, line: str, reply: RunReply) -> str:
 
 
 async def _send_clarification(event: AskUserEvent, number: int, reply: RunReply) -> ReplyStep:
-    """Send the run's clarification with its options as buttons."""
+    """Send the run's clarification with its options as buttons, and return a step that runs after it
+    expires.
+    """
     place, run_id = reply.place, reply.step.run_id
     clarification = Clarification.model_validate(event.model_dump(include=set(Clarification.model_fields)))
-    # Before the buttons appear, because a click must find the waiting run.
+    # Stored before the buttons appear, because a click must find the waiting run.
     await remember(
         place.conversation, place.owner_id, reply.deps.turns, lambda turn: {"waiting_run_id": run_id}
     )
@@ -210,7 +217,7 @@ async def _send_clarification(event: AskUserEvent, number: int, reply: RunReply)
 
 
 async def _send_end(event: RunEvent, reply: RunReply) -> ReplyStep:
-    """Send the answer, or that there is none."""
+    """Send the answer of a finished run, or an error message if it has none."""
     deps, step = reply.deps, reply.step
     record = await deps.services.runs.get(step.run_id)
     if isinstance(event, CompleteEvent) and record is not None:
@@ -226,7 +233,7 @@ async def _send_end(event: RunEvent, reply: RunReply) -> ReplyStep:
 
 
 async def _answer(record: RunRecord, reply: RunReply) -> BotReply:
-    """Return the answer, read with the rights under which it was written."""
+    """Return the reply that shows the run's answer, read with the permissions under which it was written."""
     services = reply.deps.services
     request = await RunFiles(services.blobs, record.run_id).request()
     _, clarification = await clarification_of(record.run_id, record.ask_step, services.run_log)
@@ -243,13 +250,15 @@ async def _answer(record: RunRecord, reply: RunReply) -> BotReply:
 
 
 async def _is_small_talk(run_id: str, deps: ReplyDependencies) -> bool:
-    """Return whether the run read no documents ("Thank you!"), so that its answer has no sources."""
+    """Return whether the run was small talk ("Thank you!"), which searches no documents and has no
+    sources.
+    """
     events = events_of(await deps.services.run_log.read(run_id))
     return any(isinstance(event, ActionEvent) and event.query_type == "CONVERSATION" for event in events)
 
 
 def _note_of(answer: RunAnswer, place: ReplyPlace) -> messages.Texts | None:
-    """Return the note below an answer that was based on fewer documents than usual, or None."""
+    """Return a note that the answer was based on fewer documents than usual, or None if no note is needed."""
     if place.alone:
         return messages.OF_PERSON_ALONE
     is_shared = place.conversation.kind != "personal"
@@ -259,10 +268,10 @@ def _note_of(answer: RunAnswer, place: ReplyPlace) -> messages.Texts | None:
 async def _note_answered(
     message_id: str, step: ReplyStep, place: ReplyPlace, deps: ReplyDependencies
 ) -> None:
-    """Store which run our message shows, for ratings and `/sources`."""
+    """Record which run a bot message shows, so that ratings and `/sources` can refer to it."""
     run_id = step.run_id
     if await deps.services.runs.get(run_id) is None:
-        return  # deleted meanwhile
+        return  # The run was deleted before its reply was recorded.
     if message_id:
         key = conversation_key(place.conversation)
         await deps.turns.note_message(key, message_id, run_id, place.owner_id)
@@ -271,7 +280,7 @@ async def _note_answered(
 
 
 class LiveText:
-    """Converts a run's events into finished lines for a streamed message."""
+    """Converter from the events of a run to complete lines of Markdown for a streamed message."""
 
     def __init__(self, page_label: str) -> None:
         self._page_label = page_label
@@ -280,7 +289,7 @@ class LiveText:
         self._shown = ""
 
     async def take(self, event: RunEvent, write: Callable[[str], Awaitable[None]]) -> None:
-        """Process an event; events without text are ignored."""
+        """Process an event and pass newly completed lines to `write`. Events without text are ignored."""
         if withdraws_step(event):
             if event.step == self._step:
                 self._begin(None)
@@ -301,7 +310,7 @@ class LiveText:
 async def _events(
     log: RunLog, run_id: str, after: int, seconds: float, when_silent: Callable[[], Awaitable[None]]
 ) -> AsyncGenerator[tuple[int, RunEvent] | None, None]:
-    """Yield events after number `after` with their numbers, and None periodically during silence.
+    """Yield numbered events of the run after number `after`, and None after each poll that found nothing.
 
     Ends after `seconds`. `when_silent` may write the last event of a run that has died.
 
@@ -333,7 +342,7 @@ async def _events(
 
 
 class Writer:
-    """One message of a reply. Call `finish` at most once, and always call `give_up` at the end."""
+    """Writer of a reply's message, streamed or not. Call `finish` at most once, and `give_up` in any case."""
 
     def __init__(self, outbox: BotOutbox, place: ReplyPlace, stream: BotStream | None) -> None:
         self._outbox = outbox
@@ -344,27 +353,27 @@ class Writer:
 
     @property
     def is_open(self) -> bool:
-        """Whether a message was begun or is expected."""
+        """Whether this attempt has a stream that is not yet finished."""
         return self._stream is not None
 
     @property
     def message_id(self) -> str:
-        """The channel's id of the message that was begun; empty if none."""
+        """The channel's id of the streamed message, or "" if there is none."""
         return self._stream.message_id if self._stream is not None else ""
 
     async def inform(self, line: str) -> None:
-        """Show the progress line until there is text."""
+        """Show a progress line. Ignored once text has been written."""
         if self._stream is not None and not self._has_text:
             await self._stream.inform(line)
 
     async def write(self, text: str) -> None:
-        """Append to the text."""
+        """Append to the streamed text. Ignored if the message isn't streamed."""
         if self._stream is not None:
             self._has_text = True
             await self._stream.write(text)
 
     async def keep_typing(self) -> None:
-        """Show the typing indicator periodically unless the message is streamed."""
+        """Renew the typing indicator every few seconds, unless the message is streamed."""
         if self._stream is not None and self._stream.is_live:
             return
         if time.monotonic() - self._typed_at >= _TYPING_EVERY_S:
@@ -373,7 +382,8 @@ class Writer:
                 await self._outbox.typing(self._place.conversation)
 
     async def finish(self, reply: BotReply) -> str:
-        """Send the complete message and return the channel's id. If streaming fails, a new message is sent.
+        """Send the complete reply and return the channel's message id. If streaming fails, send a new message
+        instead.
 
         Raises:
             CallerError: the channel permanently rejects our messages.
@@ -387,12 +397,12 @@ class Writer:
                 raise
             except GroundworkError as failed:
                 get_logger().warning("channel.stream_failed", error_type=failed.code)
-        # Only the first part quotes the message: later ones would appear far above the latest messages.
+        # Quote the user's message only in the first part. The quotations of later parts would refer far back.
         reply_to = self._place.reply_to if stream is not None else None
         return await self._outbox.say(self._place.conversation, reply, reply_to)
 
     async def give_up(self, text: str) -> bool:
-        """End an unfinished message with a notice; the answer will be sent as a new one.
+        """End an unfinished message with the notice `text`. The answer will follow in a new message.
 
         Return whether there was an unfinished message.
         """

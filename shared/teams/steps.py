@@ -1,4 +1,4 @@
-"""Performs one step of a reply and returns the next one. The sender always gets a reply.
+"""Performs one step of a reply and returns the next one. The user always gets a reply, if only an apology.
 
 A step may run twice after a crash. Temporary failures are retried; after others the next step apologises.
 """
@@ -15,15 +15,18 @@ from shared.teams.models import BotJoined, BotMessage, BotReply, ReplyStep, Step
 from shared.teams.replies import expire, reply_part
 from shared.teams.store import ReplyMemory, settle, taken
 
-PAUSES_S = (2.0, 8.0, 30.0)  # in total about as long as users wait before asking again (unmeasured)
+PAUSES_S = (2.0, 8.0, 30.0)  # between retries; users may ask again after a longer wait (unmeasured)
 _MAX_PAUSE_S = 60.0
 
 
 async def perform_reply(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
-    """Perform one step. Expected failures are returned as the step that handles them."""
+    """Perform one step and return the next. After an expected failure, the next step is a retry or an
+    apology.
+    """
     try:
         if step.kind == "follow" and step.part == 0:
-            await settle(step, deps.services.blobs)  # from here on no attempt handles it again
+            # The run has started, so no retry may process the activity a second time.
+            await settle(step, deps.services.blobs)
         following = await _perform(step, deps)
         if following.kind == "end":
             await settle(step, deps.services.blobs)
@@ -41,7 +44,7 @@ async def _perform(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     if step.kind == "apologise":
         return await _apologise(step, deps)
     activity = await taken(step, deps.services.blobs)
-    if activity is None:  # already answered
+    if activity is None:  # The activity has already been answered.
         return step.end
     if isinstance(activity, BotJoined):
         greeting = BotMessage(
@@ -61,7 +64,7 @@ _OF_MESSAGES: Mapping[StepKind, Callable[[IncomingMessage], Awaitable[ReplyStep]
 
 def _after_failure(step: ReplyStep, failed: GroundworkError) -> ReplyStep:
     may_pass = failed.retryable and not isinstance(failed, CallerError)
-    # An existing answer justifies a longer wait than an apology does.
+    # Retry longer if an answer exists, because losing it is worse than a late apology.
     retries = len(PAUSES_S) if step.kind == "follow" else len(PAUSES_S) - 1
     if may_pass and step.attempt < retries:
         pause_s = max(PAUSES_S[step.attempt], failed.retry_after_s or 0.0)
@@ -71,7 +74,9 @@ def _after_failure(step: ReplyStep, failed: GroundworkError) -> ReplyStep:
 
 
 async def _apologise(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
-    """Report that there is no answer, if the conversation is still known."""
+    """Tell the user that there is no answer, and return the final step. Nothing is sent if the conversation
+    is no longer stored.
+    """
     following = step.model_copy(update={"kind": "end"})
     activity = await taken(step, deps.services.blobs)
     if activity is not None:

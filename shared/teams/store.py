@@ -1,4 +1,4 @@
-"""Stored messages and conversations.
+"""Storage of incoming activities, of replies in progress and of conversation state.
 
 Blobs of the `work` container hold a message until it is answered, in a folder per day and writer, and the
 state that a reply keeps with its run, which is erased with the run. A table holds turns and the run behind
@@ -31,38 +31,39 @@ from shared.teams.models import (
 from shared.teams.parsing import owner_of
 
 TAKEN_FOLDER = "channel/"
-MAX_PURGED = 1000  # per call of the timer; the next call continues
-_RETENTION = timedelta(days=2)  # replies and redeliveries take minutes
+MAX_PURGED = 1000  # rows or activities per timer call; the next call continues
+_RETENTION = timedelta(days=2)  # for activities; replies and redeliveries take minutes
 _ALL_ROWS = 1_000_000
 
 
 async def take_down(activity: BotMessage | BotJoined, key: str, folder: str, blobs: BlobStore) -> None:
-    """Store an activity in the folder that `folder_of` returned. Duplicates are ignored, also after it was
-    answered.
+    """Store an incoming activity in the folder returned by `folder_of`. Duplicates are ignored, even after
+    the activity was answered.
     """
     content = TakenActivity(said=activity)
     try:
         await keep_model(blobs, WORK, _path(key, folder), content)
-    except NotFoundError:  # a deployment's first request: the container doesn't exist yet
+    except NotFoundError:  # The container doesn't exist before the first request of a new deployment.
         await blobs.ensure_containers((WORK,))
         await keep_model(blobs, WORK, _path(key, folder), content)
 
 
 async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | None:
-    """Return the activity; None once it is answered."""
+    """Return the stored activity that a step belongs to, or None if it has been answered."""
     stored = await find_model(blobs, WORK, _path(step.reply_key, step.folder), TakenActivity)
     return stored.said if stored else None
 
 
 async def settle(step: ReplyStep, blobs: BlobStore) -> None:
-    """Mark the activity as answered and delete its text."""
+    """Mark the activity of a step as answered and delete its text."""
     await write_model(blobs, WORK, _path(step.reply_key, step.folder), TakenActivity(is_done=True))
 
 
 async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forget: StopRun) -> int:
-    """Delete old activities and the orchestrations of their replies. Return the number of activities.
+    """Delete expired activities together with the orchestrations of their replies. Return the number of
+    activities deleted.
 
-    An activity is old when its reply can't be waiting for anything any more.
+    An activity expires two days after the longest time that its run may wait for a clarification.
     """
     waits = timedelta(seconds=settings.answering.clarification_timeout_s)
     last = (now - _RETENTION - waits).date().isoformat()
@@ -75,7 +76,9 @@ async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forge
 
 
 async def purge_turns(now: datetime, settings: Settings, turns: "BotTurnStore | None") -> int:
-    """Delete turns and messages older than RUN_RETENTION_DAYS. Return the number of rows."""
+    """Delete conversation states and message records older than RUN_RETENTION_DAYS. Return the number of rows
+    deleted.
+    """
     if turns is None:
         return 0
     limit = now - timedelta(days=settings.conversations.run_retention_days)
@@ -83,19 +86,19 @@ async def purge_turns(now: datetime, settings: Settings, turns: "BotTurnStore | 
 
 
 def instance_of(key: str) -> str:
-    """Return the instance id of a reply's orchestration."""
+    """Return the instance id of the orchestration that handles the reply with this key."""
     return f"{key}-reply"
 
 
 def reply_of(name: str) -> str:
-    """Return the instance id for the blob of an activity."""
+    """Return the instance id of the reply orchestration for the blob of a stored activity."""
     return instance_of(name.rpartition("/")[2].removesuffix(".json"))
 
 
 def folder_of(activity: BotMessage | BotJoined, owner_id_key: str) -> str:
-    """Return the folder for an activity that arrives now: the UTC date, and the prefix of its writer's ids.
+    """Return the folder for a new activity, named after today's UTC date and the id prefix of its sender.
 
-    In a group, the writer is not the owner of the run. An erasure finds messages by this name.
+    In a group, the sender is not the owner of the run. Erasure finds the sender's messages by this prefix.
     """
     sender = activity.sender
     writer = sender.object_id or owner_of(activity.conversation, sender)
@@ -103,21 +106,21 @@ def folder_of(activity: BotMessage | BotJoined, owner_id_key: str) -> str:
 
 
 async def activities_of(prefix: str, blobs: BlobStore) -> list[str]:
-    """Return the blobs of activities that a person wrote, or that belong to their conversations.
+    """Return the blob names of all stored activities that one person sent.
 
     Args:
-        prefix: prefix of the person's ids.
+        prefix: the person's id prefix, which is part of the folder names.
     """
     names = [blob.name async for blob in blobs.list_blobs(WORK, TAKEN_FOLDER)]
     return [name for name in names if f"/{prefix}" in name]
 
 
 NoteKind = Literal["growing", "sent"]
-"""What is noted of a reply: the message that is streamed, and the one that went out whole."""
+"""Kinds of recorded messages: the one being streamed, and the complete one that was sent."""
 
 
 class ReplyMemory:
-    """The state that one reply keeps with its run."""
+    """The state of a reply, stored with the files of its run."""
 
     def __init__(self, blobs: BlobStore, run_id: str, reply_key: str) -> None:
         self._blobs = blobs
@@ -126,31 +129,37 @@ class ReplyMemory:
         self._key = reply_key
 
     async def keep_place(self, place: ReplyPlace) -> None:
-        """Store the destination of the run's answer."""
+        """Store where the answer of the run is to be sent."""
         await write_model(self._blobs, WORK, f"{self._own}-place.json", place)
 
     async def place(self) -> ReplyPlace:
-        """Return the destination. Raise NotFoundError if the run was erased."""
+        """Return where the answer of the run is to be sent. Raise NotFoundError if the run was erased."""
         place = await find_model(self._blobs, WORK, f"{self._own}-place.json", ReplyPlace)
         if place is None:
-            raise NotFoundError("There is no stored state of this reply.")
+            raise NotFoundError("No state is stored for this reply.")
         return place
 
     async def claim(self, ask_step: int) -> bool:
-        """Return whether this reply is the one that continues an answered clarification."""
+        """Claim the reply to an answered clarification. Return False if another reply has already claimed
+        it.
+        """
         claim = ReplyClaim(reply_key=self._key)
         return await keep_model(self._blobs, WORK, f"{self._run}-after-{ask_step:03d}.json", claim) == claim
 
     async def begin(self, ask_step: int) -> bool:
-        """Return whether this is the first attempt; an earlier one may have sent a part."""
+        """Record an attempt to send the reply. Return True for the first one; an earlier attempt may have
+        sent a partial message.
+        """
         return await self._blobs.create(WORK, f"{self._own}-{ask_step:03d}-begun", b"")
 
     async def note(self, ask_step: int, kind: NoteKind, message_id: str) -> None:
-        """Store the channel's id of a message; empty for `growing` = that message is finished."""
+        """Store the channel's id of a message. For `growing`, an empty id means that no partial message is
+        left.
+        """
         await write_model(self._blobs, WORK, self._part(ask_step, kind), SentReply(message_id=message_id))
 
     async def noted(self, ask_step: int, kind: NoteKind) -> str | None:
-        """Return the stored id of the message, or None."""
+        """Return the stored message id, or None if none was stored."""
         reply = await find_model(self._blobs, WORK, self._part(ask_step, kind), SentReply)
         return reply.message_id if reply else None
 
@@ -163,7 +172,7 @@ def _path(key: str, folder: str) -> str:
 
 
 class BotTurnStore:
-    """The turns of owners in conversations, and the run behind each of our messages.
+    """Table of conversation states, and of the runs that bot messages show.
 
     The table has two kinds of partitions, with digests as keys: one per owner with their turns by
     conversation, and one per conversation with the run of each of our messages.
@@ -173,7 +182,7 @@ class BotTurnStore:
         self._table = table
 
     async def get(self, conversation_key: str, owner_id: str) -> BotTurn | None:
-        """Return the turn, or None. An unreadable row is deleted."""
+        """Return an owner's state in a conversation, or None. An unreadable row is deleted."""
         entity = await self._table.get(_owner(owner_id), conversation_key)
         if entity is None:
             return None
@@ -185,7 +194,7 @@ class BotTurnStore:
         return turn.model_copy(update={"revision": revision_of(entity)})
 
     async def put(self, conversation_key: str, turn: BotTurn) -> BotTurn:
-        """Store the turn. Raise ConflictError if it changed since `turn.revision`."""
+        """Store an owner's state. Raise ConflictError if the row changed since `turn.revision`."""
         entity: Entity = {
             "PartitionKey": _owner(turn.owner_id),
             "RowKey": conversation_key,
@@ -195,7 +204,7 @@ class BotTurnStore:
         return turn.model_copy(update={"revision": revision})
 
     async def note_message(self, conversation_key: str, message_id: str, run_id: str, owner_id: str) -> None:
-        """Store which run a message shows. Duplicates are ignored."""
+        """Record which run a bot message shows. Duplicates are ignored."""
         entity: Entity = {
             "PartitionKey": f"messages-{conversation_key}",
             "RowKey": _digest(message_id),
@@ -209,23 +218,25 @@ class BotTurnStore:
             return
 
     async def run_of_message(self, conversation_key: str, message_id: str) -> tuple[str, str] | None:
-        """Return the run and its owner's id; None if the message isn't ours."""
+        """Return the run id and owner id for a bot message, or None if the message was not recorded."""
         entity = await self._table.get(f"messages-{conversation_key}", _digest(message_id))
         return None if entity is None else (str(entity["run_id"]), str(entity["owner_id"]))
 
     async def forget(self, owner_id: str) -> int:
-        """Delete an owner's turns and messages. Return the number of conversations."""
+        """Delete an owner's conversation states and message records. Return the number of conversations."""
         owner = _owner(owner_id)
         keys = [str(row["RowKey"]) async for row in self._table.query(f"PartitionKey eq '{owner}'")]
         for key in keys:
-            # Messages first, because they are found only through the turn.
+            # Delete messages first, because they can be found only through the conversation's row.
             theirs = f"PartitionKey eq 'messages-{key}' and owner eq '{owner}'"
             await self._table.delete_found(theirs, _ALL_ROWS)
             await self._table.delete(owner, key)
         return len(keys)
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Delete up to `most` rows not written since `moment`. Return their number."""
+        """Delete up to `most` rows that have not been written since `moment`. Return the number of rows
+        deleted.
+        """
         return await self._table.delete_before("Timestamp", moment, most)
 
 
@@ -234,5 +245,7 @@ def _owner(owner_id: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return a digest, because ids of channels and users may contain characters that table keys can't."""
+    """Return a digest of an id, because ids from channels may contain characters that are invalid in table
+    keys.
+    """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

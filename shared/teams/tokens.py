@@ -1,4 +1,5 @@
-"""Verification of Bot Service tokens. Claims are used only after the signature is verified.
+"""Verification of the tokens that the Bot Service sends with activities. Claims are used only after the
+signature has been verified.
 
 Header and issuer are checked first, so that forged tokens cause no key requests. Decision 0023 explains why
 the SDK's validator isn't used.
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
 
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
-MAX_ADDRESS_CHARS = 8000  # of file URLs: about 1,500 were seen with signatures, and names add to that
+MAX_ADDRESS_CHARS = 8000  # for file URLs: signed ones have about 1,500 characters plus the file name
 
 
 def address_parts(address: str) -> SplitResult | None:
-    """Parse an http URL; None if parsers could disagree about it."""
+    """Parse an http or https URL. Return None if parsers could disagree about its host."""
     if len(address) > MAX_ADDRESS_CHARS or not address.isascii() or not address.isprintable():
         return None
-    if "\\" in address or " " in address:  # some parsers treat a backslash as a slash
+    if "\\" in address or " " in address:  # Some parsers treat a backslash as a slash.
         return None
     try:
         parts = urlsplit(address)
@@ -50,17 +51,17 @@ def address_parts(address: str) -> SplitResult | None:
 
 
 def origin(parts: SplitResult) -> tuple[str, str, int]:
-    """Return scheme, host and port."""
+    """Return the scheme, host and port of a URL."""
     return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def is_on(host: str, names: tuple[str, ...]) -> bool:
-    """Return whether a host is in `names`, where a leading dot matches subdomains."""
+    """Return whether a host matches one of `names`. A name with a leading dot matches all subdomains."""
     return any(host.endswith(name) if name.startswith(".") else host == name for name in names)
 
 
 def is_service(parts: SplitResult, hosts: tuple[str, ...]) -> bool:
-    """Return whether the URL belongs to the Bot Service with these hosts, so that our token may be sent to
+    """Return whether a URL belongs to one of these Bot Service hosts, so that the bot's token may be sent to
     it.
     """
     scheme, host, port = origin(parts)
@@ -68,7 +69,7 @@ def is_service(parts: SplitResult, hosts: tuple[str, ...]) -> bool:
 
 
 def is_loopback(parts: SplitResult) -> bool:
-    """Return whether the URL points to this machine."""
+    """Return whether a URL points to this machine."""
     return parts.hostname in LOOPBACK_HOSTS
 
 
@@ -77,7 +78,7 @@ CloudName = Literal["public", "usgov"]
 
 @dataclass(frozen=True)
 class BotCloud:
-    """One Azure cloud.
+    """Token issuer, signing keys and channel hosts of the Bot Service in one Azure cloud.
 
     Attributes:
         issuer: issuer of incoming tokens, and audience of our own.
@@ -103,28 +104,30 @@ CLOUDS: dict[CloudName, BotCloud] = {
     ),
 }
 
-KEEP_S = 3600.0  # a withdrawn key is trusted no longer than this
-KEEP_ANYWAY_S = 24 * 3600.0  # the limit in Microsoft's documentation
-LOOK_AGAIN_S = 10.0  # limits requests caused by invented key ids
-_TIMEOUT_S = 5.0  # an activity has 15 s in total
-MAX_ANSWER_BYTES = 1_000_000  # about 30 KB today
+KEEP_S = 3600.0  # keys are downloaded again after an hour, so that withdrawn ones expire
+KEEP_ANYWAY_S = 24 * 3600.0  # if downloads fail; Microsoft's documentation allows a day
+LOOK_AGAIN_S = 10.0  # between downloads, because tokens with made-up key ids also cause them
+_TIMEOUT_S = 5.0  # for one download; channels wait 15 s for the response to an activity
+MAX_ANSWER_BYTES = 1_000_000  # the key set has about 30 KB today
 
 
 @dataclass(frozen=True)
 class SigningKey:
-    """A key and the channels whose activities it may sign; empty = any."""
+    """A public key for verifying tokens, and the channels it is endorsed for; empty = any channel."""
 
     key: "PyJWK"
     endorsements: frozenset[str]
 
 
 def connect_bot() -> Connection[ClientSession]:
-    """Return the HTTP session for keys and files; aiohttp and PyJWT are imported on first use."""
+    """Return a connection for downloading signing keys and files. aiohttp and PyJWT are imported on first
+    use.
+    """
     return connect_http(_TIMEOUT_S, None, "jwt")
 
 
 class SigningKeys:
-    """A cached set of signing keys."""
+    """Cache of the Bot Service signing keys, downloaded when needed."""
 
     def __init__(
         self,
@@ -132,7 +135,7 @@ class SigningKeys:
         url: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create an empty cache. `clock` is in seconds."""
+        """Create an empty cache. `clock` returns seconds and never runs backwards."""
         self._connection = connection
         self._url = url
         self._clock = clock
@@ -142,11 +145,11 @@ class SigningKeys:
         self._reading = asyncio.Lock()
 
     async def ready(self) -> None:
-        """Import the modules that verification needs."""
+        """Import the modules needed for verification, so that the first request isn't delayed."""
         await self._connection.opened()
 
     async def find(self, key_id: str) -> SigningKey | None:
-        """Return the key with this id, or None.
+        """Return the signing key with this id, or None if it is unknown. Expired keys are downloaded first.
 
         Raises:
             DependencyError: the keys are unavailable and cached ones are older than a day.
@@ -189,7 +192,7 @@ class SigningKeys:
 
 
 def _keys_of(content: bytes) -> dict[str, SigningKey]:
-    """Parse the usable keys. Keys of other kinds and broken ones are skipped."""
+    """Parse a JSON Web Key Set into keys by id. Unsupported and malformed keys are skipped."""
     try:
         listed = json.loads(content).get("keys", ())
     except (ValueError, AttributeError, RecursionError):
@@ -217,28 +220,32 @@ def _key(item: Mapping[str, Any]) -> SigningKey | None:
 
 
 _SKEW_S = 300
-_MAX_TOKEN_CHARS = 16_000  # about 1,500 today
+_MAX_TOKEN_CHARS = 16_000  # Tokens have about 1,500 characters today.
 
 
 @dataclass(frozen=True)
 class ChannelToken:
-    """The verified content of a token: the endorsed channels (empty = any) and the service URL."""
+    """The verified content of a token: the channels its key is endorsed for (empty = any) and the service
+    URL.
+    """
 
     service_url: str
     endorsements: frozenset[str]
 
 
 class ChannelTokens:
-    """Verifies Bot Service tokens for one bot."""
+    """Verifier of Bot Service tokens for one bot."""
 
     def __init__(self, keys: SigningKeys, app_id: str, issuer: str) -> None:
-        """Accept tokens for `app_id`, our own id, from `issuer`, our cloud's Bot Service."""
+        """Create a verifier for tokens addressed to the bot `app_id` and issued by `issuer`, the Bot Service
+        of its cloud.
+        """
         self._keys = keys
         self._issuer = issuer
         self._app_id = app_id.casefold()
 
     async def verify(self, authorization: str | None) -> ChannelToken:
-        """Verify the token of an Authorization header.
+        """Verify the bearer token of an Authorization header and return its verified content.
 
         Raises:
             NotAuthenticatedError: the token is missing or invalid. Only the log says why.
@@ -252,14 +259,14 @@ class ChannelTokens:
         claims = _claims(token, key, self._issuer)
         audience, service_url = claims.get("aud"), claims.get("serviceurl")
         if not isinstance(audience, str) or audience.casefold() != self._app_id:
-            refuse("audience")  # several audiences: the token isn't for us alone
+            refuse("audience")  # A token with several audiences is not meant for this bot alone.
         if not isinstance(service_url, str) or not service_url:
             refuse("no_service_url")
         return ChannelToken(service_url, key.endorsements)
 
 
 def refuse(reason: str) -> NoReturn:
-    """Log the reason and reject the token.
+    """Log why a token was rejected, and raise an error that doesn't reveal the reason to the sender.
 
     Raises:
         NotAuthenticatedError: always, with a message that gives no clue to attackers.
@@ -281,7 +288,9 @@ def _bearer(authorization: str | None) -> str:
 
 
 def _key_id(token: str, issuer: str) -> str:
-    """Return the signing key's id from a Bot Service token. Any other token is rejected."""
+    """Return the id of the signing key that a token names. Raise an error if `issuer` didn't issue the
+    token.
+    """
     jwt = load_module("jwt")
 
     try:
@@ -291,7 +300,8 @@ def _key_id(token: str, issuer: str) -> str:
     header, payload = unproved["header"], unproved["payload"]
     if header.get("alg") != "RS256":
         refuse("algorithm")
-    if payload.get("iss") != issuer:  # not even our tenant's Entra: any app there could impersonate a user
+    # Not even the issuer of the bot's own tenant is accepted, because any app there could impersonate a user.
+    if payload.get("iss") != issuer:
         refuse("issuer")
     key_id = header.get("kid")
     if not isinstance(key_id, str) or not key_id:

@@ -1,4 +1,4 @@
-"""Accepts an activity: stores it and starts the orchestration of its reply, or stores a rating.
+"""Accepts incoming activities: stores each one and starts the orchestration of its reply, or stores a rating.
 
 The channel redelivers activities that aren't acknowledged quickly, so nothing here calls a model or a
 directory or writes to the channel. A rating is stored at once, because its sender waits for that.
@@ -22,7 +22,8 @@ ORCHESTRATION = "reply_in_channel"
 
 
 async def handle(activity: BotActivity, services: TeamsServices, starter: Instances) -> InvokeBody | None:
-    """Accept an activity. None = the channel expects no body.
+    """Store an activity and start the orchestration of its reply. Return the response body for the channel,
+    or None for an empty response.
 
     A duplicate finds the work of the first delivery, so it is answered once.
 
@@ -46,18 +47,21 @@ async def handle(activity: BotActivity, services: TeamsServices, starter: Instan
 
 
 async def _rate(feedback: BotFeedback, services: TeamsServices, turns: BotTurnStore) -> None:
-    """Store a rating for the run that the message shows. Only its owner's rating counts."""
+    """Store a rating for the run whose answer was rated. Ratings by anyone but the owner of the run are
+    ignored.
+    """
     key = conversation_key(feedback.conversation)
     owner = owner_of(feedback.conversation, feedback.sender)
     if feedback.message_id:
         rated = await turns.run_of_message(key, feedback.message_id)
     else:
-        # Some clients don't name the rated message, so the last answer is meant.
+        # Some clients omit the message id; the rating then applies to the last answer.
         turn = await turns.get(key, owner)
         rated = (turn.last_run_id, owner) if turn and turn.last_run_id else None
     if rated is None or rated[1] != owner:
         get_logger().info("channel.rating_ignored")
         return
     body = FeedbackBody(thumb=feedback.thumb, comment=feedback.comment.strip() or None)
-    with suppress(NotFoundError, ConflictError):  # deleted meanwhile
+    # The run was deleted or changed before the rating was stored.
+    with suppress(NotFoundError, ConflictError):
         await rate_run(rated[0], body, UserContext(user_id=owner), services)
