@@ -1,4 +1,4 @@
-"""Proof of an answer: citations, quotations, numbers and figures.
+"""Evidence for answers: citations, and the checks of quotations, numbers and figures.
 
 `document_prompt` renders documents for a model, `tags` parses the tags of its answer, `alignment`
 and `metadata_proof` locate what it cites, `citations` numbers and formats it (a recording at its cue,

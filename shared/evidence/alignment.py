@@ -1,4 +1,4 @@
-"""Alignment of a quotation with the block that it cites. Pure.
+"""Locates a quotation in the block of a document that it cites. Pure.
 
 A quotation is accepted where a careful reader would find it in the block. Case, typography, list marks and
 cell borders may differ; words, numbers, units and signs may not (`shared.evidence.words`). It may consist of
@@ -20,7 +20,7 @@ from shared.evidence.words import Border, Joint, Word, block_words, quoted_words
 OMISSION = " … "
 _MAX_PARTS = 12
 _MAX_COMPARISONS = 100_000  # word comparisons per quotation and block; real ones need a few hundred
-_MIN_PART_WORDS = 2  # minimum length of one of several parts, unless it is a whole clause or cell
+_MIN_PART_WORDS = 2  # minimum length of each of several parts, unless it is a whole clause or cell
 _MIN_PROOF_CHARS = 8  # shorter quotations must contain a number with its unit
 _CONJUNCTIONS = frozenset("and but while whereas und aber während et mais y pero e ma".split())
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
@@ -31,12 +31,14 @@ _CLOSING = re.compile(r"[.!?…。！？]+(?=[\s\"'”’»)\]]|\Z)")
 _LINE_ENDS = {Border.LINE, Border.SENTENCE, Border.PARAGRAPH}
 
 Run = tuple[int, int]
-"""Words of a block by their places, from the first up to the last, without it."""
+"""A range of word indexes in a block. The end is exclusive."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a Markdown table: the words of its cells and of the header's, which may be missing."""
+    """A row of a Markdown table: the word ranges of its cells and of its header cells, if the table has a
+    header.
+    """
 
     header: tuple[Run, ...]
     cells: tuple[Run, ...]
@@ -48,13 +50,13 @@ class Row:
 
 @dataclass(eq=False)
 class Block:
-    """A text to align quotations with, tokenised once for all of them."""
+    """The text of a search block with its words, which are split only once for all quotations."""
 
     content: str
 
     @cached_property
     def text(self) -> str:
-        """The text in its `shown_form`."""
+        """The text of the block in normalised form (see `shown_form`)."""
         return shown_form(self.content)
 
     @cached_property
@@ -63,7 +65,7 @@ class Block:
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Indexes of the words that have each key."""
+        """The indexes of the words at which each comparison key occurs."""
         by_key: dict[str, list[int]] = {}
         for place, word in enumerate(self.words):
             for key in word.keys:
@@ -72,7 +74,7 @@ class Block:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows of all tables in order, header rows included."""
+        """The rows of all tables in the block in text order, including header rows."""
         return list(_rows(self.text, [word.start for word in self.words]))
 
     @cached_property
@@ -80,11 +82,13 @@ class Block:
         return {place: row for row in self.rows for place in range(*row.run)}
 
     def row_at(self, place: int) -> Row | None:
-        """Return the row that contains the word at index `place`."""
+        """Return the table row that contains the word with index `place`, or None if the word is in no
+        table.
+        """
         return self._row_of.get(place)
 
     def shown(self, run: Run) -> str:
-        """Return the text of a run, including the punctuation that closes it."""
+        """Return the text of a range of words, including the punctuation that closes it."""
         start, end = self.words[run[0]].start, self.words[run[1] - 1].end
         if self.text.startswith(")", end) and self.text.count("(", start, end) > self.text.count(
             ")", start, end
@@ -94,7 +98,7 @@ class Block:
         return self.text[start : closing.end() if closing else end]
 
     def line(self, run: Run) -> str:
-        """Return the whole line of a table row."""
+        """Return the full line of text that contains a table row."""
         start = self.text.rfind("\n", 0, self.words[run[0]].start) + 1
         end = self.text.find("\n", self.words[run[1] - 1].end)
         return self.text[start : end if end >= 0 else len(self.text)].strip()
@@ -102,7 +106,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Alignment:
-    """The position of a quotation in a block.
+    """The location of a quotation in a block, and the words found there.
 
     Attributes:
         fragments: the block's own words, in order. Each fragment is contiguous on the page.
@@ -116,9 +120,12 @@ class Alignment:
 
 
 def align(quote: str, block: Block) -> Alignment | None:
-    """Locate `quote` in the block. Return None if a careful reader would not accept it as a quotation."""
+    """Locate `quote` in the block. Return None if the words are missing, too few to prove anything, or their
+    omissions change the meaning.
+    """
     displayed = shown_form(quote)
-    for text in dict.fromkeys((displayed, html.unescape(displayed))):  # models sometimes escape twice
+    # Unescaped as well, because models sometimes escape text twice.
+    for text in dict.fromkeys((displayed, html.unescape(displayed))):
         words = quoted_words(text)
         if not _proves_something(words):
             return None
@@ -134,7 +141,8 @@ def align(quote: str, block: Block) -> Alignment | None:
 
 
 def _respaced(quoted: Sequence[Word], block: Block) -> str:
-    """Return the block's own words if the quotation differs only in white space between letters, or "".
+    """Return the block text that equals the quotation except for white space between letters, or "" if there
+    is none.
 
     Text from PDF files splits words ("data base") and joins them ("page3"). Digits are never joined.
     """
@@ -152,7 +160,8 @@ def _respaced(quoted: Sequence[Word], block: Block) -> str:
     inner = block.words[first + 1 : last + 1]
     own_text = block.text[block.words[first].start : block.words[last].end]
     if "|" in own_text or any(word.border == Border.PARAGRAPH for word in inner):
-        return ""  # cells and paragraphs have rules of their own
+        # Table cells and paragraph borders have stricter rules, which this comparison would bypass.
+        return ""
     return own_text
 
 
@@ -165,19 +174,23 @@ def _letter_counts(words: Sequence[Word]) -> list[int]:
 
 
 def _with_gap(words: Sequence[Word], place: int) -> str:
-    """Return a word, followed by a blank if joining it with the next would make another number."""
+    """Return the key of the word at `place`, followed by a space if two numbers would otherwise merge into
+    one.
+    """
     word, following = words[place].key, words[place + 1].key if place + 1 < len(words) else ""
     return f"{word} " if word[-1:].isdigit() and following[:1].isdigit() else word
 
 
 def normalise(text: str) -> str:
-    """Reduce a text to its words, the form in which texts are compared."""
+    """Return the comparison keys of the words in a text, separated by spaces. Typography and punctuation are
+    ignored.
+    """
     return " ".join(word.key for word in quoted_words(shown_form(text)))
 
 
 def holds_words(text: str, phrase: str) -> bool:
-    """Return whether the words of `phrase` occur consecutively in `text`. The words of `5 bar` don't occur in
-    `15 bar`.
+    """Return whether `text` contains the words of `phrase` in sequence. Only whole words match: `5 bar`
+    doesn't occur in `15 bar`.
     """
     block = Block(text)
     words = quoted_words(shown_form(phrase))
@@ -192,7 +205,9 @@ def _are_same(ones: Sequence[Word], others: Sequence[Word]) -> bool:
 
 
 def _proves_something(words: Sequence[Word]) -> bool:
-    """Return whether a quotation is long enough to identify a passage, or is a number with a unit or word."""
+    """Return whether a quotation is long enough to identify a passage, or contains a number together with a
+    unit or word.
+    """
     text = " ".join(word.key for word in words)
     if len(text) >= _MIN_PROOF_CHARS:
         return any(character.isalnum() for character in text)
@@ -201,7 +216,9 @@ def _proves_something(words: Sequence[Word]) -> bool:
 
 
 class _Search:
-    """Backtracking search for the parts of one quotation in one block."""
+    """Backtracking search for a quotation in a block. The quotation may consist of several parts with
+    omissions between them.
+    """
 
     def __init__(self, quoted: Sequence[Word], block: Block) -> None:
         self._quoted = quoted
@@ -211,18 +228,22 @@ class _Search:
         self._comparisons = 0
 
     def runs(self) -> list[Run] | None:
-        """Return the parts in order, or None if the quotation can't be aligned."""
+        """Return the word ranges of the quotation's parts in order, or None if the block doesn't contain
+        them.
+        """
         runs = self._runs_from(0, None, 1) or []
         ends = [(self._block.row_at(start), self._block.row_at(end - 1)) for start, end in runs]
         rows = [row.run for pair in ends for row in pair if row is not None]
-        # Combining halves of two rows would make a statement that neither makes.
+        # Combining halves of two table rows would produce a statement that the table doesn't contain.
         are_whole = {start for start, _ in rows} <= {start for start, _ in runs} and {
             end for _, end in rows
         } <= {end for _, end in runs}
         return runs if len(set(rows)) <= 1 or are_whole else None
 
     def _runs_from(self, first: int, before: Run | None, part: int) -> list[Run] | None:
-        """Align the quotation from its word `first` on, after the run `before`."""
+        """Find the rest of the quotation, from its word `first`, in the block after the range `before`.
+        Return the word ranges, or None if not found.
+        """
         lower = before[1] if before else 0
         if part > _MAX_PARTS or (first, lower) in self._failed:
             return None
@@ -247,8 +268,8 @@ class _Search:
         return None
 
     def _ends(self, first: int, start: int) -> Iterator[int]:
-        """Yield the positions in the quotation where the part that begins at `start` may end, longest part
-        first.
+        """Yield the indexes in the quotation at which a part that starts at block word `start` may end,
+        longest part first.
         """
         last = first
         while last < len(self._quoted) and self._goes_on(first, last, start + last - first):
@@ -260,10 +281,13 @@ class _Search:
         yield from (end for end in range(last, first, -1) if self._quoted[end].joint)
 
     def _goes_on(self, first: int, last: int, place: int) -> bool:
-        """Return whether the block's word at `place` continues the part with the quotation's word `last`."""
+        """Return whether a part can continue: the block word at `place` must match the quotation word at
+        `last`.
+        """
         if not _are_same(self._words[place : place + 1], self._quoted[last : last + 1]):
             return False
-        # Adjacent paragraphs may be far apart on the page, so a quotation must mark the border between them.
+        # Adjacent paragraphs of a block may be far apart on the page, so the quotation must mark the border
+        # with a separator.
         crosses = last > first and self._words[place].border == Border.PARAGRAPH
         runs_on = self._block.text[self._words[place].start].islower()
         return not crosses or bool(self._quoted[last].joint) or runs_on
@@ -276,7 +300,7 @@ class _Search:
         return before[1] == start or self._may_leave_out((before[1], start), joint)
 
     def _may_end(self, run: Run) -> bool:
-        """Return whether the quotation may end after `run`, which must not cut off a negation later in the
+        """Return whether the quotation may end after `run`. It may not if a negation follows in the same
         clause.
         """
         for word in self._words[run[1] :]:
@@ -294,7 +318,7 @@ class _Search:
         return is_long or (self._border(start) >= Border.CLAUSE and self._border(end) >= Border.CLAUSE)
 
     def _may_leave_out(self, gap: Run, joint: Joint) -> bool:
-        """Return whether the words of `gap` may be omitted between two parts."""
+        """Return whether a quotation may omit the words of `gap` without a change of meaning."""
         before, after = self._border(gap[0]), self._border(gap[1])
         if self._block.row_at(gap[0] - 1) is not self._block.row_at(gap[1]):
             return before >= Border.SENTENCE and after >= Border.SENTENCE
@@ -308,7 +332,9 @@ class _Search:
         return is_between_clauses and self._turns_nothing_round(gap)
 
     def _turns_nothing_round(self, gap: Run) -> bool:
-        """Return whether omitting `gap` removes no negation that belongs to the part before or after it."""
+        """Return whether the words of `gap` can be omitted without losing a negation that applies to the text
+        before or after.
+        """
         ends = [place for place in range(gap[0], gap[1] + 1) if self._border(place) >= Border.SENTENCE]
         tail = self._words[gap[0] : ends[0] if ends else gap[1]]
         head = self._words[ends[-1] if ends else gap[0] : gap[1]]
@@ -319,18 +345,20 @@ class _Search:
         )
 
     def _follows_conjunction(self, gap: Run) -> bool:
-        """Return whether a conjunction before the next part makes it a clause of its own: `…, and lots are
+        """Return whether the next part is a clause that begins after a conjunction: `…, and lots are
         missing`.
         """
         last = gap[1] - 1
         return self._words[last].key in _CONJUNCTIONS and self._border(last) >= Border.CLAUSE
 
     def _is_label(self, end: int) -> bool:
-        """Return whether the part that ends here is a label for the omitted words, such as `Step 2:`."""
+        """Return whether the part before word `end` is a label for the words that follow, such as `Step
+        2:`.
+        """
         return ":" in self._block.text[self._words[end - 1].end : self._words[end].start]
 
     def _takes_number_from_number(self, gap: Run) -> bool:
-        """Return whether the omission would combine one number with the context of another.
+        """Return whether the omission would combine a number with words that refer to another number.
 
         Example: `from 40 million … in 2023`, taken from `from 40 million in 2022 to 48 million in 2023`.
         """
@@ -338,13 +366,13 @@ class _Search:
         return (last.is_number or last.is_unit) and any(word.is_number for word in self._words[slice(*gap)])
 
     def _clause_before(self, start: int) -> Iterator[Word]:
-        """Yield the words that precede `start` in its clause, nearest first."""
+        """Yield the words before `start` in the same clause, last word first."""
         while start > 0 and self._border(start) < Border.CLAUSE:
             start -= 1
             yield self._words[start]
 
     def _cuts_quantity(self, place: int) -> bool:
-        """Return whether a cut before `place` separates a number from its sign, unit or scale."""
+        """Return whether a cut before word `place` would separate a number from its sign, unit or scale."""
         if not 0 < place < len(self._words) or self._border(place) > Border.NONE:
             return False
         before, after = self._words[place - 1], self._words[place]
@@ -373,7 +401,7 @@ def _rows(text: str, starts: Sequence[int]) -> Iterator[Row]:
 
 
 def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
-    """Yield the words of each cell in a line as a run, which is empty for an empty cell."""
+    """Yield the word range of each cell in a table line. Empty cells yield empty ranges."""
     borders = [span[0] + border.start() for border in _CELL_BORDER.finditer(text[slice(*span)])]
     if borders and text[borders[-1] + 1 : span[1]].strip():
         borders.append(span[1])
@@ -382,14 +410,18 @@ def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
 
 
 def _row_runs(quoted: Sequence[Word], block: Block) -> list[Run] | None:
-    """Return the row that the quotation repeats cell by cell, with or without header cells."""
+    """Return the table row that the quotation repeats cell by cell, with or without the header cells; None if
+    there is none.
+    """
     return next(
         ([row.run] for row in block.rows if row.header and _gives_row(quoted, row, block.words)), None
     )
 
 
 def _gives_row(quoted: Sequence[Word], row: Row, words: Sequence[Word]) -> bool:
-    """Return whether the quotation consists of whole cells of the row, each optionally after its header."""
+    """Return whether the quotation consists only of whole cells of the row, each optionally preceded by its
+    header cell.
+    """
 
     def holds(place: int, run: Run) -> bool:
         length = run[1] - run[0]
@@ -434,7 +466,7 @@ def _alignment(runs: Sequence[Run], block: Block) -> Alignment:
 
 
 def _pieces(run: Run, block: Block) -> Iterator[Run]:
-    """Split a run at the ends of paragraphs and rows."""
+    """Split a word range at the ends of paragraphs and table rows."""
     start = run[0]
     for place in range(run[0] + 1, run[1]):
         is_border = block.words[place].border == Border.PARAGRAPH

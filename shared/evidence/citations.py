@@ -1,4 +1,4 @@
-"""The citations of an answer and their display."""
+"""Creates the numbered citations of an answer and the markers that refer to them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,22 +17,23 @@ from shared.platform.web_addresses import host_of
 from shared.retrieval.models import DocumentRecord, Hit
 
 _QUOTED_ROWS = 20
-_CONTEXT_CHARS = 400  # a paragraph before and after
+_CONTEXT_CHARS = 400  # about one paragraph on either side of a quotation
 
 CITED_ID = "cited"
-"""The anchor of the marked passage in a view of its document."""
+"""HTML id of the highlighted passage in the text view of a document."""
 
 
 @dataclass
 class CitationBook:
-    """The citations of one answer, numbered from 1 in order of appearance.
+    """The numbered citations of one answer, in order of appearance, and the evidence they are checked
+    against.
 
     Equal words of the same block share a number.
 
     Attributes:
         hits: the evidence: blocks shown to the model or used by sub-agents as proof.
         records: metadata by doc_id, which may be cited as well.
-        run_id: the answer's run; empty if views can't look citations up.
+        run_id: the answer's run; empty if no view can look up its citations.
         pages: fetched web pages.
         shared_names: file names that several documents have; their markers include the publisher.
         source_urls: addresses that documents were taken from, by doc_id.
@@ -49,7 +50,8 @@ class CitationBook:
     _open: dict[tuple[str, str], Citation] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
-        """Return the citation for a quotation and whether it is new, or None if no evidence contains it.
+        """Return the citation for a quotation and whether it is new, or None if the evidence doesn't contain
+        the quotation.
 
         The cited document is searched first. A quotation found in another document of the evidence is
         attributed to that document. Text takes precedence over captions, which a model wrote and which prove
@@ -71,7 +73,7 @@ class CitationBook:
         return self._add(self._metadata_citation(record, statement))
 
     def compute(self, result: TableResult, language: str = "en") -> tuple[Citation, bool]:
-        """Return the citation for a checked query result and whether it is new.
+        """Return the citation for the checked result of a table query, and whether the citation is new.
 
         Args:
             language: ISO 639-1 code of the answer.
@@ -101,7 +103,7 @@ class CitationBook:
         return citation, True
 
     def marker(self, citation: Citation) -> str:
-        """Return the marker for a citation of this book."""
+        """Return the marker for a citation, with the publisher's name if documents share the file name."""
         name = citation.filename
         is_shared = name in self.shared_names or any(
             hit.doc_id != citation.doc_id and as_seen(hit.filename) == as_seen(name) for hit in self.hits
@@ -130,8 +132,8 @@ class CitationBook:
         )
 
     def hold(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
-        """Reserve a number for a quotation that wasn't found, until it is repaired, and return whether the
-        number is new.
+        """Reserve a citation number for a quotation that could not be found and is yet to be repaired. Return
+        the citation and whether it is new.
 
         Return None if the document is unknown, because there is nothing to repair the quotation from.
         """
@@ -159,7 +161,8 @@ class CitationBook:
         return citation, True
 
     def repair(self, n: int, quote: str) -> Citation:
-        """Resolve a reserved number: proved by these words of its document, or unproved.
+        """Replace a reserved citation by one with the repaired quotation. If the document doesn't contain it,
+        the citation stays unproved.
 
         Words of other documents don't count, because the file name is already shown.
         """
@@ -169,8 +172,8 @@ class CitationBook:
         return self.citations[n - 1]
 
     def _find(self, quote: str, hits: Iterable[Hit], n: int | None = None) -> Citation | None:
-        """Return the citation for a quotation from the first block that contains it. `n` defaults to the next
-        number.
+        """Return a citation of the first block that contains the quotation, or None. The default for `n` is
+        the next free number.
         """
         n = n or len(self.citations) + 1
         for hit in hits:
@@ -238,7 +241,7 @@ def _source(citation: Citation) -> tuple[str | None, ...]:
 
 
 def marker(citation: Citation, *, names_publisher: bool = False) -> str:
-    """Return the marker for a citation: ` (Source: manual.pdf, S. 3)[1]`.
+    """Format the marker that follows a statement in an answer: ` (Source: manual.pdf, S. 3)[1]`.
 
     Other kinds are labelled: ` (Source: manual.pdf, S. 3, figure)[2]`, ` (Source: manual.pdf, metadata)[3]`,
     ` (Source: sales.xlsx, S. 1, computed)[4]`, ` (Source: example.org, web)[5]`. A moment of a recording is a
@@ -257,14 +260,16 @@ def marker(citation: Citation, *, names_publisher: bool = False) -> str:
 
 
 def source_place(filename: str, page_number: int | None, publisher: str | None = None) -> str:
-    """Return `Source: manual.pdf, S. 3`, or `Source: manual.pdf (Mara Ek), S. 3` if a publisher is given."""
+    """Format the source of a citation: `Source: manual.pdf, S. 3`, or `Source: manual.pdf (Mara Ek), S. 3`
+    with a publisher.
+    """
     page = f", S. {page_number}" if page_number is not None else ""
     name = markdown_name((publisher or "").translate(_NO_BRACKETS))
     return f"Source: {markdown_name(filename)}{f' ({name})' if name else ''}{page}"
 
 
 def _around(alignment: Alignment, text: str) -> str:
-    """Return the quotation with its surroundings, cut at word boundaries."""
+    """Return the quotation with up to 400 characters of context on either side, cut at word boundaries."""
     last = alignment.fragments[-1]
     end = max(text.find(last, alignment.start), alignment.start) + len(last)
     before, after = text[: alignment.start], text[end:]
@@ -276,7 +281,9 @@ def _around(alignment: Alignment, text: str) -> str:
 
 
 def _first_rows(result: TableResult, language: str) -> str:
-    """Render the columns and first rows as a Markdown table, with numbers in the answer's notation."""
+    """Render the column names and first rows of a query result as a Markdown table, with numbers formatted
+    for the language.
+    """
     rows = (map(cell_text, row, repeat(language), result.columns) for row in result.rows[:_QUOTED_ROWS])
     lines = ([one_line(cell).replace("|", r"\|") for cell in line] for line in (result.columns, *rows))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -287,14 +294,15 @@ def _is_image(hit: Hit) -> bool:
 
 
 def _view_url(hit: Hit, moment_s: float | None, source_url: str | None, led_by: Mapping[str, str]) -> str:
-    """Return the URL at which a reader sees the passage: a page, a moment of a recording, or the text view.
+    """Return the URL that shows the cited passage: a page, a time in a recording, or the text view of the
+    document.
 
     The URL contains no words of the document, because platforms log URLs. The view locates the passage by run
     and citation number.
     """
     document = f"/api/documents/{hit.doc_id}"
     if hit.start_seconds is not None and moment_s is not None:
-        # The unmarked view has anchors at block starts, not at each cue.
+        # Without a run id, the view can't mark the passage and has anchors only at the starts of blocks.
         anchor = CITED_ID if led_by else f"t-{max(0, int(hit.start_seconds))}"
         own = f"{document}/readable?{urlencode({**led_by, 't': max(0, int(moment_s))})}#{anchor}"
         return moment_url(source_url, moment_s) or own

@@ -1,5 +1,5 @@
-"""Cues: the times at which words of a recording are spoken. `0:83.2 14:86` = word 0 at 83.2 s, word 14 at 86
-s.
+"""Cues: the times at which words of a recording are spoken, stored as text. `0:83.2 14:86` = word 0 at 83.2
+s, word 14 at 86 s.
 
 Words are separated by white space. Pure.
 """
@@ -11,12 +11,13 @@ Cue = tuple[int, float]
 
 
 def cues_text(cues: Iterable[Cue]) -> str:
-    """Serialise cues for storage."""
+    """Convert cues to the text stored in the index, such as `0:83.2 14:86`."""
     return " ".join(f"{word}:{round(seconds, 1):g}" for word, seconds in cues)
 
 
 def cues_of_part(cues: str, words: Sequence[str], part: Sequence[str], begin: int = 0) -> tuple[str, int]:
-    """Return the cues of a part of a text, and the index of its first word in the whole text.
+    """Return the cues that fall into one part of a text, and the index of the part's first word in the whole
+    text.
 
     Args:
         words: of the whole text.
@@ -35,7 +36,9 @@ def cues_of_part(cues: str, words: Sequence[str], part: Sequence[str], begin: in
 
 
 def seconds_at(cues: str, text: str, position: int) -> float | None:
-    """Return when the word at a character offset is spoken, or None without cues."""
+    """Return the time in seconds at which the word at a character offset is spoken, or None if there are no
+    cues.
+    """
     before = text[:position]
     word = len(before.split()) - bool(before and not before[-1].isspace())
     return next((seconds for first, seconds in reversed(_read(cues)) if first <= word), None)

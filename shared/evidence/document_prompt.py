@@ -1,4 +1,4 @@
-"""Rendering of documents for prompts, escaped so that they remain data, and links to recordings."""
+"""Rendering of documents as XML for prompts, with all values escaped, and of links to recordings."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -10,33 +10,38 @@ from shared.retrieval.metadata_text import truncate
 from shared.retrieval.models import DocumentRecord, Hit
 
 _NOTHING: Mapping[str, str] = {}
-MAX_ADDRESS_CHARS = 2000  # accepted by all browsers and proxies
+MAX_ADDRESS_CHARS = 2000  # All browsers and proxies accept URLs of this length.
 _YOUTUBE = re.compile(r"(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)", re.IGNORECASE)
-# Metadata must leave room for passages. Tags are the longest value: the eight that a model writes take about
-# 120 characters, the 30 that a person may set about 450.
+# Limits the metadata, so that the prompt has room for passages. Tags are the longest value: the eight that a
+# model writes take about 120 characters, the 30 that a person may set about 450.
 _MAX_ATTRIBUTE_CHARS = 600
 _PLAIN = re.compile(r"[\x21-\x7e]+")  # printable ASCII without white space
 
-# Percent-encode characters that would end a Markdown link or a sentence.
+# All other characters are percent-encoded, because they could end a Markdown link or a sentence.
 _SAFE = "%/:=&?~#+!$,;@*-._"
 
 
 def clock_time(seconds: float) -> str:
-    """Format seconds as `01:23` or `1:02:03`. Truncates, so that a link never starts too late."""
+    """Format a time as `01:23` or `1:02:03`. Fractions are truncated, so that a link never starts after the
+    quoted words.
+    """
     whole = max(0, int(seconds))
     hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
 
 
 def web_address(url: str | None) -> str | None:
-    """Return `url` if it is a plain http or https address, otherwise None."""
+    """Return `url` without surrounding white space if it is an http or https URL that is safe to link, else
+    None.
+    """
     text = (url or "").strip()
     is_plain = len(text) <= MAX_ADDRESS_CHARS and not text.startswith("/")
     return text if is_plain and moment_url(text, 0) is not None else None
 
 
 def source_address(url: str | None, filename: str, page_number: int | None) -> str | None:
-    """Return the URL that a document was taken from, at the given page if it is a PDF, or None.
+    """Return the link to the original of a document, with a page anchor if it is a PDF file; None if the URL
+    is missing or unsafe.
 
     Browsers, and SharePoint's own viewer, open a PDF at `#page=3`.
     """
@@ -47,10 +52,10 @@ def source_address(url: str | None, filename: str, page_number: int | None) -> s
 
 
 def moment_url(url: str | None, seconds: float) -> str | None:
-    """Return the URL of a recording, or of our own API, with the time at which to start.
+    """Return the URL of a recording with a start time in seconds, or None if the URL is missing or unsafe.
 
-    Return None if `url` is neither the app's nor a plain web URL. Players read `#t=83`; YouTube expects a
-    parameter.
+    `url` may be a path of the app or a web URL. Players read `#t=83`; YouTube expects a parameter.
+
     Source: Media Fragments URI 1.0, section 4.2.1.
     """
     if not url or not _PLAIN.fullmatch(url):
@@ -73,7 +78,7 @@ def moment_url(url: str | None, seconds: float) -> str | None:
 
 
 def unreadable(record: DocumentRecord) -> str:
-    """Explain to a model that a document contains no searchable text, and why."""
+    """Return a sentence for the model that says that a document has no searchable text, and why."""
     pages = f" It has {record.page_count} page{'s' * (record.page_count != 1)}." if record.page_count else ""
     return (
         f"{record.filename} exists but has no readable text: it is empty, or its pages are scanned pictures "
@@ -87,8 +92,8 @@ def documents_with_blocks(
     whole: Collection[str] = (),
     omitted: Mapping[str, str] = _NOTHING,
 ) -> str:
-    """Render `<documents>` with each document's blocks in reading order, documents sorted by their best
-    block.
+    """Render documents with their blocks as `<documents>` for a prompt. Documents keep the order of their
+    first hits; blocks are in reading order.
 
     Args:
         whole: ids of documents to mark as complete.
@@ -112,7 +117,7 @@ def documents_with_blocks(
 def documents_with_summaries(
     records: Iterable[DocumentRecord], total: int | None = None, filters: str = "", unmatched: str = ""
 ) -> str:
-    """Render `<documents>` with each document's metadata and brief summary, without blocks.
+    """Render the metadata and short summaries of documents as `<documents>` for a prompt, without blocks.
 
     If there are more documents than `records`, the tag says so: `<documents total="60" shown="50">`.
     `filters` describes the applied filters, `unmatched` the filters that no document matches.
@@ -129,7 +134,8 @@ def documents_with_summaries(
 
 
 def every_document(kind: str, records: Collection[DocumentRecord], read: Collection[str]) -> str:
-    """Render `<every_document>` with all documents of a kind, marking those that nobody has read.
+    """Render a list of all documents of a kind as `<every_document>` for a prompt. Documents not in `read`
+    are marked `read="no"`.
 
     Args:
         read: ids of the documents that were read, at least in part.
@@ -174,7 +180,7 @@ def _block(hit: Hit, why_omitted: str) -> str:
     kind = "image" if hit.block_type == "image" else "table" if is_table else "text"
     values: dict[str, object] = {"page": hit.page_number, "heading": hit.heading_path, "type": kind}
     if kind == "image":
-        # Only pictures are referenced by block id; quotations are found by their words.
+        # Models refer only to pictures by block id. Quotations are located by their words.
         values["block_id"] = hit.block_id
     if hit.start_seconds is not None:
         values["time"] = clock_time(hit.start_seconds)

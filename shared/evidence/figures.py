@@ -1,4 +1,4 @@
-"""Selection and placement of an answer's figures. Pure.
+"""Selects the figures of an answer and decides where they are inserted. Pure.
 
 The model names a figure of the evidence where it belongs. The figure is inserted after the line that names
 it, but never into a table or code.
@@ -15,30 +15,34 @@ from shared.retrieval.models import Hit
 _BLOB = re.compile(r"figures/(?P<doc_id>[A-Za-z0-9_-]{1,128})/(?P<name>[0-9a-f]{64}\.png)")
 _PATH = re.compile(r"/api/documents/(?P<doc_id>[A-Za-z0-9_-]{1,128})/figures/(?P<name>[0-9a-f]{64}\.png)")
 
-# Characters that could end the alternative text, begin markup, or hide the following text.
+# Characters that could end the alternative text, start markup, or hide the text that follows.
 _SIGNS = re.compile(r"[\[\]<>`*_|\\!&#~]|[^\S ]|[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _MAX_ALT_CHARS = 200
 
 
 def figure_path(blob_path: str | None) -> str | None:
-    """Return the API path of a figure for the path stored in its block, or None for any other path."""
+    """Return the API path that serves a figure, given the blob path in its block, or None if that path is
+    invalid.
+    """
     match = _BLOB.fullmatch(blob_path or "")
     return f"/api/documents/{match['doc_id']}/figures/{match['name']}" if match else None
 
 
 def figure_name(doc_id: str, name: str) -> str | None:
-    """Return `{doc_id}/{name}`, or None if the parts can't name a figure."""
+    """Return the figure name `{doc_id}/{name}`, or None if either part contains invalid characters."""
     return f"{doc_id}/{name}" if _BLOB.fullmatch(f"figures/{doc_id}/{name}") else None
 
 
 def name_of_path(path: str) -> str | None:
-    """Return `{doc_id}/{name}` for a path made by `figure_path`, or None."""
+    """Return the figure name `{doc_id}/{name}` from an API path made by `figure_path`, or None for other
+    paths.
+    """
     match = _PATH.fullmatch(path)
     return f"{match['doc_id']}/{match['name']}" if match else None
 
 
 def answer_figure(hit: Hit) -> AnswerFigure | None:
-    """Return the figure of an image block, or None for any other block."""
+    """Convert an image block to a figure for the answer. Return None for other blocks."""
     path = figure_path(hit.image_url) if hit.block_type == "image" else None
     if path is None:
         return None
@@ -53,14 +57,14 @@ def answer_figure(hit: Hit) -> AnswerFigure | None:
 
 
 def figure_markdown(figure: AnswerFigure) -> str:
-    """Return `![caption](address) (Source: manual.pdf, S. 3)`."""
+    """Format a figure as Markdown with its source: `![caption](address) (Source: manual.pdf, S. 3)`."""
     return (
         f"![{alt_text(figure.caption)}]({figure.path}) ({source_place(figure.filename, figure.page_number)})"
     )
 
 
 def alt_text(caption: str) -> str:
-    """Return a caption on one line, truncated at a word and without Markdown or HTML syntax.
+    """Convert a caption to alternative text: one line without Markdown or HTML, truncated at a word boundary.
 
     A vision model wrote it, and text in the picture may have instructed that model.
     """
@@ -70,12 +74,12 @@ def alt_text(caption: str) -> str:
     return text or "Figure"
 
 
-MAX_FIGURES = 4  # per answer; unmeasured
+MAX_FIGURES = 4  # Maximum per answer; unmeasured.
 
 
 @dataclass
 class FigurePlacer:
-    """The figures of one answer.
+    """Queue of the figures that an answer requests, and list of the figures already inserted.
 
     Attributes:
         hits: the evidence; only its pictures can be shown.
@@ -88,7 +92,9 @@ class FigurePlacer:
     _line: str = ""
 
     def want(self, block_id: str) -> None:
-        """Queue a picture that the model named. Unknown and already shown pictures are ignored."""
+        """Queue the picture with this block id. Unknown pictures, repeated ones and those beyond the limit
+        are ignored.
+        """
         hit = next((hit for hit in self.hits if hit.block_id == block_id), None)
         figure = None if hit is None else answer_figure(hit)
         paths = {placement.path for placement in (*self.placed, *self._waiting)}
@@ -97,33 +103,35 @@ class FigurePlacer:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a picture is queued."""
+        """Whether a picture is queued for insertion."""
         return bool(self._waiting)
 
     @property
     def line_is_free(self) -> bool:
-        """Whether a picture may follow the current line.
+        """Whether a picture may be inserted after the current line.
 
         A picture must not split a table, or separate the first line of a code fence from the code.
         """
         return "|" not in self._line and not self._line.lstrip().startswith(("```", "~~~"))
 
     def passed(self, text: str) -> None:
-        """Record text written by the model, to keep track of the current line."""
+        """Record text that was added to the answer, to keep track of the current line."""
         *lines, rest = text.split("\n")
         self._line = rest if lines else self._line + rest
 
     def take(self) -> list[AnswerFigure]:
-        """Remove the queued pictures and return them as shown."""
+        """Return the queued pictures and move them to `placed`."""
         figures, self._waiting = self._waiting, []
         self.placed += figures
         return figures
 
     def keep(self, text: str) -> None:
-        """Drop the figures that `text`, the truncated answer, no longer contains."""
+        """Remove inserted figures that `text`, the truncated answer, no longer contains, and clear the
+        queue.
+        """
         self._waiting = []
         self.placed = [figure for figure in self.placed if f"]({figure.path})" in text]
 
     def drop(self) -> None:
-        """Discard queued figures, because the answer abstains."""
+        """Clear the queue, because an answer that abstains shows no figures."""
         self._waiting = []

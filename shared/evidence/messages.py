@@ -1,4 +1,4 @@
-"""Fixed sentences in English and German: answers without a model, and remarks on an answer. Pure.
+"""Fixed sentences in English and German for answers without a model and for notes on an answer. Pure.
 
 In any other language, signs replace the remarks, and text without a model is in English.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Messages:
-    """The sentences in one language, with `{}` as the placeholder."""
+    """The fixed sentences in one language, with `{}` as the placeholder."""
 
     unsupported: str
     unproved: str
@@ -46,13 +46,15 @@ class Messages:
     documents: str
 
     def abstention(self, missing: str, next_step: str) -> str:
-        """Return the text of an abstention that no model wrote."""
+        """Format the text of an answer that abstains, for use when the model wrote none."""
         text = self.no_answer.format(missing)
         return f"{text}\n\n{self.next_step.format(next_step)}" if next_step else text
 
     @property
     def without_search(self) -> "Messages":
-        """Return the sentences for an answer without a search, which make no claim about the documents."""
+        """Return a variant for answers without a document search, whose sentences say nothing about the
+        documents.
+        """
         step = self.not_searched_step
         return replace(self, no_answer="{}.", nothing_found=self.not_searched, nothing_found_step=step)
 
@@ -142,10 +144,10 @@ _WITH_SENTENCES = {"": ENGLISH, "und": ENGLISH, "en": ENGLISH, "de": GERMAN}
 
 
 def is_german(language: str) -> bool:
-    """Return whether an ISO 639-1 code, with or without a region, is German."""
+    """Return whether a language code such as `de` or `de-AT` stands for German."""
     return language.lower().split("-")[0] == "de"
 
 
 def messages_in(language: str) -> Messages:
-    """Return the sentences for an ISO 639-1 code."""
+    """Return the fixed sentences for an ISO 639-1 code: German for `de`, English for all others."""
     return _WITH_SENTENCES.get(language.lower().split("-")[0], OTHER_LANGUAGE)

@@ -1,4 +1,4 @@
-"""Proof of statements by a document's metadata: author, date, type and the like. Pure."""
+"""Checks statements against the metadata of a document, such as author, date and type. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,13 +18,14 @@ _NAMES = {
     "page_count": ("page_count", "page count", "pages"),
 }
 _SAYS_ITSELF = ("title", "author", "document_date", "upload_date", "department")
-"""What proves something without its name before it; `3` or `en` alone would be found anywhere."""
+"""Fields whose value alone identifies them. Values such as `3` or `en` must follow the field name."""
 
 _MIN_CHARS = 4
 
 
 def prove_metadata(quote: str, record: DocumentRecord) -> str | None:
-    """Return the metadata that a quotation repeats, as `author: Jane Doe; date: 2024-05-01`, or None.
+    """Return the metadata that a quotation states, as `author: Jane Doe; date: 2024-05-01`, or None if it
+    states anything else.
 
     Values must be complete. Names may be written as in the prompt (`author="Jane Doe"`) or in words.
     """
@@ -42,7 +43,7 @@ def prove_metadata(quote: str, record: DocumentRecord) -> str | None:
 
 
 def _forms(rest: str, values: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """Yield each field that `rest` begins with, and the number of characters it occupies."""
+    """Yield each metadata field that `rest` starts with, and the number of characters that it takes up."""
     for name, value in values.items():
         for label in (*_NAMES[name], ""):
             form = f"{_words(label)} {value} ".lstrip()
@@ -56,7 +57,7 @@ def _words(text: str) -> str:
 
 
 def _values(record: DocumentRecord) -> dict[str, str]:
-    """Return the known fields as a prompt shows them."""
+    """Return the known metadata of a document by field name, formatted as in prompts."""
     values = {
         "title": record.title,
         "author": record.author,

@@ -1,4 +1,4 @@
-"""Models of citations, figures, web pages, and areas of a page."""
+"""Models of citations, query results, figures, web pages, and areas of a page."""
 
 import hashlib
 from datetime import datetime
@@ -20,7 +20,7 @@ Omittable: TypeAlias = Annotated[T | None, Field(exclude_if=lambda value: value 
 
 
 class QueriedTable(Model):
-    """A table that a query read, in its document's version at that time.
+    """A table that a query read, and the version of its document at that time.
 
     Attributes:
         doc_id, filename: for a database view, the id and name of its database.
@@ -28,7 +28,7 @@ class QueriedTable(Model):
         content_hash: for a view, a hash of its definition, since its rows change.
     """
 
-    table_id: str = Field(description="The table that was queried.")
+    table_id: str = Field(description="Id of the table that the query read.")
     doc_id: str
     filename: ShownName
     page_number: int | None = None
@@ -36,7 +36,7 @@ class QueriedTable(Model):
 
 
 class TableResult(Model):
-    """A citable result of a query over tables.
+    """The result of a query over tables, with everything needed to cite it.
 
     Attributes:
         result_id: id by which the model cites it, unique within a run.
@@ -61,7 +61,7 @@ class TableResult(Model):
 
 
 class Citation(Model):
-    """A numbered quotation, or a result of a query over tables.
+    """A numbered source of an answer: a quotation, metadata, a query result or a web page.
 
     Attributes:
         kind: "metadata" cites a document's metadata and has no block. "table" is *computed*: the query
@@ -78,36 +78,44 @@ class Citation(Model):
         final_url, fetched_at, context: for web pages only; `context` is the text around the quotation.
     """
 
-    n: int = Field(description="The citation's number in the text.")
+    n: int = Field(description="Number of the citation in the text of the answer.")
     kind: Literal["quote", "metadata", "table", "web"] = "quote"
-    doc_id: str = Field(description="The document.")
-    block_id: str = Field(description="The block; its id changes only with its content.")
-    filename: ShownName = Field(description="Name of the file.")
+    doc_id: str = Field(description="Id of the cited document; empty for a web page.")
+    block_id: str = Field(
+        description=(
+            "Id of the cited block, which changes only with its content; empty if no block is cited."
+        )
+    )
+    filename: ShownName = Field(description="Name of the file, or the host name of a web page.")
     page_number: int | None = Field(
-        default=None, description="Page, slide or sheet, counted from 1; null if the document has none."
+        default=None, description="Page, slide or sheet, counted from 1; null if the document has no pages."
     )
     start_seconds: float | None = Field(
-        default=None, description="Position in a recording, in seconds; null otherwise."
+        default=None, description="Position in the recording in seconds; null for other documents."
     )
     published_by: str | None = None
     quote: str
     verified: bool
-    url: str = Field(description="URL of the cited place.")
+    url: str = Field(description="URL that shows the cited place.")
     source_url: Omittable[str] = Field(
-        default=None, description="Original address of the document, such as the one in SharePoint."
+        default=None, description="URL of the original document, such as its SharePoint address."
     )
-    table_id: Omittable[str] = Field(default=None, description="The table that was queried.")
-    content_hash: Omittable[str] = Field(default=None, description="SHA-256 of the file.")
-    sql: Omittable[str] = Field(default=None, description="The query, SQLite's SQL.")
-    sql_in_words: Omittable[str] = Field(default=None, description="The query in natural language.")
-    columns: Omittable[tuple[str, ...]] = Field(default=None, description="Names of the result's columns.")
+    table_id: Omittable[str] = Field(default=None, description="Id of the table that was queried.")
+    content_hash: Omittable[str] = Field(
+        default=None, description="SHA-256 of the file that contains the table."
+    )
+    sql: Omittable[str] = Field(default=None, description="The query in the SQL dialect of SQLite.")
+    sql_in_words: Omittable[str] = Field(
+        default=None, description="Description of the query in natural language."
+    )
+    columns: Omittable[tuple[str, ...]] = Field(default=None, description="Column names of the result.")
     rows: Omittable[tuple[tuple[Cell, ...], ...]] = Field(default=None, description="Documents in the index.")
     row_count: Omittable[int] = Field(default=None, description="Rows of the result.")
     source_rows: Omittable[tuple[int, ...]] = Field(
-        default=None, description="Numbers of the rows of the file that the result was computed from."
+        default=None, description="Numbers of the file rows from which the result was computed."
     )
     tables: Omittable[tuple[QueriedTable, ...]] = Field(
-        default=None, description="The tables that the query read."
+        default=None, description="All tables that the query read."
     )
 
     final_url: Omittable[str] = None
@@ -116,13 +124,13 @@ class Citation(Model):
 
     @property
     def doc_ids(self) -> tuple[str, ...]:
-        """The documents that the citation depends on, including all tables of a query."""
+        """The ids of all documents that the citation depends on, including those of every queried table."""
         doc_ids = (self.doc_id, *(table.doc_id for table in self.tables or ()))
         return tuple(dict.fromkeys(filter(None, doc_ids)))
 
 
 class WebPage(Model):
-    """The text of a web page as fetched, against which quotations from it are proved.
+    """The text of a downloaded web page, against which quotations are checked.
 
     Attributes:
         final_url: after redirects.
@@ -142,12 +150,12 @@ class WebPage(Model):
 
     @property
     def doc_id(self) -> str:
-        """The id by which a model cites the page. No document has such an id."""
+        """The id by which a model cites the page. It can't coincide with the id of a document."""
         return f"web-{hashlib.sha256(self.final_url.encode()).hexdigest()[:12]}"
 
 
 class AnswerFigure(Model):
-    """A picture of an answer. An answer lists its pictures in text order.
+    """A picture shown in an answer. Pictures are listed in the order of the text.
 
     Attributes:
         path: permanent address in our API, as in the answer's text. Access is checked at each request.
@@ -157,29 +165,29 @@ class AnswerFigure(Model):
         image_url_expires_at: expiry of `image_url`.
     """
 
-    block_id: str = Field(description="The block; its id changes only with its content.")
-    doc_id: str = Field(description="The document.")
-    filename: ShownName = Field(description="Name of the file.")
+    block_id: str = Field(description="Id of the image block, which changes only with its content.")
+    doc_id: str = Field(description="Id of the document that contains the picture.")
+    filename: ShownName = Field(description="Name of the file that contains the picture.")
     page_number: int | None = Field(
-        default=None, description="Page, slide or sheet, counted from 1; null if the document has none."
+        default=None, description="Page, slide or sheet, counted from 1; null if the document has no pages."
     )
-    caption: str = Field(description="Description of the picture.")
+    caption: str = Field(description="Caption that describes the picture.")
     path: str
     image_url: str | None = Field(default=None, repr=False)
     image_url_expires_at: datetime | None = None
 
 
 class PageArea(Model):
-    """A rectangle in fractions of the page's width and height, with the origin in the upper left corner."""
+    """A rectangle on a page, in fractions of the page's width and height from its upper left corner."""
 
-    left: float = Field(description="Left edge.")
-    top: float = Field(description="Upper edge.")
-    right: float = Field(description="Right edge.")
-    bottom: float = Field(description="Lower edge.")
+    left: float = Field(description="Left edge, as a fraction of the page width.")
+    top: float = Field(description="Upper edge, as a fraction of the page height.")
+    right: float = Field(description="Right edge, as a fraction of the page width.")
+    bottom: float = Field(description="Lower edge, as a fraction of the page height.")
 
 
 class PageWord(Model):
-    """A word of a rendered page and its area."""
+    """A word on a rendered page and the area that it covers."""
 
-    text: str = Field(description="The word.")
-    area: PageArea = Field(description="Its position.")
+    text: str = Field(description="Text of the word.")
+    area: PageArea = Field(description="Area that the word covers on the page.")

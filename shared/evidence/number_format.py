@@ -1,4 +1,4 @@
-"""Formatting of calculated cells in the notation of a language. Pure."""
+"""Formatting of calculated table cells in the number notation of a language. Pure."""
 
 import re
 
@@ -11,13 +11,13 @@ COMMA_DECIMALS = frozenset(
 
 _SPACE_GROUPS = frozenset(("fr", "pl", "cs", "sv", "nb", "no", "fi", "ru"))
 _NARROW_SPACE = "\u202f"
-_MIN_GROUPED = 10_000  # numbers of four digits, such as years, have no separator
+_MIN_GROUPED = 10_000  # four-digit numbers such as years have no thousands separator
 _DIGITS = 15  # significant digits of a float: 0.1 + 0.2 is 0.3
 _NAMES = re.compile(r"(?:\b|_)(?:id|no|nr|number|nummer|code|plz|zip|phone|telefon|iban)\b", re.IGNORECASE)
 
 
 def cell_text(cell: Cell, language: str, column: str = "") -> str:
-    """Format a cell for an answer in `language`: 12345.5 is "12.345,5" in German.
+    """Format a cell in the number notation of `language`: 12345.5 becomes "12.345,5" in German.
 
     Args:
         language: ISO 639-1.
@@ -29,7 +29,7 @@ def cell_text(cell: Cell, language: str, column: str = "") -> str:
         return cell
     plain = f"{cell:.{_DIGITS}g}" if isinstance(cell, float) else str(cell)
     sign, digits, fraction = plain[: plain.startswith("-")], *plain.lstrip("-").partition(".")[::2]
-    if not digits.isdecimal():  # 1e+20, inf
+    if not digits.isdecimal():  # The number has no plain decimal form: 1e+20, inf.
         return plain
     code = language[:2].casefold()
     has_comma = code in COMMA_DECIMALS

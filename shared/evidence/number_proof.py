@@ -1,4 +1,5 @@
-"""Check that the numbers of a statement follow from calculated results, at the precision shown. Pure.
+"""Checks that the numbers in a statement follow from calculated results, rounded to the precision shown.
+Pure.
 
 A number is accepted if it equals a cell, a row count, or a number in the question, the SQL or a name. "12.5
 %" matches 0.125 and 12.5, and as a difference from the whole 87.5 and 112.5. "3.5 times" matches 350 %, or
@@ -40,7 +41,7 @@ _PERCENT = re.compile(
 )
 _TIMES = re.compile(r"[\s-]?(?:times\b|fold\b|x\b|×|mal\b|fach)", re.IGNORECASE)
 _FACTOR_OF = re.compile(r"\bfa[ck]tor (?:of |von )?\Z", re.IGNORECASE)
-_FACTOR_CHARS = 12  # "faktor von " and what precedes it
+_FACTOR_CHARS = 12  # characters before a number in which "faktor von " is recognised
 _FALLS = re.compile(
     r"\b(?:fell|fall|falls|drop|decreas|declin|loss|lost|less|lower|fewer|below|behind|under|minus|negativ|down|"
     r"reduc|short|deficit|rückgang|verlust|gesunken|sank|sinkt|weniger|niedriger|geringer|unter|gefallen|abgenommen|"
@@ -51,7 +52,7 @@ _FALLS = re.compile(
 
 @dataclass(frozen=True)
 class Number:
-    """A number as written in a statement.
+    """A number found in a statement, with its value and notation.
 
     Attributes:
         value: without sign and scale.
@@ -73,24 +74,28 @@ class Number:
 
 
 def has_number(text: str) -> bool:
-    """Return whether a text has a digit or a number word, and so may need a check."""
+    """Return whether a text contains a digit or a number word, so that its numbers must be checked."""
     return bool(_INSIDE.search(text) or _NUMBER.search(text))
 
 
 def numbers_of(text: str, language: str) -> list[Number]:
-    """Extract the numbers of a text. A date yields its parts."""
+    """Return the numbers in a text, in order. The parts of a date count as separate numbers."""
     parted = _DATE.sub(lambda date: re.sub(r"[./]", " ", date[0]), text)
     return [_read(match, language) for match in _NUMBER.finditer(parted)]
 
 
 def without_rank(line: str, most: int) -> str:
-    """Remove a leading number from a line if it can be a rank among `most` items."""
+    """Remove the number at the start of a list line if it can be a rank among `most` items, because ranks
+    need no proof.
+    """
     rank = _RANK.match(line)
     return line[rank.end() :] if rank and int(rank[1]) <= most else line
 
 
 def without_date(sentence: str, day: date) -> str:
-    """Remove a date from a sentence, with the month named in any supported language."""
+    """Remove all mentions of the date `day` from a sentence, whether the month is a number or a name in a
+    supported language.
+    """
     d, m, year, month = f"0?{day.day}", f"0?{day.month}", f"{day:%Y}", r"[^\W\d_]+\.?"
     forms = (
         f"{day:%Y-%m-%d}",
@@ -105,7 +110,7 @@ def without_date(sentence: str, day: date) -> str:
 def unproved_numbers(
     statement: str, results: Sequence[TableResult], others: Collection[str], language: str
 ) -> list[str]:
-    """Return the numbers of a statement that no result supports, as written.
+    """Return the numbers of a statement, as written, that follow from none of the results or other texts.
 
     Args:
         results: results that the statement may refer to.
@@ -145,21 +150,26 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
 
 
 def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
-    """Return whether a cell equals the number at the number's precision."""
+    """Return whether a cell value, rounded to the precision of the number, equals it. Fractions and scales
+    such as millions are considered.
+    """
     if number.is_negative != (value < 0) and not (value < 0 and falls):
         return False
     magnitude = abs(value)
     exponents = {number.exponent}
     if number.is_percent:
-        exponents = {-2, 0} if _PERCENT.search(labels) else {-2}  # percentages are stored as fractions
+        # Results often contain percentages as fractions.
+        exponents = {-2, 0} if _PERCENT.search(labels) else {-2}
     elif number.exponent and _names_scale(labels, number.exponent):
-        exponents.add(0)  # the column is in millions
+        exponents.add(0)  # The column is already in that scale, such as millions.
     margin = Decimal(1).scaleb(-number.places) / 2
     return any(abs(magnitude.scaleb(-exponent) - number.value) <= margin for exponent in exponents)
 
 
 def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
-    """Return whether a percentage is the distance of another from 100 %: 82.5 % spent is 17.5 % less."""
+    """Return whether the number is the difference between a percentage in the cell and 100 %: 82.5 % spent is
+    17.5 % less.
+    """
     if not (number.is_percent and _PERCENT.search(labels)):
         return False
     plain = replace(number, is_percent=False)
@@ -167,8 +177,8 @@ def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) ->
 
 
 def _is_factor(number: Number, value: Decimal, labels: str) -> bool:
-    """Return whether a factor follows from a percentage: 249.5 % is 2.5 times as much, 249.5 % more 3.5
-    times.
+    """Return whether the number is a factor that follows from a percentage in the cell: 249.5 % is 2.5 times
+    as much, 249.5 % more is 3.5 times.
     """
     if not (number.is_factor and _PERCENT.search(labels)):
         return False
@@ -177,7 +187,7 @@ def _is_factor(number: Number, value: Decimal, labels: str) -> bool:
 
 
 def _is_limit(number: Number, constant: str) -> bool:
-    """Return whether a percentage appears as a fraction in the SQL: 5 % as 0.05, or as 1.05."""
+    """Return whether a percentage occurs in the SQL as a fraction: 5 % as 0.05 or 1.05."""
     if number.is_negative or not re.fullmatch(r"\d{1,9}\.\d{1,9}", constant):
         return False
     fraction = Decimal(constant)
@@ -189,7 +199,7 @@ def _names_scale(labels: str, exponent: int) -> bool:
 
 
 def _is_said(number: Number, others: Collection[str], language: str) -> bool:
-    """Return whether one of the texts contains the number, in any notation, in digits or as a word."""
+    """Return whether any of the texts contains the same number, as digits in any notation or as a word."""
     key = (number.value, number.exponent, number.is_percent, number.is_negative)
     stated = (one for text in others for one in numbers_of(text, language))
     if any((one.value, one.exponent, one.is_percent, one.is_negative) == key for one in stated):
@@ -198,7 +208,7 @@ def _is_said(number: Number, others: Collection[str], language: str) -> bool:
 
 
 def _stands_in(number: Number, text: str) -> bool:
-    """Return whether the number is a year in a date, or part of a name such as "A-200"."""
+    """Return whether the number occurs in the text as part of a date or of a name such as "A-200"."""
     return any(int(digits) == number.value for digits in _INSIDE.findall(text) if len(digits) < 20)
 
 
@@ -230,7 +240,7 @@ def _exponent(words: str) -> int:
 
 
 def _value(digits: str, language: str) -> tuple[Decimal, int]:
-    """Parse digits with separators. Return the value and its decimal places."""
+    """Parse a number with separators. Return its value and the number of decimal places."""
     plain = re.sub(r"['’\u00a0\u202f\u2009 ]", "", digits)
     comma_first = language[:2].casefold() in COMMA_DECIMALS
     signs = [sign for sign in plain if sign in ".,"]
@@ -242,7 +252,7 @@ def _value(digits: str, language: str) -> tuple[Decimal, int]:
 
 
 def _decimal_sign(plain: str, signs: Sequence[str], usual: str) -> str:
-    """Return the decimal separator, or "" if all separators group thousands."""
+    """Return the decimal separator of a number, or "" if its separators only group thousands."""
     is_mixed = len(set(signs)) > 1
     is_grouped = re.fullmatch(r"[1-9]\d{0,2}(?:[.,]\d{3})+", plain) is not None
     if is_grouped and not is_mixed and (len(signs) > 1 or signs[0] != usual):

@@ -1,4 +1,4 @@
-"""Answers without a model: verbatim passages that match the question best. Pure.
+"""Answers without a model: quotes the passages that best match the question. Pure.
 
 The answer states nothing about the question and proves every line like any other quotation, so it can be
 incomplete but not wrong.
@@ -15,7 +15,7 @@ from shared.evidence.untrusted_text import markdown_name
 from shared.retrieval.keyword_query import FUNCTION_WORDS
 from shared.retrieval.models import DocumentRecord, Hit
 
-MAX_PASSAGES = 4  # more is hard to take in at once; unmeasured
+MAX_PASSAGES = 4  # Readers can't compare more passages at once; unmeasured.
 MAX_DOCUMENTS = 20
 _MAX_QUOTE_CHARS = 300
 _WORD = re.compile(r"\w+")
@@ -25,7 +25,9 @@ _TABLE_RULE = re.compile(r"[\s|:-]+")
 
 
 def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
-    """List the best passages of the book's blocks and cite them in `book`. Return "" if there are none."""
+    """Return an answer that quotes the passages that best match the question, each cited in `book`. Return ""
+    if none match.
+    """
     terms = _words(question) - FUNCTION_WORDS
     candidates = [(hit.doc_id, _best_sentence(hit, terms)) for hit in book.hits]
     sentences = [(doc_id, quote) for doc_id, quote in candidates if _says_something(quote)]
@@ -33,10 +35,11 @@ def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
     fewest = max((len(terms & _words(quote)) for _, quote in quotes), default=0) / 2
     lines: list[str] = []
     for doc_id, quote in quotes:
-        if len(terms & _words(quote)) < fewest:  # only a name is shared with the question
+        # The sentence shares too few words with the question, perhaps only a name.
+        if len(terms & _words(quote)) < fewest:
             continue
         proof = book.prove(doc_id, quote)
-        if proof is None or not proof[1]:  # unprovable, or already quoted
+        if proof is None or not proof[1]:  # The quotation can't be proved or was already used.
             continue
         lines.append(f"- “{shown_quote(quote)}”{book.marker(proof[0])}")
         if len(lines) == MAX_PASSAGES:
@@ -45,13 +48,14 @@ def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
 
 
 def list_documents(records: Sequence[DocumentRecord], words: Messages) -> str:
-    """List documents. Return "" if there are none."""
+    """Return an answer that lists documents, or "" if there are none."""
     lines = [f"- {_described(record)}" for record in records[:MAX_DOCUMENTS]]
     return "\n".join((words.documents, "", *lines)) if lines else ""
 
 
 def _best_sentence(hit: Hit, terms: frozenset[str]) -> str:
-    """Return the block's sentence that shares the most words with the question, truncated if long.
+    """Return the sentence of the block that shares the most words with the question, truncated if it is too
+    long.
 
     Titles count only as a last resort. Among equals, a sentence with a number comes first, which a table
     heading rarely has; otherwise the earliest.
@@ -65,17 +69,17 @@ def _best_sentence(hit: Hit, terms: frozenset[str]) -> str:
         return _says_something(sentence), shared, any(map(str.isdigit, sentence))
 
     best = max(sentences, key=fit, default="")
-    # Cut at white space, because half a word proves nothing.
+    # Cut at white space, because a quotation that ends within a word can't be proved.
     return best if len(best) <= _MAX_QUOTE_CHARS else best[:_MAX_QUOTE_CHARS].rpartition(" ")[0]
 
 
 def _says_something(sentence: str) -> bool:
-    """Return whether the text is a sentence, a fragment of one, or a table row, rather than a title."""
+    """Return whether the text is a sentence, a sentence fragment or a table row rather than a heading."""
     return bool(_SENTENCE_END.search(sentence)) or "|" in sentence or len(sentence) > _LONGEST_TITLE_CHARS
 
 
 def shown_quote(quote: str) -> str:
-    """Return a quotation on one line, with dots between the cells of a table row."""
+    """Return a quotation on one line for display. Dots separate the cells of a table row."""
     cells = [" ".join(cell.split()) for cell in quote.split("|")]
     return readable(" · ".join(cell for cell in cells if cell))
 

@@ -1,4 +1,5 @@
-"""Locates a quotation in displayed texts, to highlight it. Pure. A located quotation is not thereby proved.
+"""Locates a quotation in displayed text, so that it can be highlighted. A match does not prove the quotation.
+Pure.
 
 Only letters and digits are compared, ignoring case and accents: white space, hyphenation, table borders and
 bullets differ between a page's words, its paragraphs, and the model's prompt.
@@ -12,18 +13,18 @@ from dataclasses import dataclass
 from shared.evidence.alignment import OMISSION
 from shared.evidence.models import PageArea, PageWord
 
-_CONTEXT_LETTERS = 80  # on either side, to distinguish equal passages of a page
-_MIN_CELL_LETTERS = 6  # for searching a table cell on its own; shorter ones occur anywhere
+_CONTEXT_LETTERS = 80  # compared on either side, to distinguish equal passages of a page
+_MIN_CELL_LETTERS = 6  # minimum for locating a table cell alone; shorter cells occur in too many places
 _PARTS = re.compile(rf"\n+|{OMISSION}")
 _SIGNS_AT_END = re.compile(r"[^\w\s]+\Z")
 _CELLS = re.compile(r"[|\n]+")
-_SAME_LINE = 0.5  # overlap of two words on one line, as a share of the smaller height
+_SAME_LINE = 0.5  # minimum vertical overlap of two words on one line, as a share of the smaller height
 _WORD_GAP = 2.5  # line heights; words further apart are in different columns
 
 
 @dataclass(frozen=True)
 class Place:
-    """A range of characters in one of the texts; `end` is exclusive."""
+    """A range of characters in one of several texts. `end` is exclusive."""
 
     index: int
     start: int
@@ -32,18 +33,18 @@ class Place:
 
 @dataclass(frozen=True)
 class _Folded:
-    """The letters and digits of several texts, each with its position (text, character)."""
+    """The letters and digits of several texts without other characters, each with its original position."""
 
     letters: str
     places: tuple[tuple[int, int], ...]
 
     def occurrences(self, part: str) -> list[int]:
-        """Return the offsets at which `part` occurs as whole words."""
+        """Return the offsets at which `part` occurs, starting and ending at word boundaries."""
         positions = list(_positions(self.letters, part))
         return [start for start in positions if self._is_edge(start) and self._is_edge(start + len(part))]
 
     def _is_edge(self, position: int) -> bool:
-        """Return whether a word begins or ends before this letter."""
+        """Return whether a word boundary precedes the letter at `position`."""
         if not 0 < position < len(self.places):
             return True
         (before_text, before), (after_text, after) = self.places[position - 1], self.places[position]
@@ -51,7 +52,8 @@ class _Folded:
 
 
 def quote_places(texts: Sequence[str], quote: str, context: str = "") -> list[Place]:
-    """Locate the quotation. Return an empty list if it isn't found.
+    """Return the ranges of the texts that the quotation covers; empty if it isn't found. `context` selects
+    among repeated passages.
 
     Args:
         texts: in reading order; a quotation may span several.
@@ -67,7 +69,9 @@ def quote_places(texts: Sequence[str], quote: str, context: str = "") -> list[Pl
 
 
 def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tuple[PageArea, ...]:
-    """Return the rectangles that the quotation covers, one per run of words on a line."""
+    """Return the rectangles on a page that the quotation covers, one for each run of words on a line; empty
+    if it isn't found.
+    """
     touched = sorted({place.index for place in quote_places([word.text for word in words], quote, context)})
     areas: list[PageArea] = []
     last = -2
@@ -82,7 +86,7 @@ def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tup
 
 
 def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Place]:
-    """Locate lines of Markdown tables that have the same cells as one of the rows."""
+    """Return the ranges of Markdown table lines whose cells equal those of one of the rows."""
     row_letters = {_fold([" ".join(row)]).letters for row in rows} - {""}
     places: list[Place] = []
     for index, text in enumerate(texts if row_letters else ()):
@@ -95,7 +99,7 @@ def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Plac
 
 
 def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Place]:
-    """Extend the places by the quotation's closing punctuation."""
+    """Extend the ranges by the punctuation at the end of the quotation."""
     end = _SIGNS_AT_END.search(quote)
     if not places or end is None:
         return places
@@ -106,7 +110,9 @@ def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Pla
 
 
 def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a fragment, or if it isn't found, of its cells that occur only once."""
+    """Yield the spans of one fragment of a quotation. If it isn't found, yield the spans of its table cells
+    that occur only once.
+    """
     whole = _best(folded, _fold([part]).letters, around)
     if whole is not None:
         yield whole
@@ -132,12 +138,12 @@ def _best(folded: _Folded, letters: str, around: str) -> tuple[int, int] | None:
             folded.letters[max(0, start - _CONTEXT_LETTERS) : start][::-1], before[::-1]
         ) + _shared(folded.letters[end : end + _CONTEXT_LETTERS], after)
 
-    start = max(starts, key=fits)  # the first among equals
+    start = max(starts, key=fits)  # The first of several equally good matches.
     return start, start + len(letters)
 
 
 def _shared(one: str, other: str) -> int:
-    """Return the length of the common prefix."""
+    """Return the length of the prefix that two texts have in common."""
     count = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:
@@ -172,7 +178,7 @@ def _letters_of(character: str) -> Sequence[str]:
 
 
 def _merged(folded: _Folded, spans: Sequence[tuple[int, int]]) -> list[Place]:
-    """Convert spans of letters to places in the texts, sorted and without overlaps."""
+    """Convert spans of letters to ranges in the original texts, sorted and with overlaps merged."""
     covered = sorted({letter for start, end in spans for letter in range(start, end)})
     places: list[Place] = []
     last = -2

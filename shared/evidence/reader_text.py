@@ -1,4 +1,5 @@
-"""Incremental sanitiser for model text. Pure.
+"""Sanitises text from a model while it is streamed, so that it contains no links, HTML or forged citations.
+Pure.
 
 A model may follow instructions in a document. Outside code, its text therefore can't load a
 picture, link anywhere, contain HTML, or imitate a proved source ` (Source: manual.pdf, S. 3)[1]`:
@@ -19,7 +20,7 @@ from typing import Self
 
 from shared.evidence.untrusted_text import as_seen
 
-TAIL_CHARS = 48  # preceding text that the rules can see
+TAIL_CHARS = 48  # length of the emitted text that the rules can inspect
 _FORGED_NUMBER = re.compile(r"\[\s*\d{1,3}\s*\\?\Z")
 _FORGED_SOURCE = re.compile(r"\([\s*_\\]*source[\s*_\\]*\Z")
 _WWW = re.compile(r"(?<![^\W_])www\Z", re.IGNORECASE)
@@ -30,7 +31,8 @@ _BRACKET_ENTITIES = ("&#", "&lbrack;", "&lsqb;", "&lpar;")
 
 
 def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:
-    """Return the replacement for the sign at the start of `window`, and the number of characters it replaces.
+    """Return the safe replacement for the character at the start of `window` and the number of characters
+    replaced, or None if more input is needed.
 
     None if more text is needed to decide.
 
@@ -64,7 +66,8 @@ def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str
     if may_grow and (len(window) == 1 or _is_cut_off(window.lower(), _LINE_BREAKS)):
         return None
     tag = next((tag for tag in _LINE_BREAKS if window.lower().startswith(tag)), None)
-    # Table cells need `<br>`. At the start of a line, or after a list number, it would start an HTML block.
+    # Table cells need `<br>`. At the start of a line or after a list number, the tag would start an HTML
+    # block.
     if tag is not None and any(_LETTER_OR_CELL.search(part) for part in line):
         return window[: len(tag)], len(tag)
     return ("<" if _HARMLESS_AFTER_LESS_THAN.match(window, 1) else "&lt;"), 1
@@ -77,14 +80,14 @@ def _ampersand(window: str, *, may_grow: bool) -> tuple[str, int] | None:
 
 
 def _is_cut_off(window: str, words: Iterable[str]) -> bool:
-    """Return whether `window` is a proper prefix of one of the words."""
+    """Return whether `window` is an incomplete start of one of the words."""
     return any(len(window) < len(word) and word.startswith(window) for word in words)
 
 
-_MAX_HELD = 500  # characters; a longer link, code span or fence line is emitted as broken text
+_MAX_HELD = 500  # characters withheld; a longer link, code span or fence line is emitted as plain text
 _SPECIAL = re.compile(r"[`~!\[\](:\uff1a/.<&]")
 _RUN = re.compile(r"`+|~+")
-MAX_FENCE_CHARS = 16  # a message split in two repeats its fence
+MAX_FENCE_CHARS = 16  # longer fences are escaped, because each part of a split message repeats its fence
 _FENCE = re.compile(r"(?:(`{3,16})(?P<info>[^`\n]*)|(~{3,16}+)(?!~)(?P<tilde_info>[^\n]*))\n")
 _CODE_LANGUAGE = re.compile(r"[ \t]*([\w+#.-]{1,30})(?=\s|\Z)")
 # A fence in a list or after indentation. Where it ends depends on whether its list continues.
@@ -96,15 +99,15 @@ _NUMBER = re.compile(r"\s*\d{1,3}\s*")
 _TARGET = re.compile(r"""\s*(?:<[^<>]*>|[^\s<]\S*|)(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*""")
 _ODD_BACKSLASHES = re.compile(r"(?<!\\)\\(?:\\\\)*\Z")
 
-# Only some readers treat a lone carriage return as a line break. Terminals obey control
-# characters; invisible and bidirectional characters disguise text.
+# A lone carriage return is a line break only in some clients. Terminals obey control characters. Invisible
+# and bidirectional characters can disguise text.
 _SHOWN_AS = {
     ord("\r"): " ",
     **dict.fromkeys(code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"),
     **dict.fromkeys(
         (0x200B, 0xFEFF, *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080))
     ),
-    ord("\uff3b"): "(",  # full-width brackets resemble a citation's brackets
+    ord("\uff3b"): "(",  # Full-width brackets could imitate the brackets of a citation.
     ord("\uff3d"): ")",
 }
 
@@ -114,47 +117,51 @@ Shown = tuple[str, int]
 
 @dataclass
 class ReaderText:
-    """An incremental sanitiser whose output doesn't depend on how the input is split.
+    """An incremental sanitiser for model text. Its output doesn't depend on how the input is split into
+    pieces.
 
     Output is delayed only for text that may still become a link, a code span or the first line of a fence.
     """
 
     _held: str = ""
     _tail: str = ""
-    _line: list[str] = field(default_factory=list)  # parts, because repeated joining would be quadratic
+    # Kept as parts, because repeated concatenation would take quadratic time.
+    _line: list[str] = field(default_factory=list)
     _fence: str = ""
     _inner_fence: "_InnerFence | None" = None
     _has_open_backtick: bool = False
 
     def feed(self, text: str) -> str:
-        """Sanitise another piece of model text and return the output that no further input can change."""
+        """Sanitise the next piece of model text. Return the output that later input can no longer change."""
         return self._read(self._held + text.translate(_SHOWN_AS), at_end=False)
 
     @classmethod
     def after(cls, text: str) -> Self:
-        """Return a sanitiser that continues `shown`, aware of code that it leaves open."""
+        """Return a sanitiser in the state after `text`, which was already shown. A code block left open there
+        stays open.
+        """
         reader = cls()
         reader.feed(text)
         reader.finish()
         return reader
 
     def note(self, note: str) -> str:
-        """Flush withheld text and append `note`, our own text, unchanged."""
+        """Return the withheld text followed by `note`, a text of the app itself that is not sanitised."""
         before = self.finish()
         blank = " " if (before or self._tail) and not self._tail[-1:].isspace() else ""
         return before + self.own(blank + note)
 
     def own(self, text: str) -> str:
-        """Append our own text unchanged. Call `finish` first to flush withheld text."""
+        """Return a text of the app itself unchanged. Call `finish` first to flush withheld model text."""
         return self._shown(text)
 
     @property
     def open_fence(self) -> str:
-        """Return the line that closes the open code fence, or "" if none is open."""
+        """The fence that closes the open code block, or "" if no block is open."""
         return self._fence
 
     def finish(self) -> str:
-        """Return the withheld rest at the end of the model's text."""
+        """Return the withheld text, sanitised, at the end of the model's output."""
         return self._read(self._held, at_end=True)
 
     def _read(self, text: str, *, at_end: bool) -> str:
@@ -171,7 +178,8 @@ class ReaderText:
         return "".join(parts)
 
     def _step(self, text: str, position: int, *, at_end: bool) -> Shown | None:
-        """Sanitise the text at `position`, or return None if more input is needed.
+        """Sanitise the text at `position`. Return the output and the number of characters consumed, or None
+        if more input is needed.
 
         Looks ahead at most `_MAX_HELD`, so that the result doesn't depend on how much input has arrived.
         """
@@ -198,7 +206,7 @@ class ReaderText:
         return None if sign is None else (self._shown(sign[0]), sign[1])
 
     def _shown(self, text: str) -> str:
-        """Track emitted text: the end of a line may close a fence or a paragraph."""
+        """Record text as emitted and return it unchanged. Line ends may close a code fence or a paragraph."""
         self._tail = (self._tail + text)[-TAIL_CHARS:]
         *lines, rest = text.split("\n")
         for line in lines:
@@ -220,7 +228,9 @@ class ReaderText:
             self._has_open_backtick = False
 
     def _backticks(self, window: str, *, may_grow: bool) -> Shown | None:
-        """Handle a run of backticks or tildes: a fence's first line, a code span, or plain text."""
+        """Sanitise a run of backticks or tildes, which may start a code fence or a code span, or be plain
+        text.
+        """
         run = _RUN.match(window)
         length = run.end() if run else 1
         if may_grow and length == len(window):
@@ -235,7 +245,7 @@ class ReaderText:
 
     def _fence_line(self, window: str, length: int, *, may_grow: bool) -> Shown | None:
         if self._inner_fence is not None:
-            # It may close that fence or open another, so the following lines count as text.
+            # The run may close the inner fence or open another, so the following lines are treated as text.
             self._has_open_backtick = True
             return self._plain(window[:length])
         if opening := _FENCE.match(window):
@@ -246,7 +256,7 @@ class ReaderText:
             return fence_text, opening.end()
         if may_grow and "\n" not in window:
             return None
-        # A reader might see a fence here, so break it.
+        # Some clients would start a code fence here, so the first character is escaped.
         self._has_open_backtick = True
         return self._shown("\\" + window[0]), 1
 
@@ -264,7 +274,9 @@ class ReaderText:
         return self._plain(window[:length])
 
     def _bracket(self, window: str, *, may_grow: bool) -> Shown | None:
-        """Handle `[text](target)` with or without `!`, a number, or other words in brackets."""
+        """Sanitise text in brackets: a link or image is reduced to its label, and a number can't pass for a
+        citation.
+        """
         start = 1 if window[0] == "!" else 0
         if start == len(window):
             return None if may_grow else self._plain("!")
@@ -281,7 +293,7 @@ class ReaderText:
     def _label(self, window: str, label: re.Match[str], *, may_grow: bool) -> Shown | None:
         end = label.end()
         if window.startswith("(", end):
-            # A blank line always ends the paragraph.
+            # A blank line always ends a paragraph, and a link can't extend beyond it.
             paragraph, blank_line, _ = window[end:].partition("\n\n")
             target_end = _closing_parenthesis(window[:end] + paragraph, end)
             if target_end is None and may_grow and not blank_line:
@@ -305,7 +317,8 @@ class ReaderText:
 
 @dataclass(frozen=True)
 class _InnerFence:
-    """A fence inside a list or after indentation. Readers see code there, but we treat everything as text.
+    """A code fence inside a list or after indentation. Clients show code there, but its contents are
+    sanitised like text.
 
     Attributes:
         signs: backticks or tildes of its first line.
@@ -319,7 +332,7 @@ class _InnerFence:
     is_certain: bool = True
 
     def after(self, line: str) -> "_InnerFence | None":
-        """Return the state after a line, or None if every reader considers the fence closed."""
+        """Return the state after a line, or None if all clients consider the fence closed."""
         text = line.strip(" ")
         if not self.is_certain or not text:
             return self
@@ -331,13 +344,13 @@ class _InnerFence:
 
 
 def readable(text: str) -> str:
-    """Sanitise a complete model text."""
+    """Sanitise a complete text written by a model."""
     reader = ReaderText()
     return reader.feed(text) + reader.finish()
 
 
 def readable_line(text: str) -> str:
-    """Sanitise model text for use on one line between our own words.
+    """Sanitise a model text and put it on one line, for use within a sentence of the app.
 
     Removes backticks, because an open one would turn our following text into code.
     """
@@ -345,7 +358,8 @@ def readable_line(text: str) -> str:
 
 
 def _span_end(line: str, length: int) -> int | None:
-    """Return the end of the code span opened by `length` backticks at the start of `line`, or None.
+    """Return the end of the code span that `length` backticks at the start of `line` open, or None if it
+    isn't closed.
 
     A span that contains "|" doesn't count, because in a table it would end at the cell border.
     """

@@ -1,4 +1,4 @@
-"""The request that repairs all failed quotations of a turn in one call."""
+"""The model request that repairs all quotations of a turn that could not be found."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from shared.retrieval.models import DocumentRecord, Hit
 
 @dataclass(frozen=True)
 class FailedQuotation:
-    """A quotation that wasn't found.
+    """A quotation that occurs in none of the documents shown to the model.
 
     Attributes:
         number: by which the model's reply refers to it.
@@ -45,7 +45,8 @@ class RepairedQuotations(Model):
 def repair_input(
     failed: Sequence[FailedQuotation], hits: Sequence[Hit], records: Mapping[str, DocumentRecord]
 ) -> str | None:
-    """Build the user message of the repair: the claims, then only the documents that they cite.
+    """Build the user message of the repair call: the claims, followed by the blocks of the documents that
+    they cite.
 
     None if `hits` contains no block of a cited document.
     """

@@ -1,4 +1,4 @@
-"""The tags of an answer: citations, figures, gaps and next questions. Pure.
+"""Parses the tags that a model writes in its answer: citations, figures, gaps and follow-up questions. Pure.
 
 The model writes Markdown with `<cite doc_id="…" quote="…"/>` or `<cite result="q1"/>` after each statement,
 `<figure block_id="…"/>` where a picture belongs, `<gap missing="…" next_step="…"/>` for information missing
@@ -15,12 +15,12 @@ _NAMES = ("cite", "figure", "gap", "follow_up")
 _TAG_STARTS = tuple(f"<{slash}{name}" for name in _NAMES for slash in ("", "/"))
 _START = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?![\w-])", re.IGNORECASE)
 _START_SURELY = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?=[^\w-])", re.IGNORECASE)
-_MAX_TAG_CHARS = 4000  # a longer "tag" was never closed
+_MAX_TAG_CHARS = 4000  # A longer "tag" was never closed, so it is treated as text.
 _MAX_START_CHARS = max(map(len, _TAG_STARTS))
 _MIN_START_CHARS = min(map(len, _TAG_STARTS))
 
-# A quotation mark inside a value is the model's slip; the value ends at a mark that is
-# followed by another attribute or the end of the tag. Possessive quantifiers prevent backtracking.
+# Models sometimes put a quotation mark inside a value, so a value ends only at a mark followed by another
+# attribute or the end of the tag. Possessive quantifiers prevent backtracking.
 _VALUE_ENDS = r"""(?:[\s,]+\w+\s*=\s*["'“”„]|\s*/?\s*>)"""
 _VALUE = "|".join(
     f"{opening}(?:[^{closing}]|[{closing}](?!{_VALUE_ENDS}))*+[{closing}](?={_VALUE_ENDS})"
@@ -38,14 +38,14 @@ _ENTITY = re.compile(r"&(?:#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9
 
 @dataclass(frozen=True)
 class Text:
-    """Text to show."""
+    """A piece of the answer outside any tag."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class CiteTag:
-    """An unverified citation of a document or of a query's result, as the model wrote it."""
+    """A citation as the model wrote it, of a document or a query result. It is not yet verified."""
 
     doc_id: str = ""
     quote: str = ""
@@ -54,14 +54,14 @@ class CiteTag:
 
 @dataclass(frozen=True)
 class FigureTag:
-    """A picture requested by the model. Its id is unchecked."""
+    """A picture that the model requests. Its id is not yet checked."""
 
     block_id: str
 
 
 @dataclass(frozen=True)
 class GapTag:
-    """The model's statement that the documents don't contain the answer."""
+    """A statement by the model that the documents don't contain the answer."""
 
     missing: str
     next_step: str
@@ -69,7 +69,7 @@ class GapTag:
 
 @dataclass(frozen=True)
 class FollowUpTag:
-    """A question that the model suggests to ask next, unchecked. Empty if its tag is broken or cut off."""
+    """A follow-up question suggested by the model, unchecked. Empty if its tag is broken or incomplete."""
 
     question: str
 
@@ -78,7 +78,7 @@ Piece = Text | CiteTag | FigureTag | GapTag | FollowUpTag
 
 
 def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
-    """Split `text` into final pieces and the rest.
+    """Parse `text` into texts and tags. Return them and the unparsed rest, which may be the start of a tag.
 
     Prepend the rest to the next piece of the stream. The concatenated `Text` pieces are the answer without
     tags, however the stream was split.
@@ -113,7 +113,7 @@ def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
 
 
 def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int] | None:
-    """Parse the tag at `position`. Return its pieces and its end, or None if more input is needed.
+    """Parse the tag at `position`. Return its pieces and end offset, or None if more input is needed.
 
     If there is no tag, the end is at most `position`. Looks ahead at most `_MAX_TAG_CHARS`, so that the
     result doesn't depend on how much input has arrived.
@@ -142,20 +142,20 @@ def _read_tag(tag: re.Match[str]) -> list[Piece]:
 
 
 def _read_broken_tag(region: str) -> list[Piece]:
-    """Recover the readable attributes of a tag with unbalanced quotation marks, and the
-    text after its `>`.
+    """Parse a tag with unbalanced quotation marks as far as possible. Return the tag and the text after its
+    `>`.
     """
     tag, _, text = region.partition(">")
     if tag.startswith("</"):
         return [Text(text)]
     values = {match[1].lower(): match[2] for match in _OPEN_ATTRIBUTE.finditer(tag)}
-    # Half a question isn't worth asking.
+    # A follow-up question that may be incomplete is dropped.
     piece = _piece(tag[1:], {} if tag[1:].lower().startswith("follow_up") else values)
     return [piece, Text(text)]
 
 
 def _piece(name: str, values: dict[str, str]) -> Piece:
-    # Entities with a semicolon only: `?a=1&copy=2` is an address, not a sign of copyright.
+    # Only entities with a semicolon are decoded: `?a=1&copy=2` is part of a URL, not a copyright sign.
     read = {key: _ENTITY.sub(_character, value).strip() for key, value in values.items()}
     if name.lower().startswith("gap"):
         return GapTag(missing=read.get("missing", ""), next_step=read.get("next_step", ""))
@@ -171,7 +171,7 @@ def _character(entity: re.Match[str]) -> str:
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:
-    """Merge adjacent texts and drop empty ones."""
+    """Merge adjacent texts into one and drop empty texts."""
     joined: list[Piece] = []
     for piece in pieces:
         last = joined[-1] if joined else None

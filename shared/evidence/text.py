@@ -1,10 +1,10 @@
-"""Splitting of text into sentences and words, and the statement that a citation belongs to. Pure."""
+"""Splits text into sentences and words, and finds the statement that a citation refers to. Pure."""
 
 import re
 from collections.abc import Iterator
 
-# A sentence ends at . ! ? or … (and closing quotes or brackets), followed by white space and something that
-# can begin a sentence. Lines of a table or a list end at their line end.
+# A sentence ends at . ! ? or … (and closing quotes or brackets) if white space and a possible sentence start
+# follow. Table rows and list items end with their line.
 _END = re.compile(
     r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’»)\]]))\s+(?=[\"'“‘„«(\[]?[A-ZÀ-ÖØ-ÞĀ-Ž0-9§•–-])|\n+|(?<=[。！？])"
 )
@@ -15,16 +15,18 @@ _ABBREVIATION = re.compile(
     r"|\b[A-Z]|(?:^|\s)\d{1,2})\.$"
 )
 
-_LONGEST_ABBREVIATION = 12  # characters, including what precedes it
+_LONGEST_ABBREVIATION = 12  # characters, including the preceding separator
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split `text` into sentences without surrounding white space, dropping empty ones."""
+    """Return the sentences of `text` without surrounding white space. Empty ones are dropped."""
     return [sentence for sentence in _joined_at_abbreviations(_END.split(text)) if sentence]
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Return the offsets at which sentences end. The end of `text` counts only after closing punctuation."""
+    """Return the offsets at which sentences end. The end of `text` is included only if it follows closing
+    punctuation.
+    """
     ends = [end.start() for end in _END.finditer(text)]
     closed = text.rstrip()
     if closed and closed.rstrip("\"'”’»)]*_")[-1:] in tuple(".!?…。！？"):
@@ -33,7 +35,9 @@ def sentence_ends(text: str) -> list[int]:
 
 
 def split_words(text: str) -> list[str]:
-    """Split `text` into words. Runs without spaces are cut into pieces of at most 40 characters."""
+    """Return the words of `text`. Words of more than 40 characters, as in languages without spaces, are cut
+    into pieces.
+    """
     return [word[start : start + 40] for word in text.split() for start in range(0, len(word), 40)]
 
 
@@ -47,7 +51,8 @@ def _joined_at_abbreviations(pieces: list[str]) -> Iterator[str]:
     yield pending
 
 
-_MARK = r"\(Source: [^\n]*?\)\[\d{1,3}\]"  # no text of a model looks so: `shared.evidence.reader_text`
+# Models can't forge such a mark, because `shared.evidence.reader_text` sanitises their texts.
+_MARK = r"\(Source: [^\n]*?\)\[\d{1,3}\]"
 _MARKS = re.compile(_MARK)
 _MARKS_BEHIND = re.compile(rf"(?:[^\S\n]*{_MARK})+[.!?]?")
 _ENDS_AT_MARK = re.compile(r"(?<=\))\[\d{1,3}\][.!?]?(?=\s*\Z|[^\S\n]*\n|\s+[\"'“‘„«*]?[A-ZÀ-ÖØ-ÞĀ-Ž])")
@@ -56,17 +61,17 @@ _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 
 def has_mark(text: str) -> bool:
-    """Return whether a text has a citation mark."""
+    """Return whether a text contains a citation mark such as `(Source: manual.pdf)[1]`."""
     return bool(_MARKS.search(text))
 
 
 def without_marks(text: str) -> str:
-    """Return a text without its citation marks."""
+    """Remove citation marks such as `(Source: manual.pdf)[1]` from a text."""
     return _MARKS.sub("", text)
 
 
 def whole_sentences(text: str) -> str:
-    """Truncate `text` after its last complete sentence. Return "" if there is none."""
+    """Return `text` up to the end of its last complete sentence or citation mark, or "" if it has neither."""
     end = max(_ends(text), default=0) or _last_mark(text)
     behind = _MARKS_BEHIND.match(text, end)
     cut = text[: behind.end() if behind else end].rstrip()
@@ -78,12 +83,14 @@ def whole_sentences(text: str) -> str:
 def _ends(text: str) -> Iterator[int]:
     marks = [mark.span() for mark in _MARKS.finditer(text)]
     yield from (end.end() for end in _ENDS_AT_MARK.finditer(text))
-    # A file name may contain what looks like the end of a sentence.
+    # File names in citation marks may look like the end of a sentence.
     yield from (end for end in sentence_ends(text) if not any(start < end < stop for start, stop in marks))
 
 
 def _last_mark(text: str) -> int:
-    """Return the end of the last citation mark. Proved text is kept even if its sentence is incomplete."""
+    """Return the end offset of the last citation mark, or 0. Text before it is kept even if its sentence is
+    incomplete.
+    """
     return max((mark.end() for mark in _MARKS.finditer(text)), default=0)
 
 
@@ -92,12 +99,12 @@ def _without_open_code(text: str) -> str:
     return text[: fences[-1]].rstrip() if len(fences) % 2 else text
 
 
-_RECENT_CHARS = 4000  # header rows further up are rare; the row is then used alone
+_RECENT_CHARS = 4000  # searched for the header row; if the header is further up, the row is used alone
 _MAX_LINE_CHARS = 500
 
 
 def last_claim(text: str) -> str:
-    """Return the last line of `text` without citation marks, for a table row together with its header row.
+    """Return the last line of `text` without citation marks. For a table row, the header row precedes it.
 
     The whole line is needed because a single cell ("9 bar") isn't a statement; long lines are cut to their
     last 500 characters.

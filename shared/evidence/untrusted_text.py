@@ -1,4 +1,4 @@
-"""Sanitising of user-provided names for use in the app's sentences. Pure.
+"""Sanitises names and other user-provided text for use in sentences of the app. Pure.
 
 File names, titles, people, tags and options are untrusted: the uploader of a file chooses its name, and other
 users read it in ` (Source: manual.pdf, S. 3)[1]`.
@@ -20,23 +20,28 @@ _NO_PARENTHESES = str.maketrans("()", "  ")
 _NUMBER = re.compile(r"\[\s*(\d{1,4})\s*\]")
 _PAIR = re.compile(r"\(([^()]{0,60})\)")
 
-# Characters that look like the letters of "Source", after NFKC and in lower case.
+# Characters that resemble the letters of "Source", after NFKC normalisation and in lower case.
 _LOOK_ALIKE = str.maketrans("ѕоοսгᴦсϲеҽε", "soourrcceee")
 
-# Clients turn these into links.
+# Clients automatically turn text with these signs into links.
 _ADDRESS = re.compile(r"(?<![^\W_])www(?=\.)|:(?=//)|(?<=\w)(?=@\w)", re.IGNORECASE)
-_MARKUP = re.compile(r"[\\`*|~\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a word isn't markup
+_MARKUP = re.compile(r"[\\`*|~\[\]]|(?<![^\W_])_|_(?![^\W_])")  # Underscores inside a word are not markup.
 _ENTITY_START = re.compile(r"&(?=#?\w+;)")
-_BLOCK_SIGN = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+#=]))")  # starts a list or a heading
+# These characters start a list or a heading.
+_BLOCK_SIGN = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+#=]))")
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line, with addresses broken so that clients don't link them."""
+    """Return the text on one line. Web and mail addresses are broken up so that clients don't turn them into
+    links.
+    """
     return _ADDRESS.sub(r"\g<0> ", visible_line(text)).strip()
 
 
 def shown_name(name: str) -> str:
-    """Return a name that is safe between our own words. Only short balanced parentheses are kept."""
+    """Return a name that can be used in a sentence of the app without imitating a citation. Only short
+    balanced parentheses are kept.
+    """
     seen = [(sign, unicodedata.normalize("NFKC", sign)) for sign in name]
     line = _NUMBER.sub(r"(\1)", "".join(plain if plain in _BRACKETS else sign for sign, plain in seen))
     parts: list[str] = []
@@ -50,17 +55,19 @@ def shown_name(name: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Return Markdown that displays `one_line(text)`."""
+    """Return the text on one line, escaped so that Markdown clients show it literally."""
     escaped = _ENTITY_START.sub("&amp;", _MARKUP.sub(r"\\\g<0>", one_line(text)))
     return _BLOCK_SIGN.sub(r"\1\\", escaped.replace("<", "&lt;").replace(">", "&gt;"))
 
 
 def markdown_name(name: str) -> str:
-    """Return Markdown that displays `shown_name(name)`."""
+    """Return a file or user name for a sentence of the app, escaped so that Markdown clients show it
+    literally.
+    """
     return markdown_text(shown_name(name))
 
 
 def as_seen(text: str) -> str:
-    """Fold look-alike characters to the letters that a reader sees, in lower case."""
+    """Return the text in lower case with look-alike characters replaced by the letters that they imitate."""
     visible = "".join(sign for sign in text if unicodedata.category(sign) not in ("Cf", "Mn"))
     return unicodedata.normalize("NFKC", visible).lower().translate(_LOOK_ALIKE)

@@ -1,4 +1,4 @@
-"""Tokenisation of texts for comparing quotations, ignoring typography. Pure.
+"""Splits texts into words for comparing quotations regardless of typography. Pure.
 
 A word is the smallest unit that a quotation may not split: `1,200`, `10-20`, `m³/h`, `non-flammable`. Signs
 that carry meaning are words as well: a minus, a comparison, a currency, the parenthesis of a negative amount.
@@ -16,34 +16,36 @@ from shared.evidence.text import sentence_ends
 
 
 class Border(IntEnum):
-    """The strongest separator before a word. Each level includes all weaker levels."""
+    """The strongest separator between a word and the one before it. A higher value includes all lower
+    ones.
+    """
 
     NONE = 0
     CLAUSE = 1
     """A comma, a dash, a parenthesis, the border of a cell."""
     LINE = 2
-    """The end of a line, unless a sentence surely runs over it."""
+    """The end of a line, unless a sentence clearly continues on the next line."""
     STRONG = 3
     """A colon or a semicolon."""
     SENTENCE = 4
     """The end of a sentence or of a row."""
     PARAGRAPH = 5
-    """The end of a paragraph or of an item of a list: what follows may stand elsewhere on the page."""
+    """The end of a paragraph or list item. The text that follows may be elsewhere on the page."""
 
 
 class Joint(IntEnum):
-    """The separator that a quotation writes between two words."""
+    """The separator between two words of a quotation, which permits an omission there."""
 
     NONE = 0
     SIGN = 1
-    """A sign or a line break: sentences, rows or items may have been joined here."""
+    """A punctuation mark or a line break, where sentences, rows or list items may have been joined."""
     ELLIPSIS = 2
-    """Something was left out."""
+    """An ellipsis, which marks omitted words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word and its position.
+    """A word, its position in the text and its spellings for comparison.
 
     Attributes:
         keys: normalised spellings. Two words are equal if they share a key.
@@ -66,12 +68,14 @@ class Word:
 
     @property
     def is_unit(self) -> bool:
-        """Whether the word is a unit or a scale when it follows a number."""
+        """Whether the word is a unit or a scale such as "million" if it follows a number."""
         return self.key in _UNIT_SIGNS or _is_unit(self.key.lower())
 
     @property
     def is_prefix(self) -> bool:
-        """Whether omitting the word would change the number after it."""
+        """Whether the word belongs to the number after it, such as a sign, so that omitting it would change
+        the number.
+        """
         return self.key in _PREFIXES
 
     @property
@@ -90,7 +94,7 @@ _UNITS = frozenset(
     fold""".split()
 )
 _UNIT_SIGNS = frozenset(("%", "‰", "°", "°c", "°f", "°k", "′", "″"))
-_UNIT_BASE = re.compile(r"[^/·\d^-]*")  # the beginning decides that `m3/h` and `s-1` are units
+_UNIT_BASE = re.compile(r"[^/·\d^-]*")  # the part before `/`, digits or signs: `m` in `m3/h`, `s` in `s-1`
 
 
 def _is_unit(key: str) -> bool:
@@ -154,7 +158,7 @@ _RAISED = re.compile("[⁰¹²³⁴-⁹⁺⁻ⁿ①-⒛⓪-⓿❶-➓]+")
 _FOOTNOTE = re.compile(f"(?<=[^\\W\\d_])(?:{_RAISED.pattern})$")
 _LOWERED_AFTER_DIGIT = re.compile(r"(?<=\d)(?=[₀-₉])")
 _FRACTION_AFTER_DIGIT = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅟↉])")
-_SHORT_UNIT = 2  # letters: `km²` is a unit, `Sales²` has a footnote
+_SHORT_UNIT = 2  # characters: `km²` is a unit, but `Sales²` has a footnote
 _IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _IDEOGRAPHS = re.compile(f"[{_IDEOGRAPH}]|[^{_IDEOGRAPH}]+")
 _GLUED_UNIT = re.compile(r"(\d[\d.,]*)([^\W\d_].*)")
@@ -171,7 +175,9 @@ _CLAUSE_SIGN = re.compile(r"[,()\[\]|—–/]|\s-\s")
 
 
 def shown_form(text: str) -> str:
-    """Return the text in NFC without invisible characters, as used for search and display."""
+    """Return the text in NFC without invisible characters. Search, display and comparison all use this
+    form.
+    """
     composed = unicodedata.normalize("NFC", _SOFT_BREAK.sub("", text))
     if composed.isascii():
         return composed
@@ -181,8 +187,12 @@ def shown_form(text: str) -> str:
 
 
 def block_words(text: str) -> list[Word]:
-    """Split a block into words and determine the borders between them. `text` is in `shown_form`."""
-    labels = [label.end() for label in _LABEL_AT_START.finditer(text)]  # a quotation may omit `2.`
+    """Split the text of a block into words and determine the border before each. `text` must be in
+    `shown_form`.
+    """
+    labels = [
+        label.end() for label in _LABEL_AT_START.finditer(text)
+    ]  # a quotation may omit a label such as `2.`
     sentences = [end for end in sentence_ends(text) if _STOP.search(text, max(0, end - 4), end)]
     ends = iter(sorted((*labels, *sentences)))
     end_of_sentence = next(ends, len(text))
@@ -200,8 +210,8 @@ def block_words(text: str) -> list[Word]:
 
 
 def _border(text: str, reached: int, start: int) -> Border:
-    """Return the border between the word that ends at `reached` and the one at `start`, ignoring sentence
-    ends.
+    """Return the border between a word that ends at `reached` and one that begins at `start`. Sentence ends
+    are not considered.
     """
     between = text[reached:start]
     if between == " ":
@@ -221,7 +231,7 @@ def _border(text: str, reached: int, start: int) -> Border:
 
 
 def quoted_words(text: str, *, groups_digits: bool = True) -> list[Word]:
-    """Split a quotation into words and record the separators it uses. `text` is in `shown_form`.
+    """Split a quotation into words and record the separator before each. `text` must be in `shown_form`.
 
     Args:
         groups_digits: whether `1 500` is one number; otherwise the space separates two cells.
@@ -238,7 +248,7 @@ def quoted_words(text: str, *, groups_digits: bool = True) -> list[Word]:
 
 
 def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Yield the keys, start and end of each word."""
+    """Yield the comparison keys, start and end of each word that matches `pattern`."""
     last = ""
     for match in pattern.finditer(text):
         raw, start = match[0], match.start()
@@ -254,7 +264,9 @@ def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[tuple[str, ...]
 
 
 def _parts(raw: str, start: int) -> list[tuple[str, int]]:
-    """Separate a number from an attached unit, and ideographs from each other."""
+    """Split a number from a unit attached to it, and ideographs from each other. Return the parts with their
+    offsets.
+    """
     if (glued := _GLUED_UNIT.fullmatch(raw)) and _is_unit(glued[2].lower()):
         return [(glued[1], start), (glued[2], start + glued.start(2))]
     if raw.isascii():
@@ -263,7 +275,9 @@ def _parts(raw: str, start: int) -> list[tuple[str, int]]:
 
 
 def _keys(raw: str, last: str) -> tuple[str, ...]:
-    """Return the spellings of a word. A footnote mark on its own has none."""
+    """Return the comparison keys of a word, one for each accepted spelling. A footnote mark alone has
+    none.
+    """
     if raw.isascii() and " " not in raw and "\n" not in raw:
         return (_cased(raw, last),)
     if _RAISED.fullmatch(raw):
@@ -277,7 +291,7 @@ def _keys(raw: str, last: str) -> tuple[str, ...]:
 
 
 def _unified(raw: str) -> str:
-    """Apply NFKC, but keep 10² distinct from 102 and 1½ from 11/2."""
+    """Apply NFKC normalisation, but keep 10² distinct from 102 and 1½ from 11/2."""
     marked = _LOWERED_AFTER_DIGIT.sub("_", _FRACTION_AFTER_DIGIT.sub(" ", raw))
     marked = _RAISED.sub(
         lambda match: ("^" if marked[: match.start()][-1:].isdigit() else "") + match[0], marked
@@ -287,6 +301,6 @@ def _unified(raw: str) -> str:
 
 
 def _cased(form: str, last: str) -> str:
-    """Fold case, except for a unit after its number: 5 mW is not 5 MW."""
+    """Fold the case of a word, unless it is a unit after a number: 5 mW is not 5 MW."""
     lower = form.lower()
     return form if last[-1:].isdigit() and len(form) <= 3 and lower in _UNITS else lower
