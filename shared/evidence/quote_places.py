@@ -63,9 +63,9 @@ def quote_places(texts: Sequence[str], quote: str, context: str = "") -> list[Pl
     around = _fold([context]).letters
     whole = _best(folded, _fold([quote]).letters, around)
     if whole is not None:
-        return _with_end(_merged(folded, [whole]), texts, quote)
+        return _with_end(_merge_spans(folded, [whole]), texts, quote)
     spans = [span for part in _PARTS.split(quote) for span in _part_spans(folded, part, around)]
-    return _merged(folded, spans)
+    return _merge_spans(folded, spans)
 
 
 def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tuple[PageArea, ...]:
@@ -177,7 +177,7 @@ def _letters_of(character: str) -> Sequence[str]:
     return [part for part in parts if part.isalnum()]
 
 
-def _merged(folded: _Folded, spans: Sequence[tuple[int, int]]) -> list[Place]:
+def _merge_spans(folded: _Folded, spans: Sequence[tuple[int, int]]) -> list[Place]:
     """Convert spans of letters to ranges in the original texts, sorted and with overlaps merged."""
     covered = sorted({letter for start, end in spans for letter in range(start, end)})
     places: list[Place] = []

@@ -34,8 +34,6 @@ def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -
     """Return the safe replacement for the character at the start of `window` and the number of characters
     replaced, or None if more input is needed.
 
-    None if more text is needed to decide.
-
     Args:
         window: the model's text from the sign on.
         tail: the last characters emitted.

@@ -17,7 +17,7 @@ class FailedQuotation:
     """A quotation that occurs in none of the documents shown to the model.
 
     Attributes:
-        number: by which the model's reply refers to it.
+        number: identifies the quotation in the model's reply.
         claim: the line of the answer that it should prove (`shared.evidence.text.last_claim`).
         doc_id: the cited document.
     """
@@ -48,7 +48,7 @@ def repair_input(
     """Build the user message of the repair call: the claims, followed by the blocks of the documents that
     they cite.
 
-    None if `hits` contains no block of a cited document.
+    Return None if `hits` contains no block of a cited document.
     """
     cited = {failure.doc_id for failure in failed}
     cited_hits = [hit for hit in hits if hit.doc_id in cited]

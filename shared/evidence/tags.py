@@ -101,7 +101,7 @@ def read_tags(text: str, *, at_end: bool) -> tuple[list[Piece], str]:
             text_start = end
         position = max(end, position + _MIN_START_CHARS)
     certain = len(text) if position < 0 else position
-    return _joined([*pieces, Text(text[text_start:certain])]), text[certain:]
+    return _merge_texts([*pieces, Text(text[text_start:certain])]), text[certain:]
 
 
 def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
@@ -170,7 +170,7 @@ def _character(entity: re.Match[str]) -> str:
     return html5.get(f"{entity[1]};", entity[0]) if entity[1] else html.unescape(entity[0])
 
 
-def _joined(pieces: list[Piece]) -> list[Piece]:
+def _merge_texts(pieces: list[Piece]) -> list[Piece]:
     """Merge adjacent texts into one and drop empty texts."""
     joined: list[Piece] = []
     for piece in pieces:

@@ -1,9 +1,8 @@
 """Client that sends activities to a channel through the Agents SDK.
 
 Service URLs come from outside, so requests go only to Bot Service hosts over https, and only those hosts
-receive the bot's token.
-On a developer's machine (BOT_LOCAL_ANONYMOUS) only loopback is allowed, without a token. The SDK and aiohttp
-are imported on first use. Errors say what to check and never quote the activity.
+receive the bot's token. On a developer's machine (BOT_LOCAL_ANONYMOUS) only loopback is allowed, without a
+token. The SDK and aiohttp are imported on first use. Errors say what to check and never quote the activity.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Stores files that users attach in personal chats, and announces when they are ready to be searched.
 
-`/new` begins another thread, which has none of them. `/keep` copies one to the user's documents.
+Files belong to the thread of the chat, so a thread started with `/new` has none. `/keep` copies a file to the
+user's documents.
 """
 
 import tempfile

@@ -94,14 +94,14 @@ class BotStream:
             return self._stream_id
         await self._pause()
         first, *others = messages_of(self._conversation, reply)
-        message_id = self._stream_id if await self._replaced(first) else await self._post(first)
+        message_id = self._stream_id if await self._replace_stream(first) else await self._post(first)
         if self._has_ended("stopped"):
             return message_id
         for activity in others:
             message_id = await self._post(activity)
         return message_id
 
-    async def _replaced(self, message: dict[str, object]) -> bool:
+    async def _replace_stream(self, message: dict[str, object]) -> bool:
         """Replace the stream by `message`. Return True on success or if the user stopped the stream, False if
         the message must be sent separately.
         """

@@ -1,8 +1,8 @@
 """Follows a run and sends its answer to the conversation, streamed if the channel supports it.
 
 A duplicate is worse than a delay, and a missing answer worse than both. So an attempt that follows a crashed
-one replaces the partial message with the complete one or sends it again; after a complete
-message it sends nothing.
+one replaces the partial message with the complete one or sends it again. It sends nothing if the complete
+message was already sent.
 """
 
 import time

@@ -1,8 +1,8 @@
 """Storage of incoming activities, of replies in progress and of conversation state.
 
 Blobs of the `work` container hold a message until it is answered, in a folder per day and writer, and the
-state that a reply keeps with its run, which is erased with the run. A table holds turns and the run behind
-each of our messages.
+state of a reply, which is erased with its run. A table contains the conversation states and the run that
+each bot message shows.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Accepts incoming activities: stores each one and starts the orchestration of its reply, or stores a rating.
 
 The channel redelivers activities that aren't acknowledged quickly, so nothing here calls a model or a
-directory or writes to the channel. A rating is stored at once, because its sender waits for that.
+directory or writes to the channel. A rating is stored immediately, because the sender waits for the response.
 """
 
 from contextlib import suppress
@@ -25,7 +25,7 @@ async def handle(activity: BotActivity, services: TeamsServices, starter: Instan
     """Store an activity and start the orchestration of its reply. Return the response body for the channel,
     or None for an empty response.
 
-    A duplicate finds the work of the first delivery, so it is answered once.
+    A repeated delivery starts no second reply.
 
     Raises:
         ConfigurationError: no bot is configured.
