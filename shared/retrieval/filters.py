@@ -35,7 +35,7 @@ _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+
 def render_filters(filters: Filters, allowed: frozenset[str]) -> str | None:
     """Join the conditions with `and`; None if there are none.
 
-    Scalars mean equality, lists any-of, a DateRange includes both ends (a bare date means midnight UTC).
+    Scalars mean equality, lists any-of, a DateRange includes both ends (a bare date means the whole day in UTC).
 
     Raises:
         InvalidQueryError: a field is not in `allowed`, or a value has the wrong type.
@@ -74,18 +74,20 @@ def _any_of(field: str, values: tuple[str, ...] | tuple[int, ...]) -> str:
 def _date_range(field: str, value: DateRange) -> str:
     if field not in _DATES:
         raise InvalidQueryError(f"{field} is not a date field.", f"Date fields: {', '.join(sorted(_DATES))}.")
-    ends = [(end, operator) for end, operator in ((value.start, "ge"), (value.end, "le")) if end]
-    condition = all_of(*(f"{field} {operator} {_instant(end)}" for end, operator in ends))
+    condition = all_of(
+        value.start and f"{field} ge {_instant(value.start, '00:00:00')}",
+        value.end and f"{field} le {_instant(value.end, '23:59:59.9999999')}",
+    )
     if condition is None:
         raise InvalidQueryError(f"The date range for {field} is empty.", "Give start, end, or both.")
     return condition
 
 
-def _instant(text: str) -> str:
+def _instant(text: str, time_of_day: str) -> str:
     # Instants are inserted without quotes, so only text of exactly that shape may pass.
     if not _INSTANT.match(text):
         raise InvalidQueryError(f"{text[:40]!r} is not a date.", "Write 2024-01-31 or 2024-01-31T12:00:00Z.")
-    return text if "T" in text else f"{text}T00:00:00Z"
+    return text if "T" in text else f"{text}T{time_of_day}Z"
 
 
 def _literal(value: str | float | bool) -> str:

@@ -21,7 +21,7 @@ from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filte
             {"upload_date": DateRange(start="2024-01-01", end="2024-12-31T23:59:59Z")},
             "(upload_date ge 2024-01-01T00:00:00Z) and (upload_date le 2024-12-31T23:59:59Z)",
         ),
-        ({"upload_date": DateRange(end="2024-01-01")}, "upload_date le 2024-01-01T00:00:00Z"),
+        ({"upload_date": DateRange(end="2024-01-01")}, "upload_date le 2024-01-01T23:59:59.9999999Z"),
         ({"author": "x", "language": "en"}, "(author eq 'x') and (language eq 'en')"),
     ],
 )
