@@ -35,7 +35,8 @@ _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+
 def render_filters(filters: Filters, allowed: frozenset[str]) -> str | None:
     """Join the conditions with `and`; None if there are none.
 
-    Scalars mean equality, lists any-of, a DateRange includes both ends (a bare date means the whole day in UTC).
+    Scalars mean equality and lists any-of. A DateRange includes both ends; a bare date means the whole day
+    in UTC.
 
     Raises:
         InvalidQueryError: a field is not in `allowed`, or a value has the wrong type.
