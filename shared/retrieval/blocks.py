@@ -1,4 +1,5 @@
-"""Hybrid search over blocks: keyword and vector searches run separately, and their scores are fused here.
+"""Hybrid search over blocks. Keyword and vector searches are separate requests, and their scores are fused
+here.
 
 The service fuses by rank, which was worse than fused scores on every measured data set (decision 0006). While
 the question is embedded, a first round finds the documents it names, then the blocks that share its words,
@@ -45,12 +46,15 @@ from shared.retrieval.models import BlockType, Hit
 from shared.retrieval.schema import SEMANTIC_CONFIGURATION
 from shared.retrieval.secured_index import SecuredIndex, is_current
 
-CANDIDATES = 50  # per ranking; more did not improve recall at 10 on the sets of decision 0006
+# blocks per ranking; larger values did not improve recall@10 on the test sets of decision 0006
+CANDIDATES = 50
 MAX_TOP_K = 50
 _MAX_RERANKED = 50  # the service's limit
-RANKER_PAUSE_S = 600.0  # after a refusal; an exhausted quota lasts until the next month
-_PAGE_ROWS = 500  # per query; a block has about 1 kB
-_OUTLINE_ROWS = 300  # without text; an answer shows up to ten documents, a short one has under 30 blocks
+RANKER_PAUSE_S = 600.0  # after a refusal; an exhausted quota is renewed only in the next month
+_PAGE_ROWS = 500  # rows per query; a block has about 1 kB
+_OUTLINE_ROWS = (
+    300  # rows without text: an answer shows up to ten documents, and a short one has under 30 blocks
+)
 _MAX_BLOCKS = 20_000  # far more than a summary reads; the service's paging ends at 100,000
 
 FIELDS = (
@@ -69,7 +73,7 @@ FIELDS = (
     "version",
 )
 
-# Without heading path and file name, which as fields of equal weight cost 6 points of hit@1.
+# Heading path and file name are excluded: searched with equal weight, they cost 6 points of hit@1.
 _KEYWORD_FIELDS = ("content", "image_caption")
 _VECTOR_FIELDS: Mapping[BlockType, str] = {
     "text": "content_vector",
@@ -78,8 +82,9 @@ _VECTOR_FIELDS: Mapping[BlockType, str] = {
 }
 _PASSAGES = "block_type ne 'card'"
 _READING_ORDER = ("ordinal", "block_id")
-_MOST_LOST = 1 / 3  # share of the best hits; beyond this, blocks missing from the rankings may be better
-_NO_DOCUMENT = "-"  # no document has this id
+# If this share of the best hits is unreadable, blocks missing from the rankings may be better: search again.
+_MOST_LOST = 1 / 3
+_NO_DOCUMENT = "-"  # an id that no document has, so that the filter matches nothing
 _RERANKER_SCORE = "@search.reranker_score"
 
 Missed = Literal["meaning", "late"]
@@ -87,10 +92,11 @@ Missed = Literal["meaning", "late"]
 
 @dataclass(frozen=True)
 class DegradationPolicy:
-    """The parts of a search that may fail or be slow without failing the search.
+    """Limits on the optional parts of a search. If embedding fails or vector search is late, keyword results
+    remain.
 
     Attributes:
-        embed_limits: limits of embedding the question; if that fails, only the keyword search runs.
+        embed_limits: limits on embedding the question; if that fails, only the keyword search runs.
         patience_s: time from the start of the search after which vector searches are abandoned.
     """
 
@@ -100,7 +106,9 @@ class DegradationPolicy:
 
 @dataclass(frozen=True)
 class _Phrasing:
-    """A phrasing with its embedding, if available, its keyword query and that query's results."""
+    """A phrasing of the question with its embedding (None if embedding failed), its keyword query and that
+    query's results.
+    """
 
     text: str
     vector: tuple[float, ...] | None
@@ -109,11 +117,12 @@ class _Phrasing:
 
 
 class Ranking:
-    """Candidate blocks for one phrasing. `BlockSearch.merge` decides which are shown.
+    """Ranked candidate blocks for one phrasing of a question. `BlockSearch.merge` checks permissions and
+    selects hits.
 
     Attributes:
         vector: None if the phrasing could not be embedded.
-        filters: of the search.
+        filters: filters of the search, converted to fields of blocks.
     """
 
     def __init__(self, phrasing: "_Phrasing", candidates: "_Candidates", filters: Filters) -> None:
@@ -125,19 +134,21 @@ class Ranking:
 
     @property
     def hits(self) -> Sequence[Hit]:
-        """The candidates, best first, without those that a check refused."""
+        """The candidates, best first, without blocks that `check` has dropped."""
         if self._hits is None:
             self._hits = self._candidates.hits()
         return self._hits
 
     def check(self, documents: Mapping[str, DocumentRow | None]) -> None:
-        """Drop blocks of unreadable documents (None) and of older versions, and store the other rows."""
+        """Drop blocks of unreadable documents (mapped to None) and of outdated versions. Other rows are kept
+        for ordering.
+        """
         self._candidates.check(documents)
         self._hits = None
 
 
 class BlockSearch:
-    """Searches blocks for one user."""
+    """Hybrid block search on behalf of one user."""
 
     def __init__(
         self,
@@ -150,13 +161,13 @@ class BlockSearch:
         degradation: DegradationPolicy | None = None,
         relevant_cosine: float = REFERENCE_COSINE,
     ) -> None:
-        """Search for one user.
+        """Create a block search with the permissions of the index it is given.
 
         Args:
-            documents: the index of documents for the same user; None = prefer no document.
-            semantic_ranker: whether the service reranks the result, with one more request.
+            documents: the index of documents for the same user; None = give named documents no preference.
+            semantic_ranker: whether the service reranks the hits, which takes one more request.
             relevant_cosine: the embedding model's typical cosine of a question and a relevant passage.
-            degradation: None = any failure fails the search. `missed` lists what a search did without.
+            degradation: None = any failure fails the search. `missed` lists the parts that were skipped.
         """
         self._index = index
         self._embedder = embedder
@@ -168,18 +179,19 @@ class BlockSearch:
         self.missed: set[Missed] = set()
 
     async def search(self, queries: Sequence[str], top_k: int, filters: Filters) -> list[Hit]:
-        """Return the best blocks for any of the phrasings, best first.
+        """Return up to `top_k` readable blocks that match any of the phrasings, best first.
 
         Each phrasing is searched by keyword and by vector. Several phrasings are merged by reciprocal rank,
         and a block keeps its best score. A hit's score measures its relevance; the order also considers its
         document and neighbours, so scores need not decrease.
 
         Args:
-            queries: phrasings of one question, the most important first; blank ones are ignored.
+            queries: phrasings of one question, the most important first; blank ones are ignored. Without any,
+                the result is empty.
             top_k: clamped to 1-50.
 
         Raises:
-            InvalidQueryError: a filter field is unknown, or there is no phrasing.
+            InvalidQueryError: a filter field is unknown, or the filters match more than 5,000 documents.
         """
         rankings = await self.rank_each(queries, filters)
         return await self.merge(rankings, top_k)
@@ -187,7 +199,8 @@ class BlockSearch:
     async def rank_each(
         self, queries: Sequence[str], filters: Filters, *, without: Collection[str] = ()
     ) -> list[Ranking]:
-        """Rank blocks for each phrasing, to be merged by `merge`. Arguments and errors as `search`.
+        """Return one ranking per phrasing for `merge`, which checks permissions. Arguments and errors as in
+        `search`.
 
         Args:
             without: ids of documents to exclude.
@@ -220,21 +233,23 @@ class BlockSearch:
         return [Ranking(phrasing, one, filters) for phrasing, one in zip(requests, candidates, strict=True)]
 
     async def _of_blocks(self, filters: Filters) -> Filters:
-        """Convert filters on document fields to document ids, because blocks lack those fields."""
+        """Replace filters on document fields with a filter on document ids, because blocks lack those
+        fields.
+        """
         of_documents = {field: value for field, value in filters.items() if field not in BLOCK_FIELDS}
         if not of_documents or self._documents is None:
             return filters
-        render_filters(filters, SEARCH_FIELDS)  # raises for unknown fields
+        render_filters(filters, SEARCH_FIELDS)  # rejects unknown fields
         shared = {field: value for field, value in filters.items() if field in DOCUMENT_FIELDS}
         doc_ids = await self._documents.ids_of(shared)
         supported = {field: value for field, value in filters.items() if field in BLOCK_FIELDS}
         return {**supported, "doc_id": tuple(doc_ids) or _NO_DOCUMENT}
 
     async def merge(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
-        """Return the best readable blocks of all rankings, best first.
+        """Merge the rankings, check permissions and return up to `top_k` readable blocks, best first.
 
-        Blocks of documents whose rows refuse them leave all rankings. If that removes a third of the hits,
-        the search runs once more without those documents.
+        Blocks of unreadable documents are dropped from all rankings. If that removes at least a third of the
+        best hits, the search runs once more without those documents.
 
         Args:
             rankings: the most important phrasing first.
@@ -246,7 +261,7 @@ class BlockSearch:
         if not rankings:
             return []
         first, top_k = rankings[0], min(max(top_k, 1), MAX_TOP_K)
-        # The ranker may move any of these to the top.
+        # The semantic ranker may move any of the first 50 hits to the top, so all of them are checked.
         most = MAX_TOP_K if self._semantic_ranker else top_k
         hits, refused, lost = await self._checked(rankings, most)
         if lost >= _MOST_LOST * (len(hits) + lost) and refused:
@@ -258,8 +273,8 @@ class BlockSearch:
         return hits[:top_k]
 
     async def _checked(self, rankings: Sequence[Ranking], most: int) -> tuple[list[Hit], set[str], int]:
-        """Return the best readable blocks, the unreadable documents, and the number of best blocks lost with
-        them.
+        """Check the best hits until all are readable. Return these hits, the ids of unreadable documents, and
+        the number of hits dropped from the best.
         """
         checked: set[str] = set()
         refused: set[str] = set()
@@ -285,9 +300,10 @@ class BlockSearch:
         without: Collection[str],
         until: float | None,
     ) -> tuple[Mapping[str, float], list[str], Sequence[SearchPage]]:
-        """Return the scores of the documents that the question names, and each phrasing's query and results.
+        """Search by keyword for each phrasing. Return name scores by document id, and one query and one
+        result page per phrasing.
 
-        Queries give little weight to the names of these documents.
+        The queries give little weight to the names of the documents that the question names.
         """
         named = await self._named(phrasings[0], filters, until)
         scores = {doc_id: document.score for doc_id, document in named.items() if doc_id not in without}
@@ -297,7 +313,9 @@ class BlockSearch:
         return scores, queries, list(pages)
 
     async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
-        """Embed each phrasing; None for each if embedding fails and the policy allows that."""
+        """Return one embedding per phrasing, or None for each if embedding fails and a degradation policy is
+        set.
+        """
         if self._degradation is None:
             return await self._embedder.embed(phrasings, self._limits)
         limits = self._degradation.embed_limits
@@ -312,7 +330,9 @@ class BlockSearch:
     async def _named(
         self, question: str, filters: Filters, until: float | None
     ) -> Mapping[str, NamedDocument]:
-        """Return the documents that the question names. They only improve ranking, so failures are logged."""
+        """Return the documents that the question names, by id. Failures are logged and yield none, because
+        names only affect ranking.
+        """
         if self._documents is None:
             return {}
         try:
@@ -330,11 +350,12 @@ class BlockSearch:
         doc_ids: Sequence[str],
         until: float | None,
     ) -> "_Candidates":
-        """Search for one phrasing.
+        """Return the candidates for one phrasing. If vector searches are unavailable or late, only keyword
+        results are returned.
 
         Args:
-            doc_ids: documents to search separately as well.
-            until: on the event loop's clock; slower searches are abandoned. None = never.
+            doc_ids: documents to search by vector in addition to the keyword results.
+            until: event loop time at which vector searches are abandoned; None = never.
         """
         vector, by_keyword = phrasing.vector, phrasing.found
         seen = _Candidates(by_keyword, (), name_scores, self._relevant_cosine)
@@ -360,7 +381,9 @@ class BlockSearch:
 
 
 def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
-    """Merge the hits of all rankings, best first; a block keeps its best score."""
+    """Merge the rankings by reciprocal rank, best first. A block found several times keeps its highest
+    score.
+    """
     if len(rankings) == 1:
         return list(rankings[0].hits)
     best: dict[str, Hit] = {}
@@ -372,8 +395,8 @@ def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
 
 
 def _with_copies(best: Iterable[Hit], ordered: Iterable[Hit]) -> set[str]:
-    """Return the documents of the best hits, and of other hits with identical words
-    (see `originals_first`).
+    """Return the ids of documents to check: those of the best hits, and those that contain a copy of the same
+    text (see `originals_first`).
     """
     doc_ids = {hit.doc_id for hit in best}
     words = {_words_of(hit.block_id) for hit in best} - {""}
@@ -381,12 +404,14 @@ def _with_copies(best: Iterable[Hit], ordered: Iterable[Hit]) -> set[str]:
 
 
 def _words_of(block_id: str) -> str:
-    """Return the part of a block id that depends only on the block's words."""
+    """Return the part of a block id that is derived from the block's text and is the same for copies in other
+    documents.
+    """
     return block_id.partition("-")[2]
 
 
 class _Candidates:
-    """The blocks found for one phrasing, with the service's keyword and vector scores."""
+    """Blocks found for one phrasing, with the keyword and vector scores of the search service."""
 
     def __init__(
         self,
@@ -398,25 +423,26 @@ class _Candidates:
         self._named = name_scores
         self._relevant_cosine = relevant_cosine
         self._documents: dict[str, DocumentRow] = {}
-        pages = (*by_vector, by_keyword)  # the keyword search's row wins, because it has all fields
+        pages = (*by_vector, by_keyword)  # rows of the keyword search win: they have all fields
         self._rows: dict[str, IndexRow] = {str(row["block_id"]): row for page in pages for row in page.rows}
         self._keyword = _scores(by_keyword)
         self._vector = {block_id: score for page in by_vector for block_id, score in _scores(page).items()}
-        # Fewer rows than requested: no other block shares a word, so all others score 0.
+        # Fewer rows than requested means that no other block contains a word of the query, so all others
+        # score 0.
         self._knows_all_words = len(by_keyword.rows) < CANDIDATES
 
     def without_words(self) -> list[str]:
-        """Return the blocks without a keyword score."""
+        """Return the ids of blocks whose keyword score is unknown and must be requested."""
         if self._knows_all_words:
             return []
         return [block_id for block_id in self._rows if block_id not in self._keyword]
 
     def add_words(self, page: SearchPage) -> None:
-        """Add keyword scores of blocks found by the vector searches."""
+        """Add keyword scores that were requested for blocks found only by vector search."""
         self._keyword.update(_scores(page))
 
     def check(self, documents: Mapping[str, DocumentRow | None]) -> None:
-        """Drop blocks whose document rows refuse them (None) and blocks of older versions."""
+        """Drop blocks of documents mapped to None (unreadable) and blocks of outdated versions."""
         self._documents |= {doc_id: row for doc_id, row in documents.items() if row is not None}
         for block_id, row in list(self._rows.items()):
             doc_id = str(row["doc_id"])
@@ -425,7 +451,9 @@ class _Candidates:
                     scores.pop(block_id, None)
 
     def hits(self) -> list[Hit]:
-        """Return the blocks with fused scores, best first."""
+        """Fuse the scores and return the blocks as hits, best first. Among identical files, the oldest
+        precedes its copies.
+        """
         cosine = {
             block_id: calibrated(cosine_of_vector_score(score), self._relevant_cosine)
             for block_id, score in self._vector.items()
@@ -445,12 +473,13 @@ class _Candidates:
 
 
 def originals_first(block_ids: Sequence[str], documents: Mapping[str, DocumentRow]) -> list[str]:
-    """Return the order, but with blocks of identical files sorted by document age.
+    """Reorder blocks of identical files by the age of their documents, oldest first. All other blocks keep
+    their positions.
 
     This prevents a copy with a better name or more readers from displacing the original for its readers.
 
     Args:
-        documents: known document rows by block.
+        documents: document rows by block id; blocks without a row keep their positions.
     """
     places: dict[tuple[str, str], list[int]] = {}
     for place, block_id in enumerate(block_ids):
@@ -473,7 +502,7 @@ def _code(failed: TimeoutError | GroundworkError) -> str:
 
 
 def by_words(query: str, condition: str | None) -> SearchRequest:
-    """Return a request for blocks that share words with a question, given as `question_query` returns it."""
+    """Return a keyword search request for a query in full Lucene syntax, as returned by `question_query`."""
     return SearchRequest(
         text=query,
         query_type="full",
@@ -485,16 +514,16 @@ def by_words(query: str, condition: str | None) -> SearchRequest:
 
 
 def card_requests(text: str, vector: tuple[float, ...]) -> tuple[SearchRequest, SearchRequest]:
-    """Return two requests for table cards: by words and by meaning."""
+    """Return a keyword request and a vector request for table cards."""
     return by_words(question_query(text), "block_type eq 'card'"), by_meaning("card", vector, None)
 
 
 def by_meaning(
     kind: BlockType, vector: tuple[float, ...], condition: str | None, top: int = CANDIDATES
 ) -> SearchRequest:
-    """Return a request for blocks of one type with a meaning similar to the question's."""
-    # Text blocks have no caption vector and image blocks no content vector. Filtering by type excludes
-    # rows without the searched field, which a service might score anyway.
+    """Return a vector search request for blocks of one type."""
+    # Text blocks have no caption vector and image blocks no content vector. Filtering by type excludes rows
+    # without the searched vector, which a service might score anyway.
     return SearchRequest(
         vectors=(VectorQuery(vector=vector, field=_VECTOR_FIELDS[kind], k=top),),
         filter=all_of(f"block_type eq '{kind}'", condition),
@@ -506,7 +535,9 @@ def by_meaning(
 def focused(
     vector: tuple[float, ...], condition: str | None, doc_ids: Sequence[str], rows: Sequence[IndexRow]
 ) -> SearchRequest | None:
-    """Return one vector request within the keyword results and the named documents; None without either."""
+    """Return a vector request limited to blocks found by keyword and to the named documents, or None if there
+    are neither.
+    """
     block_ids = [str(row["block_id"]) for row in rows if row.get("block_type") == "text"]
     either = [
         *([search_in("doc_id", doc_ids)] if doc_ids else []),
@@ -516,18 +547,18 @@ def focused(
         return None
     top = len(block_ids) + (CANDIDATES if doc_ids else 0)
     request = by_meaning("text", vector, all_of(" or ".join(either), condition), top)
-    # The keyword search returned these rows without a score.
+    # The keyword search has already returned these rows; only their vector scores are missing.
     return request if doc_ids else request.model_copy(update={"select": ("block_id",)})
 
 
 def keyword_scores(query: str, block_ids: Sequence[str]) -> SearchRequest:
-    """Return a request for the keyword scores of given blocks, without other fields."""
+    """Return a request for the keyword scores of the given blocks. It selects only their ids."""
     request = by_words(query, search_in("block_id", block_ids))
     return request.model_copy(update={"select": ("block_id",), "top": len(block_ids)})
 
 
 def by_words_and_meaning(text: str, vector: tuple[float, ...], block_ids: Sequence[str]) -> SearchRequest:
-    """Return a request for all given blocks, however irrelevant: the input of the semantic ranker."""
+    """Return a request that matches every given block, relevant or not, as input for the semantic ranker."""
     count = len(block_ids)
     return SearchRequest(
         text=keyword_query(text),
@@ -543,13 +574,15 @@ def by_words_and_meaning(text: str, vector: tuple[float, ...], block_ids: Sequen
 
 
 def as_hit(row: Mapping[str, object], score: float) -> Hit:
-    """Convert a row to a hit."""
+    """Convert an index row to a hit. The score is rounded to six decimals."""
     values = {name: row[name] for name in FIELDS if row.get(name) is not None}
     return Hit.model_validate({**values, "score": round(score, 6)})
 
 
 class RankerPause:
-    """A pause of the semantic ranker after a refusal. One per process."""
+    """A pause of the semantic ranker, which starts when the service refuses to rank. One instance per
+    process.
+    """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -560,7 +593,7 @@ class RankerPause:
         return self._clock() < self._ends
 
     def begin(self, reason: str) -> None:
-        """Skip the ranker for RANKER_PAUSE_S seconds."""
+        """Log the refusal and skip the ranker for the next RANKER_PAUSE_S seconds."""
         self._ends = self._clock() + RANKER_PAUSE_S
         get_logger().warning("search.ranker_refused", error_type=reason)
 
@@ -575,7 +608,8 @@ async def semantically_ranked(
     hits: Sequence[Hit],
     pause: RankerPause = _PAUSE,
 ) -> list[Hit]:
-    """Return the hits in the ranker's order, unranked ones last; unchanged if the ranker fails.
+    """Reorder the hits by semantic ranker score, unranked ones last. If the ranker fails or is paused, the
+    order is unchanged.
 
     Fused scores are kept and reassigned in the new order, so the best hit has the best score. The ranker's
     own scores use another scale, and thresholds must not depend on whether the ranker is available. Without a
@@ -589,7 +623,7 @@ async def semantically_ranked(
         update={"semantic_configuration": SEMANTIC_CONFIGURATION, "semantic_query": question}
     )
     try:
-        page = await index.candidates(ranking_request)  # only scores of hits that were already checked
+        page = await index.candidates(ranking_request)  # ids and scores of hits that were already checked
     except GroundworkError as failed:
         pause.begin(failed.code)
         return list(hits)
@@ -598,19 +632,21 @@ async def semantically_ranked(
     if not scores:
         pause.begin("no_scores")
         return list(hits)
-    ordered = sorted(hits, key=lambda hit: -scores.get(hit.block_id, -1.0))  # the scale starts at 0
+    ordered = sorted(hits, key=lambda hit: -scores.get(hit.block_id, -1.0))  # ranker scores are at least 0
     fused = sorted((hit.score for hit in hits), reverse=True)
     return [hit.model_copy(update={"score": score}) for hit, score in zip(ordered, fused, strict=True)]
 
 
 @dataclass(frozen=True)
 class BlockLookup:
-    """Gets blocks by id for one user."""
+    """Lookup of blocks by id for one user."""
 
     index: SecuredIndex
 
     async def get_many(self, block_ids: Sequence[str]) -> list[Hit]:
-        """Return the existing, readable blocks in the requested order, each once, with score 0."""
+        """Return the blocks with these ids in the given order, without duplicates. Missing and unreadable
+        blocks are omitted; scores are 0.
+        """
         ids = list(dict.fromkeys(block_ids))
         if not ids:
             return []
@@ -622,14 +658,14 @@ class BlockLookup:
 
 @dataclass(frozen=True)
 class DocumentBlocks:
-    """Reads documents block by block."""
+    """Reader of the blocks of a document for one user."""
 
     index: SecuredIndex
 
     async def pages(self, doc_id: str, first: int, last: int) -> list[Hit]:
-        """Return the blocks of pages `first` to `last` (1-based, inclusive) in reading order.
+        """Return the blocks of pages `first` to `last` (counted from 1, inclusive) in reading order.
 
-        A document without pages counts as one page.
+        Blocks without a page number are always included.
         """
         on_pages = f"page_number ge {first} and page_number le {last}"
         request = SearchRequest(
@@ -641,7 +677,9 @@ class DocumentBlocks:
         return [as_hit(row, 1.0) for row in (await self.index.search(request)).rows]
 
     async def whole(self, doc_id: str) -> list[Hit]:
-        """Return all blocks in reading order; none if they exceed one request."""
+        """Return all blocks of a document except table cards, in reading order. Return none if there are 500
+        or more.
+        """
         request = SearchRequest(
             filter=all_of(f"doc_id eq {quote(doc_id)}", _PASSAGES),
             select=FIELDS,
@@ -652,9 +690,10 @@ class DocumentBlocks:
         return [as_hit(row, 0.0) for row in rows] if len(rows) < _PAGE_ROWS else []
 
     async def ids_of_short(self, doc_ids: Collection[str]) -> dict[str, set[str]]:
-        """Return the ids of all blocks, cards excepted, of those documents that have few.
+        """Return the block ids, without table cards, of those documents that are short enough to be listed
+        completely.
 
-        Readable or not: show nothing of them.
+        Document rows are not checked, so never show these blocks to a user.
         """
         request = SearchRequest(
             filter=search_in("doc_id", doc_ids),
@@ -670,12 +709,15 @@ class DocumentBlocks:
                 ids[str(row["doc_id"])].add(str(row["block_id"]))
         if len(rows) < _OUTLINE_ROWS:
             return ids
-        # Ordinals have no gaps, so a shorter document's next block would precede the last row.
+        # Rows are sorted by ordinal, and ordinals have no gaps: a document with fewer rows than the last
+        # ordinal was read completely.
         last = int(rows[-1].get("ordinal") or 0)
         return {doc_id: blocks for doc_id, blocks in ids.items() if counts[doc_id] < last}
 
     async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
-        """Return (block id, tokens) of up to 20,000 text blocks in reading order."""
+        """Return the id and token count of each readable text block in reading order, for at most 20,000
+        blocks.
+        """
         sizes: list[tuple[str, int]] = []
         for skip in range(0, _MAX_BLOCKS, _PAGE_ROWS):
             request = SearchRequest(

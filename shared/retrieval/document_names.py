@@ -1,4 +1,5 @@
-"""Matching of documents by the names that people use: references, misspelt words, series. Pure.
+"""Matching of documents by the names people use for them: references with typos, plurals and formats, and
+series. Pure.
 
 A series is a set of files such as `2023 Q1 NVDA.pdf` and `2023 Q2 NVDA.pdf`, whose names differ only in a
 number, quarter or month.
@@ -10,19 +11,20 @@ from collections.abc import Iterable
 
 from shared.retrieval.models import DocumentRecord
 
-ONE_SLIP_FROM = 5  # letters; one typo in a shorter word is too often another word ("plan", "plane")
+ONE_SLIP_FROM = 5  # letters; one typo in a shorter word often gives another word ("plan", "plane")
 TWO_SLIPS_FROM = 8
 
 
 def slips_allowed(word: str) -> int:
-    """Return the number of typos tolerated in a word: none in numbers and short words."""
+    """Return how many typos are tolerated in a word: none in numbers and short words, two in long words."""
     if not word.isalpha() or len(word) < ONE_SLIP_FROM:
         return 0
     return 1 if len(word) < TWO_SLIPS_FROM else 2
 
 
 def nearest(word: str, vocabulary: Iterable[str]) -> str | None:
-    """Return the known word closest to a misspelt one; None if there is none or a tie.
+    """Return the word in the vocabulary closest to a misspelt one, or None if none is close enough or several
+    are equally close.
 
     The first letter must match: people rarely mistype it, and it excludes unrelated words.
     """
@@ -42,7 +44,9 @@ def nearest(word: str, vocabulary: Iterable[str]) -> str | None:
 
 
 def slips_between(one: str, other: str) -> int:
-    """Return the edit distance, with transpositions of neighbours (optimal string alignment)."""
+    """Return the edit distance of two words. Swapping adjacent letters counts as one edit (optimal string
+    alignment).
+    """
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, start=1):
@@ -56,7 +60,7 @@ def slips_between(one: str, other: str) -> int:
 
 
 def similarity(reference: str, name: str) -> float:
-    """Return the Dice similarity of two names' trigrams, from 0 to 1.
+    """Return the similarity of two names from 0 to 1: the Dice coefficient of their letter trigrams.
 
     Word order, separators and the file suffix are ignored.
     """
@@ -71,13 +75,13 @@ def _trigrams(name: str) -> set[str]:
 
 _NAME_WORD = re.compile(r"[^\W_]+")
 _SUFFIX = re.compile(r"\.\w{2,5}\Z")
-_WORD = re.compile(r"\d+|[^\W\d_]+")  # HX200 and HX-200 are the same words
+_WORD = re.compile(r"\d+|[^\W\d_]+")  # splits HX200, so that it equals HX-200
 _FILLERS = frozenset(
     "the a an of for and in on to our my this that file document documents pdf report's der die das den dem "
     "des ein eine einen von und für im zum zur datei dokument".split()
 )
 
-# People call a file by its format: "the fire drill e-mail".
+# Users refer to a file by its format, as in "the fire drill e-mail".
 _FORMAT_WORDS = {
     "eml": frozenset(("e", "mail", "email")),
     "xlsx": frozenset(("spreadsheet", "workbook", "tabelle")),
@@ -86,7 +90,8 @@ _FORMAT_WORDS = {
     "vtt": frozenset(("recording", "transcript")),
 }
 
-# "Berichten" -> "bericht": the kinds of documents, as the ends of German compounds; -s is English.
+# Inflected endings of German document types, also in compounds ("Berichten" becomes "bericht"). The endings
+# -ies and -s are English.
 _GENITIVES = (
     ("buches", "buch"),
     ("buchs", "buch"),
@@ -118,8 +123,8 @@ _PLURALS = (
 )
 
 _GENITIVE_ENDS = tuple(end for end, _ in _GENITIVES)
-_SHORTEST = 4  # "gas", "HVs": shorter words keep their end
-_MIN_SHARE = 0.6  # share of a reference's words; unmeasured beyond the samples
+_SHORTEST = 4  # letters; shorter words, such as "gas" and "HVs", keep their endings
+_MIN_SHARE = 0.6  # minimum share of a reference's words in a name; measured on the samples only
 _NEAR_BEST = 0.85
 
 
@@ -151,7 +156,7 @@ def match_reference(reference: str, records: Iterable[DocumentRecord]) -> tuple[
 
 
 def reference_query(reference: str) -> str:
-    """Return a full Lucene query for documents that a reference may mean.
+    """Return a full Lucene query that finds documents by a reference, such as part of a title.
 
     Each word is also searched as a prefix, because the analyzer keeps "manual.pdf" whole, and with typos.
     Words consist of lower-case letters or digits, so none is an operator.
@@ -165,7 +170,9 @@ def reference_query(reference: str) -> str:
 
 
 def spelled_as_named(reference: str, records: Iterable[DocumentRecord]) -> str:
-    """Correct a reference's misspelt words to words in the documents' names; exact matches are kept."""
+    """Replace misspelt words of a reference with the closest words in the documents' names. Known words are
+    kept.
+    """
     vocabulary = {word for record in records for word in _WORD.findall(_naming_text(record).casefold())}
     known_words = vocabulary | {singular(word) for word in vocabulary}
 
@@ -179,13 +186,15 @@ def spelled_as_named(reference: str, records: Iterable[DocumentRecord]) -> str:
 
 
 def fits_whole(reference: str, record: DocumentRecord) -> bool:
-    """Return whether all words of a reference occur in the document's name, title or type."""
+    """Return whether every word of a reference occurs in the document's file name, title or type."""
     words = _without_format(_with_months(_words(reference)), record)
     return _same_name(reference, record) or (bool(words) and words <= _document_words(record))
 
 
 def is_plural(reference: str, records: Iterable[DocumentRecord]) -> bool:
-    """Return whether the reference ends in the plural of a word in the documents' names: "annual reports"."""
+    """Return whether the reference ends in a plural whose singular occurs in the documents' names, such as
+    "annual reports".
+    """
     words = [word for word in _WORD.findall(reference.casefold()) if not word.isdigit()]
     if not words or singular(words[-1]) == words[-1] or words[-1].endswith(_GENITIVE_ENDS):
         return False
@@ -194,12 +203,16 @@ def is_plural(reference: str, records: Iterable[DocumentRecord]) -> bool:
 
 
 def naming_words(*texts: str) -> frozenset[str]:
-    """Return the words of names in normalised form: singular, without fillers."""
+    """Return the distinct words of the texts in lower case and singular, without fillers such as "the" and
+    "file".
+    """
     return frozenset(_words(" ".join(texts)))
 
 
 def singular(word: str) -> str:
-    """Return a lower-case word without its plural ending, for kinds of documents."""
+    """Return the singular of a lower-case word if it has a known English or German ending; otherwise return
+    the word.
+    """
     if len(word) < _SHORTEST or word.endswith("ss"):
         return word
     return next(
@@ -222,7 +235,9 @@ def _same_name(reference: str, record: DocumentRecord) -> bool:
 
 
 def _without_format(words: set[str], record: DocumentRecord) -> set[str]:
-    """Return the words of a reference without those for the document's format, unless there are no others."""
+    """Remove words that only name the document's format, such as "e-mail". If nothing else remains, keep all
+    words.
+    """
     suffix = record.filename.rpartition(".")[2].casefold()
     return words - _FORMAT_WORDS.get(suffix, frozenset()) or words
 
@@ -237,7 +252,7 @@ def _naming_text(record: DocumentRecord) -> str:
 
 
 def _with_months(words: set[str]) -> set[str]:
-    """Return the words with the months in one form, so that "March" means 03 in a file name, too."""
+    """Replace month names with a common form, so that "March" matches "März" and the 03 in a file name."""
     return {_MONTH_NAMES.get(word, word) for word in words}
 
 
@@ -269,7 +284,8 @@ _MONTH_NAMES = {
 _MONTH_NUMBERS = {f"{number:02}": f"month {number}" for number in range(1, len(_MONTHS_IN_ORDER) + 1)}
 _MONTHS = frozenset(_MONTH_NAMES)
 
-# "these filings", "each reported period", "in den letzten drei Quartalen": several of them are meant.
+# Phrases that refer to several documents of a series: "these filings", "each reported period", "in den
+# letzten drei Quartalen".
 _SEVERAL_EDITIONS = re.compile(
     r"""\b(?:(?:these|those|reported|reporting|all|previous|prior|past|last|several|various|successive)
         \s+(?:[\w-]+\s+){0,2}
@@ -290,7 +306,9 @@ _SEVERAL = 2
 
 
 def series_of(filename: str) -> str:
-    """Return the common part of a series' names, such as `# nvda`; empty if the name belongs to none."""
+    """Return the series key of a file, such as `# nvda` for `2023 Q1 NVDA.pdf`. Empty if the name has only
+    constant or only changing words.
+    """
     stem, dot, _ = filename.rpartition(".")
     marks: list[str] = []
     for word in _DOCUMENT_SERIES_WORD.findall((stem if dot else filename).casefold()):
@@ -301,16 +319,16 @@ def series_of(filename: str) -> str:
 
 
 def words_of(series: str) -> str:
-    """Return the words that all names of the series share."""
+    """Return the constant words of a series key, such as `nvda` for `# nvda`."""
     return " ".join(word for word in series.split() if word != _CHANGES)
 
 
 def repeated_series(filenames: Iterable[str]) -> tuple[str, ...]:
-    """Return the series that occur at least twice among the names, the largest first."""
+    """Return the series to which at least two of the file names belong, largest first."""
     counted = Counter(filter(None, map(series_of, dict.fromkeys(filenames))))
     return tuple(series for series, count in counted.most_common() if count >= _SEVERAL)
 
 
 def speaks_of_editions(question: str) -> bool:
-    """Return whether a question is about several documents of a series without naming one."""
+    """Return whether a question refers to several documents of a series, as in "the last three quarters"."""
     return _SEVERAL_EDITIONS.search(question) is not None

@@ -1,4 +1,4 @@
-"""Who may read a document, and which version of it is current: its row in Table Storage decides.
+"""Document rows in Table Storage, which decide who may read a document and which version is current.
 
 Access lists in the search index are copies. They narrow a search, may lag, and open nothing. A row is read
 once per document and HTTP request, tool call or activity, and is never kept longer, so a change of access
@@ -13,17 +13,17 @@ from shared.access.models import UserContext
 from shared.access.security_filter import is_in_reach, may_read
 from shared.platform.concurrency import run_together
 
-_AT_ONCE = 32  # concurrent reads; more would only queue in the client (unmeasured against Azure)
+_AT_ONCE = 32  # concurrent reads; more would only queue in the client (not measured on Azure)
 
 
 class DocumentRow(NamedTuple):
-    """The part of a document's row that readers need.
+    """The columns of a document's table row that determine who may read it and how it is shown.
 
     Attributes:
         access_lists: all must admit the reader: during ingestion of a new version, the list of the visible
             version and the list of its replacement.
         version: blocks of older versions are stale.
-        content_hash: equal files have the same; "" = not to be compared with others.
+        content_hash: the same for identical files; "" = never identical to another file.
         upload_date: ISO 8601 in UTC, which sorts.
         corrections: users' corrections that the documents index lacks.
         thread_id: the only thread in which the document may be read; "" = no such limit.
@@ -41,21 +41,21 @@ class DocumentRow(NamedTuple):
     warnings: tuple[str, ...] = ()
 
     def admits(self, user: UserContext) -> bool:
-        """Return whether the user may read the document."""
+        """Return whether the user may read the document. All of its access lists must admit the user."""
         if not is_in_reach(user, self.thread_id):
             return False
         return bool(self.access_lists) and all(may_read(user, acl) for acl in self.access_lists)
 
 
 class DocumentRows(Protocol):
-    """Reads document rows from their store."""
+    """Source of document rows."""
 
     async def row(self, doc_id: str) -> DocumentRow | None:
-        """Return the row of a searchable document; None if it has no searchable version or was deleted."""
+        """Return the document's row, or None if it was deleted or has no searchable version."""
 
 
 class RowsReadOnce(DocumentRows):
-    """Document rows for one HTTP request, tool call or activity, each read once.
+    """Cache of document rows for one HTTP request, tool call or activity.
 
     Never keep an instance longer: it would miss changed permissions.
     """
@@ -73,7 +73,7 @@ class RowsReadOnce(DocumentRows):
 async def readable_rows(
     doc_ids: Iterable[str], user: UserContext, rows: DocumentRows
 ) -> dict[str, DocumentRow]:
-    """Return the rows of the documents that the user may read, by document.
+    """Return the rows of those documents that the user may read, keyed by document id.
 
     Raises:
         DependencyError: the table storage failed.

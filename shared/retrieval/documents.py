@@ -1,4 +1,4 @@
-"""Search over documents for one user: lists, names, single records and facets.
+"""Searches that return documents rather than blocks: lists, names, single records and facets for one user.
 
 Single documents are checked against their rows (`document_rows`). Facet values come from the index alone and
 may lag by seconds.
@@ -21,27 +21,28 @@ from shared.retrieval.secured_index import SecuredIndex
 
 _SORTABLE = frozenset({"upload_date", "document_date", "filename", "title", "page_count", "document_type"})
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
-# People omit the suffix, but analyzers keep "12.pdf" together.
+# Suffixes to try when a user omits them. Analyzers keep "12.pdf" as one term, so "12" alone doesn't match.
 _SUFFIXES = ("pdf", "docx", "xlsx", "pptx", "md", "txt", "csv", "html", "eml", "vtt", "png", "jpg")
 SortField = Literal["title", "filename", "document_type", "upload_date", "document_date", "page_count"]
 Match = Literal["all", "any"]
 """Whether a document must match all words of a search, or one of them."""
 _REFERENCE_FIELDS = ("filename", "title", "document_type")
-_NAMED_CANDIDATES = 50  # more than a clarification can offer; a name matching more documents narrows nothing
+# more than a clarification can offer; a name that fits more documents doesn't narrow a search
+_NAMED_CANDIDATES = 50
 _MAX_DOCUMENTS = 100
-_MAX_NAMESAKES = 50  # full records, read only for their names
-_CHECKED_NAMESAKES = 5  # per name; two readable documents suffice, and the index rarely lags by three
+_MAX_NAMESAKES = 50  # full records, of which only the names are used
+_CHECKED_NAMESAKES = 5  # per name; two readable documents suffice, and three outdated rows are rare
 _MAX_FACET_VALUES = 100
-_PAGE_OF_IDS = 1000  # the service's limit
-_MAX_IDS = 5_000  # ids of 24 characters in one filter: 125 kB (unmeasured beyond)
+_PAGE_OF_IDS = 1000  # the service's maximum page size
+_MAX_IDS = 5_000  # in one filter; ids of 24 characters make 125 kB, and more was not measured
 
 
 @dataclass(frozen=True)
 class NamedDocument:
-    """A document that a question names.
+    """A document whose name occurs in a question.
 
     Attributes:
-        score: the service's score of the shared names.
+        score: the service's score of the names that question and document share.
         names: terms of its file name and title.
     """
 
@@ -51,15 +52,15 @@ class NamedDocument:
 
 @dataclass(frozen=True)
 class DocumentSearch:
-    """Finds searchable documents that one user may read."""
+    """Search over the documents that one user may read."""
 
     index: SecuredIndex
 
     async def list_documents(
         self, filters: Filters, sort_by: str = "upload_date", limit: int = 20
     ) -> list[DocumentRecord]:
-        """Return documents in order: dates newest first, everything else ascending. `limit` is clamped to
-        1-100.
+        """Return the first documents in order: dates newest first, other fields ascending. `limit` is clamped
+        to 1-100.
 
         Raises:
             InvalidQueryError: a filter field is unknown, or `sort_by` isn't sortable.
@@ -74,7 +75,9 @@ class DocumentSearch:
         )
 
     async def page(self, filters: Filters, behind: str | None, limit: int) -> list[DocumentRecord]:
-        """Return the next documents, newest first, then by id. `behind`: start of the page (`older_than`)."""
+        """Return the next page of documents, newest first. `behind` is a condition that excludes earlier
+        pages (`older_than`).
+        """
         return await self._search(
             SearchRequest(
                 filter=all_of(_ready(filters), behind),
@@ -84,7 +87,9 @@ class DocumentSearch:
         )
 
     async def newest(self, filters: Filters, limit: int) -> tuple[list[DocumentRecord], int]:
-        """Return the newest documents and the total number. `limit` is clamped to 1-100."""
+        """Return the newest documents and the number of all matching documents. `limit` is clamped to
+        1-100.
+        """
         request = SearchRequest(
             filter=_ready(filters),
             order_by=("upload_date desc",),
@@ -93,11 +98,11 @@ class DocumentSearch:
         )
         page = await self.index.candidates(request)
         records = [DocumentRecord.of_row(row) for row in await self.index.readable(page.rows)]
-        # The index also counted documents whose rows now refuse the reader.
+        # The index also counts documents that the user may no longer read; those on this page are subtracted.
         return records, (page.count or len(page.rows)) - len(page.rows) + len(records)
 
     async def get(self, doc_id: str) -> DocumentRecord:
-        """Return one document.
+        """Return the document with this id.
 
         Raises:
             DocumentNotFoundError: the document is missing or forbidden, without distinction.
@@ -110,7 +115,7 @@ class DocumentSearch:
         return page[0]
 
     async def get_many(self, doc_ids: Sequence[str]) -> dict[str, DocumentRecord]:
-        """Return the existing, readable documents by id."""
+        """Return the existing, readable documents among these ids, keyed by id."""
         if not doc_ids:
             return {}
         request = SearchRequest(filter=search_in("doc_id", doc_ids), top=len(set(doc_ids)))
@@ -119,7 +124,8 @@ class DocumentSearch:
     async def get_with_namesakes(
         self, doc_ids: Sequence[str], filenames: Collection[str]
     ) -> tuple[dict[str, DocumentRecord], frozenset[str]]:
-        """Return documents by id as `get_many`, and the unique documents with one of `filenames`.
+        """Return documents by id as `get_many` does, and those of `filenames` that exactly one readable
+        document has.
 
         This takes one search. If very many documents share names, no name counts as unique.
         """
@@ -135,13 +141,15 @@ class DocumentSearch:
         return {record.doc_id: record for record in records if record.doc_id in doc_ids}, unique
 
     async def shared_names(self, filenames: Collection[str]) -> frozenset[str]:
-        """Return the file names that more than one document has."""
+        """Return the file names that several readable documents have. If there are too many matches to check,
+        return all.
+        """
         if not filenames:
             return frozenset()
         condition = all_of("status eq 'ready'", search_in("filename", filenames))
         request = SearchRequest(filter=condition, select=("doc_id", "filename"), top=_PAGE_OF_IDS)
         rows = (await self.index.candidates(request)).rows
-        if len(rows) >= _PAGE_OF_IDS:  # the page is full, so further names may have been cut off
+        if len(rows) >= _PAGE_OF_IDS:  # the page is full, so matches may be missing
             return frozenset(filenames)
         namesakes: dict[str, list[IndexRow]] = {}
         for row in rows:
@@ -151,7 +159,8 @@ class DocumentSearch:
         return frozenset(name for name, count in counts.items() if count > 1)
 
     async def ids_of(self, filters: Filters) -> list[str]:
-        """Return the ids of all documents that pass the filters, without checking rows, to narrow a search.
+        """Return the ids of all documents that pass the filters. Rows are not checked, so use the ids only to
+        narrow a search.
 
         Raises:
             InvalidQueryError: a filter field is unknown, or more than 5,000 documents pass.
@@ -176,21 +185,25 @@ class DocumentSearch:
     async def sorted_page(
         self, filters: Filters, sort_by: SortField, skip: int, limit: int
     ) -> tuple[list[DocumentRecord], int | None]:
-        """Return a page in ascending order (dates newest first), and the `skip` of the next page or None."""
+        """Return one page, dates newest first and other fields ascending, and the `skip` of the next page
+        (None after the last).
+        """
         order = f"{sort_by} desc" if sort_by in ("upload_date", "document_date") else sort_by
         page = await self.index.search(
             SearchRequest(filter=_ready(filters), order_by=(order, "doc_id"), top=limit + 1, skip=skip)
         )
         records = [DocumentRecord.of_row(row) for row in page.rows[:limit]]
-        # A refused document also occupies a position.
+        # Unreadable documents also occupy positions, so the next page starts after the last position
+        # returned.
         return records, page.positions[limit - 1] + 1 if len(page.rows) > limit else None
 
     async def find(
         self, text: str, filters: Filters, limit: int = 20, match: Match = "any"
     ) -> list[DocumentRecord]:
-        """Find documents by words: exact names first, then names with all words.
+        """Return documents that match the text: exact file names first, then names with all words, then other
+        matches.
 
-        Documents whose types, tags, people or summaries match follow, best first.
+        Other matches may be in types, tags, people or summaries. `limit` is clamped to 1-100.
         """
         condition, top = _ready(filters), _clamped(limit)
         names = [text.strip(), *(f"{text.strip()}.{suffix}" for suffix in _SUFFIXES)]
@@ -203,7 +216,9 @@ class DocumentSearch:
         return list({record.doc_id: record for page in pages for record in page}.values())[:top]
 
     async def find_named(self, reference: str, filters: Filters) -> list[DocumentRecord]:
-        """Return documents that a reference may mean: exact file names first, then by words of names."""
+        """Return documents that a reference may mean: an exact file name first, then matches of its words in
+        names and types.
+        """
         condition = _ready(filters)
         exact = SearchRequest(
             filter=all_of(condition, f"filename eq {quote(reference.strip())}"), top=_NAMED_CANDIDATES
@@ -220,7 +235,7 @@ class DocumentSearch:
         return list({record.doc_id: record for page in pages for record in page}.values())
 
     async def named_in(self, question: str, filters: Filters) -> dict[str, NamedDocument]:
-        """Return the best 50 documents whose names the question mentions, by doc_id.
+        """Return up to 50 documents whose names occur in the question, keyed by id.
 
         Filters on fields that documents lack, such as pages, are ignored. For ranking only, because rows are
         not checked.
@@ -249,7 +264,8 @@ class DocumentSearch:
     async def facets(
         self, fields: Sequence[str], filters: Filters, limit: int, text: str = "", match: Match = "any"
     ) -> tuple[dict[str, tuple[FacetValue, ...]], int]:
-        """Return the most frequent values of each field, and the number of documents that pass the filters.
+        """Return the most frequent values of each field with their counts, and the number of matching
+        documents.
 
         Args:
             fields: facetable fields of the index of documents.

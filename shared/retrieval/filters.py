@@ -1,4 +1,6 @@
-"""Callers' filters as OData. Unknown fields are rejected by name; all values are escaped in one function."""
+"""Conversion of callers' filters to OData. Unknown fields are rejected, and all values are escaped in one
+function.
+"""
 
 import re
 
@@ -26,14 +28,14 @@ DOCUMENT_FIELDS = frozenset(
     }
 )
 SEARCH_FIELDS = BLOCK_FIELDS | DOCUMENT_FIELDS
-"""Of a search for blocks: what blocks don't have is looked up in their documents."""
+"""Filter fields of a block search. Fields that blocks lack are matched against their documents."""
 _COLLECTIONS = frozenset({"tags"})
 _DATES = frozenset({"upload_date", "document_date"})
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d{2}))?\Z")
 
 
 def render_filters(filters: Filters, allowed: frozenset[str]) -> str | None:
-    """Join the conditions with `and`; None if there are none.
+    """Convert the filters to OData conditions joined with `and`, or return None if there are no filters.
 
     Scalars mean equality and lists any-of. A DateRange includes both ends; a bare date means the whole day
     in UTC.
@@ -85,7 +87,7 @@ def _date_range(field: str, value: DateRange) -> str:
 
 
 def _instant(text: str, time_of_day: str) -> str:
-    # Instants are inserted without quotes, so only text of exactly that shape may pass.
+    # Dates are inserted without quotes, so only text of exactly this form may pass.
     if not _INSTANT.match(text):
         raise InvalidQueryError(f"{text[:40]!r} is not a date.", "Write 2024-01-31 or 2024-01-31T12:00:00Z.")
     return text if "T" in text else f"{text}T{time_of_day}Z"

@@ -1,4 +1,4 @@
-"""Fusion of rankings and scores, ordering of blocks, and confidence of a search.
+"""Score fusion, ordering of blocks, and confidence of search results.
 
 Pure: takes scores and positions, returns scores of 0-1 and orders; independent of the search service.
 """
@@ -8,17 +8,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-KEYWORD_WEIGHT = 0.25  # the best of the weights tried on five sets (decision 0006)
+KEYWORD_WEIGHT = 0.25  # best of the weights tried on five test sets (decision 0006)
 
 
-# Phrasings often ask for different things. With the usual 60, a block that matches each a little precedes
-# one that answers one of them. Of the 74 passages needed by 30 multi-step questions, 41 were
-# among the first ten with 60, 53 with the question alone, and 56 with 3.
+# Phrasings often ask for different things, and with the usual constant of 60, a block that matches all of
+# them a little ranks above one that answers one of them. Of 74 passages needed by 30 multi-step questions, 41
+# were in the first ten with 60, 56 with 3, and 53 with the question alone.
 _RANK_OFFSET = 3
 
 
 def fuse_ranks(rankings: Sequence[Sequence[str]]) -> list[tuple[str, float]]:
-    """Merge ranked lists by reciprocal rank fusion, best first.
+    """Merge ranked lists of ids by reciprocal rank fusion. Return pairs of id and score, best first.
 
     Score of an id = sum over lists of 1 / (3 + rank), rank counted from 1; an absent id adds 0.
     Ties keep the order of first appearance, so equal input gives equal output on replay.
@@ -34,7 +34,7 @@ def fuse_ranks(rankings: Sequence[Sequence[str]]) -> list[tuple[str, float]]:
 def fuse_scores(
     keyword: Mapping[str, float], cosine: Mapping[str, float], keyword_weight: float = KEYWORD_WEIGHT
 ) -> list[tuple[str, float]]:
-    """Merge keyword and vector results by score, best first, on a scale of 0-1.
+    """Fuse keyword and vector scores. Return pairs of id and fused score (0-1), best first.
 
     Score = w * bm25 / best bm25 + (1 - w) * cosine. A missing keyword score counts as 0. A missing cosine
     counts as the lowest cosine returned, or 0 without vector results, because the block ranks below all of
@@ -55,7 +55,7 @@ def fuse_scores(
 
 
 def cosine_of_vector_score(score: float) -> float:
-    """Return the cosine similarity for the service's vector score, 1 / (1 + (1 - cosine)).
+    """Convert the search service's vector score, 1 / (1 + (1 - cosine)), to the cosine similarity.
 
     Source: Azure AI Search, "Relevance in vector search".
 
@@ -63,18 +63,18 @@ def cosine_of_vector_score(score: float) -> float:
         ValueError: the score is not positive.
     """
     if score <= 0:
-        raise ValueError("a vector score is positive")
+        raise ValueError("The vector score must be positive.")
     return 2.0 - 1.0 / score
 
 
-# All scores and thresholds use the scale of all-MiniLM-L6-v2: the median cosine of a
-# question and a relevant passage. Other models express the same relevance by other values.
+# Scores and thresholds are calibrated to all-MiniLM-L6-v2, where the median cosine of a question and a
+# relevant passage is 0.70. Other models have other medians for the same relevance.
 REFERENCE_COSINE = 0.70
 RELEVANT_COSINES: Mapping[str, float] = {"text-embedding-3-large": 0.44, "all-minilm-l6-v2": REFERENCE_COSINE}
 
 
 def relevant_cosine(model: str) -> float:
-    """Return a model's typical cosine of a question and a relevant passage; an unmeasured model gets the
+    """Return a model's typical cosine of a question and a relevant passage. Unmeasured models get the
     reference value.
     """
     name = model.lower()
@@ -85,17 +85,17 @@ def relevant_cosine(model: str) -> float:
 
 
 def calibrated(cosine: float, relevant: float) -> float:
-    """Convert a cosine to the common scale, at most 1. `relevant`: the model's typical cosine of a relevant
-    passage.
+    """Scale a cosine to the reference model, at most 1. `relevant` is the model's value from
+    `relevant_cosine`.
     """
     return min(cosine * REFERENCE_COSINE / relevant, 1.0)
 
 
-NAMED_WEIGHT = 0.3  # 0.2-0.4 are nearly as good
+NAMED_WEIGHT = 0.3  # 0.2-0.4 give nearly the same results
 TOGETHER_WEIGHT = 0.07
 PAGE_WEIGHT = 0.03
 NEIGHBOUR_WEIGHT = 0.05
-_HALF_NAMED = 2.0  # rarity score (natural logarithm) at which a name gets half of its weight
+_HALF_NAMED = 2.0  # rarity score (natural logarithm) at which a name gets half of NAMED_WEIGHT
 _MAX_NARROWED = 8
 _NEAR_BEST = 0.5
 _BEST_BLOCKS = 50
@@ -103,19 +103,23 @@ _BEST_BLOCKS = 50
 
 @dataclass(frozen=True)
 class BlockPosition:
-    """The document and page of a block."""
+    """The document and page that contain a block."""
 
     doc_id: str
     page_number: int | None
 
 
 def naming_share(score: float) -> float:
-    """Return the certainty, 0-1, that a document is named, from the service's score of shared names."""
+    """Convert the service's score of shared names to the confidence (0-1) that the question names the
+    document.
+    """
     return max(score, 0.0) / (max(score, 0.0) + _HALF_NAMED)
 
 
 def documents_to_narrow_to(name_scores: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the best-named documents, best first, which deserve a separate search."""
+    """Return the ids of up to 8 documents that the question names best, best first, to be searched separately
+    as well.
+    """
     ranked = sorted(name_scores.items(), key=lambda item: -item[1])
     return tuple(doc_id for doc_id, score in ranked[:_MAX_NARROWED] if score >= _NEAR_BEST * ranked[0][1])
 
@@ -123,7 +127,8 @@ def documents_to_narrow_to(name_scores: Mapping[str, float]) -> tuple[str, ...]:
 def order_blocks(
     fused: Mapping[str, float], places: Mapping[str, BlockPosition], name_scores: Mapping[str, float]
 ) -> list[str]:
-    """Return the block ids, best first.
+    """Return the block ids, best first. Named documents, documents with many good blocks and adjacent pages
+    get a bonus.
 
     Args:
         fused: id -> fused score on 0-1.
@@ -152,8 +157,8 @@ def _with_documents(scores: Mapping[str, float], places: Mapping[str, BlockPosit
 
 
 def _with_pages(scores: Mapping[str, float], places: Mapping[str, BlockPosition]) -> dict[str, float]:
-    """Return each block's bonus from its page: the second-best block on it, and the best block on a
-    neighbouring page.
+    """Add a bonus to each score for the second-best block on the same page and the best block on an adjacent
+    page.
     """
     pages: defaultdict[BlockPosition, list[float]] = defaultdict(list)
     for block, score in scores.items():
@@ -172,11 +177,13 @@ def _with_pages(scores: Mapping[str, float], places: Mapping[str, BlockPosition]
 
 
 def top_score(scores: Sequence[float]) -> float:
-    """Return the best fused score (0-1); 0 without hits."""
+    """Return the best fused score (0-1), or 0 if there are no scores."""
     return max(scores, default=0.0)
 
 
 def score_spread(scores: Sequence[float]) -> float:
-    """Return the distance from the best score to the fifth (or the last); 0 with fewer than two."""
+    """Return the difference between the best score and the fifth best (or the last); 0 for fewer than two
+    scores.
+    """
     ranked = sorted(scores, reverse=True)[:5]
     return ranked[0] - ranked[-1] if ranked else 0.0

@@ -1,4 +1,4 @@
-"""`SearchAdmin` over azure-search-documents' async index client."""
+"""Creation and extension of search indexes through the async client of azure-search-documents."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,7 +15,7 @@ from shared.platform.search import IndexRow, SearchAdmin
 from shared.platform.telemetry import get_logger
 from shared.retrieval.mirrored_index import read_aliases, written_together
 
-# Field attributes that the service can't change (retrievable, searchAnalyzer, synonymMaps can).
+# Field attributes that cannot be changed after creation (retrievable, searchAnalyzer and synonymMaps can).
 # Source: "Update or rebuild an index", learn.microsoft.com.
 FIXED_ATTRIBUTES = (
     "type",
@@ -31,14 +31,16 @@ FIXED_ATTRIBUTES = (
     "vectorEncoding",
 )
 
-# Attributes of the value itself; the others concern indexing. Rows fit while these are equal.
+# Attributes that determine the stored values. Rows stay valid while these are equal; the other attributes
+# only affect indexing.
 VALUE_ATTRIBUTES = ("type", "key", "dimensions", "vectorEncoding")
 
 
 def changed_attributes(
     existing: IndexRow, target: IndexRow, attributes: Sequence[str] = FIXED_ATTRIBUTES
 ) -> list[str]:
-    """Return incompatible changes of existing fields, such as "content_vector: dimensions 384, not 1536".
+    """Describe each incompatible change of an existing field, such as "content_vector: dimensions 384, not
+    1536".
 
     Only attributes in `target` are compared; fields only in `existing` are ignored.
     """
@@ -53,7 +55,7 @@ def changed_attributes(
 
 
 def with_missing_parts(existing: IndexRow, target: IndexRow) -> IndexRow:
-    """Return `existing` completed from `target`: missing or null keys, and missing named entries of lists.
+    """Return `existing` plus the keys and named list entries that only `target` has. Null counts as missing.
 
     Existing values are kept, because an administrator may have tuned them.
     """
@@ -78,22 +80,22 @@ def _same(present: Any, target: Any) -> bool:
     return (present or None) == (target or None)  # the service may omit false values
 
 
-_MAX_RIVALS = 5  # processes of a new version that start at the same time
+_MAX_RIVALS = 5  # processes that may start together and extend the same index
 
 
 class AzureSearchAdmin(SearchAdmin):
-    """Creates indexes and adds fields to them. Deletes nothing."""
+    """Creates indexes and adds missing parts to existing ones. It never deletes anything."""
 
     def __init__(self, connection: Connection[SearchIndexClient], *, timeout_s: float) -> None:
-        """Store the connection. `timeout_s` limits one `ensure_index`, retries included."""
+        """Create the admin client. `timeout_s` limits one `ensure_index` call, including retries."""
         self._connection = connection
         self._timeout_s = timeout_s
 
     async def ensure_index(self, definition: IndexRow) -> bool:
-        """Create the index or add missing parts. Return whether anything changed.
+        """Create the index, or add its missing fields and settings. Return whether anything changed.
 
-        `definition` is a REST API body. Concurrent calls are safe. A field that is indexed differently is
-        left as it is: rows still fit, and only queries that need the new way fail.
+        `definition` is a REST API body. Concurrent calls are safe. A field that is indexed differently
+        is not changed: rows still fit, and only queries that need the new indexing fail.
 
         Raises:
             ConfigurationError: an existing field has another type, so no row would fit.
@@ -111,7 +113,7 @@ class AzureSearchAdmin(SearchAdmin):
 
 async def _ensured(client: SearchIndexClient, definition: IndexRow) -> str | None:
     for _ in range(_MAX_RIVALS):
-        with suppress(ResourceModifiedError):  # another process extended it; check again
+        with suppress(ResourceModifiedError):  # another process changed the index; check again
             return await _create(client, definition) or await _extend(client, definition)
     return await _extend(client, definition)
 
@@ -122,14 +124,16 @@ async def _create(client: SearchIndexClient, definition: IndexRow) -> str | None
     try:
         await client.create_index(definition)
     except ResourceExistsError:
-        return None  # another process was faster
+        return None  # another process created it first
     return "create_index"
 
 
 async def _extend(client: SearchIndexClient, definition: IndexRow) -> str | None:
     existing = await _existing(client, definition["name"])
     if existing is None:
-        raise ConflictError(f"The search index {definition['name']} is being deleted.", "Try again.")
+        raise ConflictError(
+            f"The search index {definition['name']} is being deleted.", "Try again in a minute."
+        )
     changed = changed_attributes(existing, definition)
     if not changed and with_missing_parts(existing, definition) == existing:
         return None
@@ -139,7 +143,8 @@ async def _extend(client: SearchIndexClient, definition: IndexRow) -> str | None
         if other_values:
             raise _made_differently(definition["name"], other_values)
         get_logger().warning("index.outdated", index_name=definition["name"], reason="; ".join(changed))
-    # During a migration both indexes are written and need new fields; other differences are expected.
+    # During a migration both indexes are written, so both need new fields. Their other differences are
+    # expected.
     changes = [await _add_parts(client, name, definition) for name in together or (definition["name"],)]
     return next((change for change in changes if change), None)
 
@@ -149,14 +154,14 @@ async def _add_parts(client: SearchIndexClient, name: str, definition: IndexRow)
     target = with_missing_parts(existing or {}, definition)
     if existing is None or target == existing:
         return None
-    # With the etag, so that an administrator's concurrent change isn't lost.
+    # The etag must match, so that an administrator's concurrent change isn't overwritten.
     await client.create_or_update_index(target, match_condition=MatchConditions.IfNotModified)
     return "update_index"
 
 
 def _made_differently(name: str, changed: list[str]) -> ConfigurationError:
     return ConfigurationError(
-        f"The search index {name} has another definition:  {'; '.join(changed)}.",
+        f"The definition of the search index {name} differs from the required one: {'; '.join(changed)}.",
         "Set another index in AZURE_SEARCH_CONTENT_INDEX, AZURE_SEARCH_DOCUMENTS_INDEX or "
         "AZURE_SEARCH_MEMORY_INDEX, and ingest the documents again.",
         "If dimensions differ: EMBEDDING_MODEL and EMBEDDING_DIMENSIONS belong to the index.",

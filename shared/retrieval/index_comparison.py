@@ -1,4 +1,5 @@
-"""Makes one index's rows equal to another's: missing rows first, then every row compared (decision 26).
+"""Copying of rows from one index to another until both are equal: missing rows first, then a comparison of
+all rows (decision 26).
 
 Rows may change meanwhile, and a row copied here may be older than a concurrent write. So the caller compares
 again until nothing was copied; `IndexMigration` explains why that suffices.
@@ -11,35 +12,37 @@ from contextlib import aclosing
 from shared.platform.odata import search_in
 from shared.platform.search import IndexRow, SearchIndex, SearchRequest
 
-PAGE_ROWS = 100  # two vectors of 1,536 numbers are about 60 KB of JSON: 6 MB a page
-PAGES_AT_ONCE = 4  # unmeasured on a real service; each holds two pages in memory
-KEYS_ROWS = 1000  # the service's limit; keys are small
-_END = "~"  # greater than every key, which consists of letters, digits, _ - =
+PAGE_ROWS = 100  # two vectors of 1,536 numbers are about 60 KB of JSON, so a page has 6 MB
+PAGES_AT_ONCE = 4  # each holds two pages in memory; not measured on a real service
+KEYS_ROWS = 1000  # the service's maximum page size; keys are small
+_END = "~"  # sorts after every key, since keys consist of letters, digits, _, - and =
 
 OnPage = Callable[[int, int], None]
-"""How many rows a page had, and how many of them were written."""
+"""Callback after a page, with its number of rows and the number of rows written to the target."""
 
 
 class RowComparison:
-    """Two indexes with the same key field. Only `target` is written."""
+    """A comparison of two indexes with the same key field. Only `target` is written."""
 
     def __init__(self, source: SearchIndex, target: SearchIndex, key: str, on_page: OnPage) -> None:
-        """Store the indexes; `on_page` is called after each page."""
+        """Create a comparison. `on_page` is called after each page of rows."""
         self._source = source
         self._target = target
         self._key = key
         self._on_page = on_page
 
     async def fill(self) -> None:
-        """Copy the rows missing from the target, without reading those that exist."""
+        """Copy the rows that the target lacks. Rows that exist in both indexes are not compared."""
         await self._each_page(self._missing(), self._copy)
 
     async def compare_all(self) -> set[str]:
-        """Make all rows equal. Return the keys of rows that differed."""
+        """Compare all rows and correct the target. Return the keys of the rows that differed."""
         return await self._each_page(self._either(), self.compare)
 
     async def compare(self, keys: Sequence[str]) -> set[str]:
-        """Make these rows equal, missing ones included. Return the keys of rows that differed."""
+        """Compare the rows with these keys and correct the target. Return the keys of the rows that
+        differed.
+        """
         expected, present = await self._rows(self._source, keys), await self._rows(self._target, keys)
         differing = [key for key, row in expected.items() if present.get(key) != row]
         surplus = [key for key in present if key not in expected]
@@ -51,7 +54,9 @@ class RowComparison:
         return {*differing, *surplus}
 
     async def compare_keys(self, keys: Sequence[str]) -> set[str]:
-        """Call `compare` page by page for any number of rows."""
+        """Compare any number of rows page by page and correct the target. Return the keys of the rows that
+        differed.
+        """
         pages = (keys[start : start + PAGE_ROWS] for start in range(0, len(keys), PAGE_ROWS))
         return {key for page in pages for key in await self.compare(page)}
 
@@ -59,12 +64,14 @@ class RowComparison:
         rows = await self._rows(self._source, keys)
         await self._target.upload(list(rows.values()))
         self._on_page(len(keys), len(rows))
-        return set()  # not collected: millions of keys would not fit into memory
+        return set()  # keys are not collected: millions would not fit into memory
 
     async def _each_page(
         self, keys: AsyncIterator[str], work: Callable[[Sequence[str]], Awaitable[set[str]]]
     ) -> set[str]:
-        """Process pages concurrently, reading further keys only when a page is finished."""
+        """Call `work` for each page of keys, with at most four calls at a time, and return all keys that the
+        calls return.
+        """
         room = asyncio.Semaphore(PAGES_AT_ONCE)
         changed_keys: set[str] = set()
 
@@ -80,7 +87,7 @@ class RowComparison:
                     await room.acquire()
                     group.create_task(one(page))
         except ExceptionGroup as failed:
-            raise failed.exceptions[0] from None  # all pages use one service, so the first error suffices
+            raise failed.exceptions[0] from None  # all pages use one service, so the first error is enough
         return changed_keys
 
     async def _missing(self) -> AsyncIterator[str]:
@@ -95,8 +102,8 @@ class RowComparison:
                 yield key
 
     async def _walked(self) -> AsyncGenerator[tuple[str, bool, bool]]:
-        """Yield each key and which indexes have it, twice if the service's sort order
-        differs from Python's.
+        """Yield each key and whether source and target contain it. A key may come twice if the service sorts
+        differently from Python.
         """
         source, target = self._keys(self._source), self._keys(self._target)
         left, right = await anext(source, _END), await anext(target, _END)
@@ -108,7 +115,9 @@ class RowComparison:
             )
 
     async def _keys(self, index: SearchIndex) -> AsyncIterator[str]:
-        """Yield all keys, paging by key rather than by position, so that concurrent changes shift nothing."""
+        """Yield all keys of an index in order. Each page starts after the last key, so concurrent changes
+        cannot shift pages.
+        """
         after: str | None = None
         while True:
             page = await index.search(
@@ -142,5 +151,5 @@ async def _paged(keys: AsyncIterator[str]) -> AsyncIterator[list[str]]:
 
 
 def _fields(row: Iterable[tuple[str, object]]) -> IndexRow:
-    # Fields added by the service don't count; missing and null are equivalent.
+    # Annotations added by the service are ignored, and null counts as missing.
     return {name: value for name, value in row if not name.startswith("@") and value is not None}

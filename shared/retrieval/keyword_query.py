@@ -1,4 +1,4 @@
-"""Keyword queries, and the names by which documents are found.
+"""Keyword queries for questions, and the terms by which documents are found by name.
 
 The only place where a question becomes a query: its words are never interpreted as operators.
 """
@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 FUNCTION_WORDS = frozenset(
     (
-        # English, including interrogatives
+        # English, including question words
         "a about all also am an and any are at be been being between but by can could did do does "
         "doing done each for from get give gives had has have having he her here him his how i if in "
         "into is it its just let me more most much must my no not of on or our over please she should "
@@ -23,7 +23,7 @@ FUNCTION_WORDS = frozenset(
         "mit nach nicht noch nur ob oder ohne sei sein sich sie sind über um und uns unter vom von "
         "vor wann warum was welche welchem welchen welcher welches wenn wer werden wie wieso wir wird "
         "wo wurde wurden zu zum zur "
-        # French, Spanish, Italian, Dutch: the shortest words
+        # The shortest words of French, Spanish, Italian and Dutch
         "au aux avec ce ces cette comment dans de du elle en est et il la le les leur lui ne nous où "
         "par pas pour qu quand que quel quelle quelles quels qui sa ses sont sur un une vous al como "
         "con cual cuál cuando cuándo cuánto del dónde el es esta este están fue ha han las lo los más "
@@ -34,19 +34,20 @@ FUNCTION_WORDS = frozenset(
     ).split()
 )
 
-MAX_NAMES = 30  # of the text; 60 or more found the right document less often (decision 0006)
+MAX_NAMES = 30  # from the text; with 60 or more, the right document was found less often (decision 0006)
 MAX_WORDS = 20_000  # per document; a filing of 200 pages has 6,000 distinct words
-MAX_QUESTION_TERMS = 40  # a question with 40 distinct content words is a letter
-_MIN_TIMES = 3  # occurrences a word needs to be a name of the document
-_CAPITAL_SHARE = 10  # and how many times more often it must be capitalised
+MAX_QUESTION_TERMS = 40  # a text with more distinct content words is hardly a question
+_MIN_TIMES = 3  # minimum occurrences of a word in the text to count as a name
+_CAPITAL_SHARE = 10  # minimum ratio of its capitalised to its lower-case occurrences
 _FEW_LETTERS = 2
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
-# Analyzers keep "d'Aubier" together, and file names and questions say "Aubier". French, Italian, Catalan.
+# Analyzers keep "d'Aubier" as one term, but file names and questions contain "Aubier". Covers French, Italian
+# and Catalan.
 _ELISION = re.compile(
     r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|all|dall|dell|nell|sull|un)['’](?=\w{3})", re.IGNORECASE
 )
-_FORM_NUMBER = re.compile(r"(?<=\d)-(?=[^\W\d_]\b)")  # 10-K and 10K are the same form
+_FORM_NUMBER = re.compile(r"(?<=\d)-(?=[^\W\d_]\b)")  # 10-K and 10K mean the same form
 _QUARTER_YEAR = re.compile(r"(?<=\bq[1-4])['’](?=\d)", re.IGNORECASE)
 _ORDINALS = {"first": "q1", "second": "q2", "third": "q3", "fourth": "q4"}
 _QUARTER = re.compile(rf"\b({'|'.join(_ORDINALS)})\s+(?:fiscal\s+)?quarter\b", re.IGNORECASE)
@@ -58,11 +59,13 @@ _PERIODS = (
 )
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_MACHINE_NAME = re.compile(r"(?=.*\d)[0-9a-f-]{12,}\Z", re.IGNORECASE)  # a hash or UUID isn't a name
+_MACHINE_NAME = re.compile(r"(?=.*\d)[0-9a-f-]{12,}\Z", re.IGNORECASE)  # a hash or UUID
 
 
 def document_names(filename: str, title: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return distinct terms that may name a document, from its file name and title, then from its text."""
+    """Return distinct terms that may name a document: those of its file name and title first, then frequent
+    capitalised words of its text.
+    """
     capital, small = _letter_cases(texts)
     name_terms = [*_filename_terms(filename), *_terms(title)]
     of_name = [term for term in name_terms if any(map(str.isdigit, term)) or 2 * small[term] <= capital[term]]
@@ -79,7 +82,8 @@ def document_names(filename: str, title: str, texts: Iterable[str]) -> tuple[str
 
 
 def document_words(names: Sequence[str], texts: Iterable[str]) -> tuple[str, ...]:
-    """Return a document's names and distinct words, from which the service learns term rarity.
+    """Return a document's names and other distinct words, at most 20,000. The search service derives term
+    rarity from them.
 
     Numbers count only in names: a filing contains nearly every year but is named after one.
     """
@@ -91,7 +95,9 @@ def document_words(names: Sequence[str], texts: Iterable[str]) -> tuple[str, ...
 
 
 def question_terms(question: str) -> tuple[str, ...]:
-    """Return the question's terms that may name a document, also joined pairs, as in file names."""
+    """Return the question's content terms, and pairs of adjacent terms joined as in file names, to match
+    names of documents.
+    """
     terms = _terms(question)
     content_terms = [term for term in terms if term not in FUNCTION_WORDS]
     may_join = {term for term in content_terms if term.isalpha()}
@@ -100,7 +106,8 @@ def question_terms(question: str) -> tuple[str, ...]:
 
 
 def name_query(question: str) -> str | None:
-    """Return a full Lucene query for documents that a question may name; None if it names none.
+    """Return a full Lucene query for documents that a question may name, or None if the question has no
+    content words.
 
     A term must match a name, and its weight is its rarity among all words: the clause on `names` selects with
     nearly no weight, and the clause on `words` scores. Terms are lower-case letters and digits, so none is an
@@ -111,12 +118,14 @@ def name_query(question: str) -> str | None:
 
 
 def without_possessive(word: str) -> str:
-    """Convert "Apple's" to "Apple": analyzers keep the ending, which the plain word doesn't match."""
+    """Remove a possessive ending: "Apple's" becomes "Apple". Analyzers keep the ending, so the two would not
+    match.
+    """
     return _POSSESSIVE.sub("", word)
 
 
 def without_elision(word: str) -> str:
-    """Convert "d'Aubier" and "l'école" to "Aubier" and "école"."""
+    """Remove an elided prefix: "d'Aubier" becomes "Aubier", and "l'école" becomes "école"."""
     elided = _ELISION.match(word)
     return word[elided.end() :] if elided else word
 
@@ -140,7 +149,7 @@ def _plain(word: str) -> str:
 
 
 def _period_parts(term: str) -> list[str]:
-    """Split FY2018 into 2018, and Q22023 or 2023Q2 into q2 and 2023; other terms are unchanged."""
+    """Split FY2018 into 2018, and Q22023 or 2023Q2 into q2 and 2023. Other terms are returned unchanged."""
     period_match = next((match for period in _PERIODS if (match := period.match(term))), None)
     if period_match is None:
         return [term]
@@ -150,7 +159,7 @@ def _period_parts(term: str) -> list[str]:
 
 
 def _letter_cases(texts: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
-    """Count each word's occurrences with an initial capital or digit, and with a small letter."""
+    """Count how often each word starts with a capital or digit, and how often with a lower-case letter."""
     capital: Counter[str] = Counter()
     small: Counter[str] = Counter()
     for text in texts:
@@ -165,17 +174,17 @@ def _is_word(term: str) -> bool:
 
 _QUERY_WORD = re.compile(r"\w+")
 _ANYWHERE = re.compile(r"""([+|"()'\\])""")
-_MINUS_FIRST = re.compile(r"(?<!\S)-")  # elsewhere a hyphen is part of a word: R-134a
+_MINUS_FIRST = re.compile(r"(?<!\S)-")  # elsewhere a hyphen is part of a word, as in R-134a
 _AROUND_WORDS = '.,;:!?¿¡…()[]{}"“”„«»‘'
 _STAR_LAST = re.compile(r"\*(?!\S)")
 _LUCENE = re.compile(r"""([+\-&|!(){}\[\]^"~*?:\\/])""")
 _LUCENE_WORDS = frozenset({"AND", "OR", "NOT"})
-PAIR_WEIGHT = 0.25  # of adjacent words relative to single ones; 0.5 is as good (decision 0006)
-NEAR_WEIGHT = 0.25  # of words near each other; more helps prose and harms filings
-NAME_WEIGHT = 0.25  # of words that name the document, and so say little about the place in it
-_MIN_OTHER_WORDS = 2  # beside names; in a shorter question, names count in full
-NEAR_WORDS = 3  # allowed between them in the text
-_MAX_PAIRS = 40  # of each kind: longer texts aren't questions, and the service accepts 1,024 clauses
+PAIR_WEIGHT = 0.25  # of adjacent words, relative to single words; 0.5 is as good (decision 0006)
+NEAR_WEIGHT = 0.25  # of words near each other; a higher weight helps prose and harms filings
+NAME_WEIGHT = 0.25  # of words that name the document, which don't help to find a place in it
+_MIN_OTHER_WORDS = 2  # with fewer words besides names, names get full weight
+NEAR_WORDS = 3  # maximum distance of near words in the text
+_MAX_PAIRS = 40  # per kind; longer texts aren't questions, and the service accepts 1,024 clauses
 
 
 def keyword_query(text: str) -> str:
@@ -190,7 +199,7 @@ def keyword_query(text: str) -> str:
 
 
 def any_word_query(text: str) -> str:
-    """Return a simple-syntax query for the content words of `text`, and their forms in names of documents.
+    """Return a simple-syntax query that matches any content word of `text`, or its form in document names.
 
     Without content words, all words are used.
     """
@@ -204,26 +213,28 @@ def any_word_query(text: str) -> str:
 
 
 def all_words_query(text: str) -> str:
-    """Return a full Lucene query that requires each content word of `text`; empty without words.
+    """Return a full Lucene query that requires every content word of `text`, or an empty string if there are
+    no words.
 
-    The last word may be the beginning of a longer one, because the query may still be being typed.
+    The last word also matches as a prefix, because the user may still be typing.
     """
     words = _QUERY_WORD.findall(text)
     *earlier, last = [word for word in words if word.casefold() not in FUNCTION_WORDS] or words or [""]
     if not last:
         return ""
-    # Analyzers put terms in lower case, but don't see prefixes.
+    # Prefix terms are not analyzed, so the last word is put in lower case here.
     return " ".join([*(f"+{_escaped(word)}" for word in earlier), f"+({_escaped(last)} {last.lower()}*)"])
 
 
 def question_query(question: str, names: Collection[str] = ()) -> str:
-    """Return a full Lucene query for a question's content words and pairs of them.
+    """Return a full Lucene query that scores a question's content words, and pairs of them that occur close
+    together.
 
     Function words are dropped: they match nearly every block and would outweigh rare words. Possessives are
     reduced to the word. Two neighbouring content words count more where they are adjacent, and two separated
     only by function words where they are near: `relief valve "relief valve"^0.25 "relief valve"~3^0.25`.
-    Words that name a document count little: the document is preferred anyway, and within it they favour its
-    cover and signatures. Without content words, all words are used.
+    Words that name a document get little weight: the document is preferred anyway, and within it they favour
+    its cover and signatures. Without content words, all words are used.
 
     Args:
         names: terms of the found documents' names, as `document_names` returns them.
@@ -249,7 +260,7 @@ def question_query(question: str, names: Collection[str] = ()) -> str:
 
 
 def _is_name(word: str, names: Collection[str]) -> bool:
-    """Return whether a word with a capital or digit consists of terms of names."""
+    """Return whether a word starts with a capital or has a digit, and all its terms are in `names`."""
     is_proper = word[:1].isupper() or any(map(str.isdigit, word))
     return is_proper and bool(terms := _terms(word)) and all(term in names for term in terms)
 
@@ -264,7 +275,7 @@ def _each(words: Iterable[str]) -> str:
 
 
 def _escaped(word: str) -> str:
-    """Escape a word for the full syntax, including AND, OR and NOT in capitals.
+    """Escape a word for full Lucene syntax, including the operators AND, OR and NOT.
 
     Source: "Lucene query syntax in Azure AI Search", the section on escaping.
     """
@@ -272,6 +283,6 @@ def _escaped(word: str) -> str:
 
 
 def _says_something(word: str, question: str) -> bool:
-    # "IT" and "WHO" are names unless the whole text is in capitals.
+    # "IT" and "WHO" are acronyms, not function words, unless the whole question is in capitals.
     is_acronym = len(word) > 1 and word.isupper() and not question.isupper()
     return is_acronym or word.casefold() not in FUNCTION_WORDS

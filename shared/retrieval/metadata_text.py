@@ -1,5 +1,5 @@
-"""Types for metadata from untrusted files and models. Pure: control characters are removed, long values
-truncated.
+"""Types for metadata from untrusted files and models. They remove control characters and truncate long
+values.
 
 Such values appear in every list, facet and prompt that shows a document, so one file with an author of
 460,000 characters would leave no space in a prompt. Rows read from an index pass these types as well.
@@ -10,24 +10,24 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-MAX_NAME_CHARS = 200  # titles of standards and laws have up to 150
+MAX_NAME_CHARS = 200  # titles of standards and laws have up to 150 characters
 MAX_SUMMARY_CHARS = 2000  # the model is asked for at most two paragraphs
-MAX_TAGS = 30  # the limit for users; the model is asked for three to eight
+MAX_TAGS = 30  # also the limit for users; the model is asked for three to eight
 
-# Control characters, invisible characters and bidirectional overrides: terminals obey the
-# first, the others disguise names. Line feeds and tabs are left to the caller.
+# Control characters are obeyed by terminals; invisible characters and bidirectional overrides disguise names.
+# Line feeds and tabs are left to the caller.
 HIDDEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 
 
 def visible_line(text: str) -> str:
-    """Return the text on one line, without invisible characters."""
+    """Return the text as one line, with invisible characters removed and whitespace collapsed."""
     return " ".join(HIDDEN.sub("", " ".join(text.split())).split())
 
 
 def truncate(text: str, max_chars: int) -> str:
-    """Truncate the text to at most `max_chars` characters, including the ellipsis."""
+    """Truncate the text to `max_chars` characters, including a final ellipsis."""
     return text if len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…"
 
 

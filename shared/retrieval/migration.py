@@ -1,8 +1,7 @@
-"""Moves the index behind an alias to a new one while it is read and written (decision 26).
+"""Migration of a live index: the alias moves to a new index while reads and writes continue (decision 26).
 
-All steps can be repeated after a crash. Only `switch`, `back`, `drop` and `abandon` switch or delete
-anything. Only one
-process may run them at a time: this is an operator's tool.
+All steps can be repeated after a crash. Only `switch`, `back`, `drop` and `abandon` switch readers
+or delete an index. Operators run the steps, and only one process may do so at a time.
 """
 
 import asyncio
@@ -27,7 +26,9 @@ _OF_ONE_INDEX = ("name", "@odata.etag", "@odata.context")
 
 
 def refusals(existing: IndexRow, target: IndexRow) -> list[str]:
-    """Return why rows of `existing` don't fit `target`, such as "vector: dimensions 384, not 1536"."""
+    """Return the reasons why rows of `existing` cannot be copied to `target`, such as "vector: dimensions
+    384, not 1536".
+    """
     unread = [
         f"{field['name']}: is not stored" for field in existing["fields"] if field.get("stored") is False
     ]
@@ -35,18 +36,22 @@ def refusals(existing: IndexRow, target: IndexRow) -> list[str]:
 
 
 def new_definition(existing: IndexRow, target: IndexRow, name: str) -> IndexRow:
-    """Return `target` plus the parts that only `existing` has, so that writers can still use old fields."""
+    """Return `target` as a new index with all fields retrievable. Fields that only `existing` has are added,
+    because writers may still use them.
+    """
     rest = {key: value for key, value in existing.items() if key not in _OF_ONE_INDEX}
     return with_nothing_hidden({**with_missing_parts(target, rest), "name": name})
 
 
 def with_nothing_hidden(definition: IndexRow) -> IndexRow:
-    """Make all fields retrievable, because rows are copied and compared by reading them."""
+    """Return the definition with all fields retrievable, because rows are copied and compared by reading
+    them.
+    """
     return {**definition, "fields": [{**field, "retrievable": True} for field in definition["fields"]]}
 
 
 def hidden_again(existing: IndexRow, target: IndexRow) -> IndexRow:
-    """Return `existing` with the fields hidden that `target` hides."""
+    """Undo `with_nothing_hidden`: return `existing` with the fields hidden that `target` hides."""
     hidden = {field["name"] for field in target["fields"] if field.get("retrievable") is False}
     fields = [{**field, "retrievable": field["name"] not in hidden} for field in existing["fields"]]
     return {**existing, "fields": fields}
@@ -56,19 +61,19 @@ Answer = TypeVar("Answer")
 
 
 class IndexAliases:
-    """Indexes and aliases of one search service."""
+    """Client for the indexes and aliases of a search service."""
 
     def __init__(self, connection: Connection[SearchIndexClient], *, timeout_s: float) -> None:
-        """Store the connection. `timeout_s` limits one call, retries included."""
+        """Create a client. `timeout_s` limits one call, including retries."""
         self._connection = connection
         self._timeout_s = timeout_s
 
     async def aliases(self) -> dict[str, str]:
-        """Return the index of every alias."""
+        """Return the names of all aliases with the index that each refers to."""
         return await self._ask(read_aliases)
 
     async def definition(self, index: str) -> IndexRow:
-        """Return an index's definition.
+        """Return the definition of an index.
 
         Raises:
             IndexNotFoundError: the index doesn't exist.
@@ -77,7 +82,9 @@ class IndexAliases:
         return dict(response.as_dict())
 
     async def put(self, definition: IndexRow) -> None:
-        """Update an index unless it changed since it was read."""
+        """Update an index. The service rejects the update if the index changed since the definition was
+        read.
+        """
         await self._ask(
             lambda client: client.create_or_update_index(
                 definition, match_condition=MatchConditions.IfNotModified
@@ -85,7 +92,7 @@ class IndexAliases:
         )
 
     async def make(self, definition: IndexRow) -> None:
-        """Create an index. An existing index with this definition is accepted."""
+        """Create an index. An existing index is accepted if its fields match."""
 
         async def created(client: SearchIndexClient) -> None:
             with suppress(ResourceExistsError):
@@ -95,12 +102,12 @@ class IndexAliases:
         differing = changed_attributes(await self.definition(definition["name"]), definition)
         if differing:
             raise ConfigurationError(
-                f"The index {definition['name']} exists with another definition:  {'; '.join(differing)}.",
-                "Raise the schema's version, or delete that index if it is unused.",
+                f"The index {definition['name']} exists with other fields: {'; '.join(differing)}.",
+                "Increase the schema version, or delete that index if it is unused.",
             )
 
     async def point(self, alias: str, index: str) -> None:
-        """Point the alias at the index."""
+        """Create the alias, or change it to refer to the index."""
         await self._ask(lambda client: client.create_or_update_alias({"name": alias, "indexes": [index]}))
 
     async def forget(self, alias: str) -> None:
@@ -121,18 +128,18 @@ def _read_status(status: int, message: str) -> GroundworkError | None:
     if status == 404:
         return IndexNotFoundError("The search index does not exist.", "Check the name of the index.")
     if status == 400:
-        return ConfigurationError(f"The search service refused it: {message}")
+        return ConfigurationError(f"The search service rejected the request: {message}")
     return None
 
 
-_ALIAS_S = 10.0  # until an alias is effective everywhere ("Create an index alias", learn.microsoft.com)
+_ALIAS_S = 10.0  # until a changed alias takes effect ("Create an index alias", learn.microsoft.com)
 _SPARE_S = 15.0  # until a written row is searchable; undocumented, usually a few seconds
 MAX_ROUNDS = 50  # a row that changes in every round never settles
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The effects of a migration.
+    """A planned migration: its source and target index, the reasons for it, and what prevents it.
 
     Attributes:
         changes: changes that require a new index; empty = nothing to do.
@@ -147,14 +154,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Counts:
-    """Row counts of both indexes, which may differ by writes in progress."""
+    """Row counts of both indexes. They may differ while writes are in progress."""
 
     source: int
     target: int
 
 
 class IndexMigration:
-    """A migration of one alias to an index with a new definition."""
+    """Migration of one alias to a new index with another definition."""
 
     def __init__(
         self,
@@ -167,12 +174,13 @@ class IndexMigration:
         settle_s: float | None = None,
         on_page: OnPage = lambda rows, written: None,
     ) -> None:
-        """Prepare a migration to the index `<alias>-v<version>`.
+        """Prepare a migration to the index `<alias>-v<version>` without calling the service.
 
         Args:
-            definition: named like the alias.
-            timeout_s: of one call, here and in the app (`search.timeout_s`), whose writes are waited for.
-            settle_s: how long those may take; for tests.
+            definition: the new definition; its name is that of the alias.
+            timeout_s: limit on one call, here and in the app (`search.timeout_s`); it determines how long to
+                wait for the app's writes.
+            settle_s: replaces that waiting time in tests.
             on_page: called after each copied or compared page.
         """
         self._alias: str = definition["name"]
@@ -185,14 +193,14 @@ class IndexMigration:
         self._key: str = next(field["name"] for field in definition["fields"] if field.get("key"))
 
     async def adopt(self, index: str) -> None:
-        """Create the alias for an index that was used by its own name so far."""
+        """Create the alias for an existing index that the app has used by its own name."""
         if self._alias in await self._service.aliases():
             raise ConflictError(f"The alias {self._alias} exists already.", "Nothing is left to do.")
         await self._service.definition(index)
         await self._service.point(self._alias, index)
 
     async def plan(self) -> Plan:
-        """Return the plan without changing anything.
+        """Return what a migration would change, without changing anything.
 
         Raises:
             ConfigurationError: the name isn't an alias; it may be an index.
@@ -201,7 +209,7 @@ class IndexMigration:
         if self._alias not in aliases:
             raise ConfigurationError(
                 f"{self._alias} is not an alias of the search service.",
-                "Create one with `adopt`, set it in the settings, and deploy that first.",
+                "Create the alias with `adopt`, use it in the settings and deploy the app first.",
             )
         source = aliases.get(old_mark(self._alias)) or aliases[self._alias]
         existing = await self._service.definition(source)
@@ -209,7 +217,9 @@ class IndexMigration:
         return Plan(source, self._target, tuple(changes), tuple(refusals(existing, self._definition)))
 
     async def copy(self) -> Counts:
-        """Create the new index, start writing to both, and fill it. Afterwards both have the same rows."""
+        """Create the new index, start writing to both indexes and copy the rows. On return, both have the
+        same rows.
+        """
         plan = await self.plan()
         if plan.refused:
             raise ConfigurationError(
@@ -223,28 +233,29 @@ class IndexMigration:
         return await self._equal(plan)
 
     async def switch(self) -> Counts:
-        """Compare all rows again, then switch readers to the new index."""
+        """Compare all rows again, then point the alias to the new index. Return the row counts."""
         plan = await self._under_way()
         if (await self._service.aliases()).get(self._alias) != plan.target:
-            await self._settled()  # afterwards an interrupted `copy` or a `back` has no effect any more
+            # Afterwards an interrupted `copy` or `back` can no longer have an effect.
+            await self._settled()
             await self._equal(plan)
             await self._service.point(self._alias, plan.target)
         await self._seen_by_readers()
         return await self._counts(plan)
 
     async def back(self) -> Counts:
-        """Switch readers back to the old index, which has received all writes."""
+        """Point the alias back to the old index. Nothing is lost, because both indexes receive all writes."""
         plan = await self._under_way()
         await self._service.point(self._alias, plan.source)
         await self._seen_by_readers()
         return await self._counts(plan)
 
     async def drop(self) -> str:
-        """Finish after the switch: delete the old index and return its name."""
+        """Finish a migration after `switch`: delete the old index and return its name."""
         return await self._end(old_mark(self._alias))
 
     async def abandon(self) -> str:
-        """Give up before the switch or after `back`: delete the new index and return its name."""
+        """Cancel a migration before `switch` or after `back`: delete the new index and return its name."""
         return await self._end(new_mark(self._alias))
 
     async def _end(self, mark: str) -> str:
@@ -254,10 +265,10 @@ class IndexMigration:
             raise self._none_under_way()
         if current == removed:
             raise ConflictError(
-                f"{self._alias} currently points to {removed}.", "Use `switch` or `back` first."
+                f"{self._alias} currently points to {removed}.", "Run `switch` or `back` first."
             )
-        # Recorded, so that a crash orphans no index. The record is the name of an alias of
-        # the other index, because an index with an alias can't be deleted ("Delete Index").
+        # Record the deletion, so that a crash orphans no index. The record is an alias of the other index,
+        # because an index with an alias can't be deleted ("Delete Index").
         await self._service.point(f"{self._removing}{removed}", current)
         for mark_name in self._marks:
             if aliases.get(mark_name) == removed:
@@ -278,7 +289,7 @@ class IndexMigration:
         return f"{self._alias}-removes-"
 
     def _being_removed(self, aliases: dict[str, str]) -> str | None:
-        """Return the index whose deletion was interrupted."""
+        """Return the index whose deletion was interrupted, or None."""
         names = (name.removeprefix(self._removing) for name in aliases if name.startswith(self._removing))
         return next(names, None)
 
@@ -301,17 +312,22 @@ class IndexMigration:
         existing = with_missing_parts(await self._service.definition(plan.source), self._definition)
         await self._service.put(with_nothing_hidden(existing))
         await self._service.make(new_definition(existing, self._definition, plan.target))
-        # The old mark first, so that a writer sees neither, the old one, or both.
+        # Create the old mark first, so that a concurrent writer sees no mark, the old one, or both, but never
+        # only the new one.
         await self._service.point(old_mark(self._alias), plan.source)
         await self._service.point(new_mark(self._alias), plan.target)
 
     async def _check_free(self, plan: Plan) -> None:
-        """Check that nobody reads the new index, because copied rows may be older than its own."""
+        """Raise `ConflictError` if the new index is already in use or another migration is unfinished. Copies
+        could overwrite newer rows.
+        """
         aliases = await self._service.aliases()
         if aliases[self._alias] == plan.target:
-            raise ConflictError(f"{self._alias} is at {plan.target} already.", "Nothing is left to copy.")
+            raise ConflictError(f"{self._alias} already points to {plan.target}.", "Nothing is left to copy.")
         if self._being_removed(aliases) is not None:
-            raise ConflictError(f"A migration of {self._alias} is being finished.", "Finish it with `drop`.")
+            raise ConflictError(
+                f"An earlier migration of {self._alias} is not finished.", "Finish it with `drop`."
+            )
         if aliases.get(new_mark(self._alias), plan.target) != plan.target:
             raise ConflictError(
                 f"{self._alias} is being moved to {aliases[new_mark(self._alias)]}.",
@@ -325,12 +341,12 @@ class IndexMigration:
         return Counts(await self._count(plan.source), await self._count(plan.target))
 
     async def _count(self, index: str) -> int:
-        # From the index itself, because the service's statistics are minutes old.
+        # Count in the index itself, because the service's statistics are minutes old.
         page = await self._opens(index).search(SearchRequest(select=(self._key,), top=1, count=True))
         return page.count or 0
 
     async def _equal(self, plan: Plan) -> Counts:
-        """Compare until a complete pass copies nothing.
+        """Compare the indexes until no row differs, and return the row counts.
 
         A row written during the comparison may be overwritten with an older copy, so copied rows are compared
         again after a wait.
@@ -343,21 +359,22 @@ class IndexMigration:
             await self._settled()
             open_keys = await comparison.compare_keys(sorted(open_keys))
         raise ConflictError(
-            f"{len(open_keys)} rows of {plan.source} differ each time.",
-            "Run it again when fewer documents change.",
+            f"{len(open_keys)} rows of {plan.source} changed during every comparison.",
+            "Run the command again when fewer documents are changing.",
         )
 
     async def _settled(self) -> None:
-        """Wait until all writes that started earlier have ended."""
+        """Wait until every write that started before this call has finished."""
         await asyncio.sleep(self._settle_s)
 
     async def _seen_by_readers(self) -> None:
-        """Return immediately, because both indexes received all writes and readers needn't wait."""
+        """Wait until all readers use the alias's current index, at most 10 seconds."""
         await asyncio.sleep(min(self._settle_s, _ALIAS_S))
 
 
 def settle_seconds(timeout_s: float) -> float:
-    """Return a time longer than any write that started before the aliases changed.
+    """Return how long to wait, in seconds, until every write that started before the aliases changed has
+    finished.
 
     It is the sum of the alias cache's lifetime, the alias query, and a batch to each index, each at its
     limit.

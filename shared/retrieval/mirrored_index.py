@@ -1,4 +1,4 @@
-"""A `SearchIndex` that keeps working during a migration: it reads by name and writes to both indexes."""
+"""A `SearchIndex` for migrations: it reads through the configured name and writes to both indexes."""
 
 import time
 from collections.abc import Sequence
@@ -11,16 +11,18 @@ from shared.platform.calls import ask
 from shared.platform.connections import Connection
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
 
-KEPT_S = 5.0  # one query per 5 s of writing; a migration waits longer
+KEPT_S = 5.0  # seconds between alias queries while writing; a migration waits longer
 
 
 class WriteTargets:
-    """The aliases, cached for `kept_s` seconds. If they can't be read, nothing may be written."""
+    """The indexes that receive writes, from aliases cached for `kept_s` seconds. If the aliases can't be
+    read, writes fail.
+    """
 
     def __init__(
         self, connection: Connection[SearchIndexClient], *, timeout_s: float, kept_s: float = KEPT_S
     ) -> None:
-        """Store the connection. `timeout_s` limits one query, retries included."""
+        """Create the cache. `timeout_s` limits one alias query, including retries."""
         self._connection = connection
         self._timeout_s = timeout_s
         self._kept_s = kept_s
@@ -28,7 +30,9 @@ class WriteTargets:
         self._aliases: dict[str, str] = {}
 
     async def of(self, name: str) -> tuple[str, ...]:
-        """Return the indexes to write, in order; empty = write `name` itself."""
+        """Return the indexes to write to, the old one first. Empty without a migration: write to `name`
+        itself.
+        """
         if time.monotonic() - self._asked_at >= self._kept_s:
             asked_at = time.monotonic()  # before the query, because the response may be that old
             self._aliases = await ask(
@@ -39,36 +43,40 @@ class WriteTargets:
 
 
 async def read_aliases(client: SearchIndexClient) -> dict[str, str]:
-    """Return the index of every alias of the service."""
+    """Return the names of all aliases with the index that each refers to."""
     return {alias.name: alias.indexes[0] async for alias in client.list_aliases() if alias.indexes}
 
 
 def old_mark(name: str) -> str:
-    """Return the alias that marks the old index."""
+    """Return the name of the alias that marks the old index of a migration."""
     return f"{name}-writes-1"
 
 
 def new_mark(name: str) -> str:
-    """Return the alias that marks the new index."""
+    """Return the name of the alias that marks the new index of a migration."""
     return f"{name}-writes-2"
 
 
 def written_together(aliases: dict[str, str], name: str) -> tuple[str, ...]:
-    """Return both indexes, the old one first, as the proof in decision 26 requires."""
+    """Return the indexes that receive writes during a migration, old before new, as the proof in decision 26
+    requires.
+    """
     return tuple(aliases[mark] for mark in (old_mark(name), new_mark(name)) if mark in aliases)
 
 
 class OpensIndex(Protocol):
-    """Opens an index by name; `absent_ok` allows merges into rows that don't exist yet."""
+    """Function that opens an index by its own name. `absent_ok` ignores merges into missing rows."""
 
     def __call__(self, physical: str, absent_ok: bool = False) -> SearchIndex: ...
 
 
 class MirroredIndex(SearchIndex):
-    """The index behind a configured name, which is an alias or an index."""
+    """A `SearchIndex` behind a configured name, which is an alias or an index. During a migration, writes go
+    to both indexes.
+    """
 
     def __init__(self, current: SearchIndex, name: str, targets: WriteTargets, opens: OpensIndex) -> None:
-        """Store the dependencies; `current` is the index reached by `name`."""
+        """Create the index. `current` is the index that `name` refers to."""
         self._current = current
         self._name = name
         self._targets = targets
@@ -94,7 +102,7 @@ class MirroredIndex(SearchIndex):
                 await index.delete(keys[start : start + MAX_BATCH_ROWS])
 
     async def _targets_now(self) -> list[SearchIndex]:
-        # Looked up for each batch, so that a long upload doesn't keep writing to one index only.
+        # Targets are looked up for each batch, so that a long upload notices when a migration starts.
         names = await self._targets.of(self._name)
         indexes = [self._opens(name, absent_ok=position > 0) for position, name in enumerate(names)]
         return indexes or [self._current]

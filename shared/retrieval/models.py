@@ -1,4 +1,6 @@
-"""Hits, rows of documents, and structured outputs of extraction, reranking and rewriting."""
+"""Models of hits and document rows, and structured outputs of extraction, reranking, grading and
+rewriting.
+"""
 
 import re
 from collections.abc import Collection, Mapping
@@ -12,7 +14,7 @@ from shared.platform.models import Model
 from shared.retrieval.metadata_text import MetadataName, MetadataSummary, MetadataTags
 
 BlockType = Literal["text", "image", "card"]
-"""A card describes a table that can be calculated with: it is found as such, and never quoted."""
+"""A card describes a table that can be queried: a search finds the table through it, but never quotes it."""
 HEADING_SEPARATOR = " > "
 
 
@@ -43,8 +45,8 @@ class Hit(Model):
     version: int = 0
 
     def is_heading(self, title: str = "") -> bool:
-        """Return whether the block contains only its headings, title and file name, which help to find a
-        place but prove nothing.
+        """Return whether a text block contains only words of its headings, title and file name. Such blocks
+        guide a reader but prove nothing.
         """
         words = _words(self.content)
         if self.block_type != "text" or len(words) > _HEADING_WORDS:
@@ -54,7 +56,7 @@ class Hit(Model):
 
 @dataclass(frozen=True)
 class ReadableDocuments:
-    """Documents and databases that one user may currently read.
+    """The documents and databases that one user may currently read.
 
     Attributes:
         versions: current versions of the documents, by id.
@@ -68,11 +70,11 @@ class ReadableDocuments:
         return doc_id in self.versions or doc_id in self.databases
 
     def admits(self, hit: Hit) -> bool:
-        """Return whether the user may read a block that its document still contains."""
+        """Return whether the user may read the hit's document and the document still contains the block."""
         return hit.doc_id in self.versions and hit.version >= self.versions[hit.doc_id]
 
 
-_HEADING_WORDS = 20  # longer ones are tables of contents, or text
+_HEADING_WORDS = 20  # words; longer blocks are tables of contents or text
 
 
 def _words(text: str) -> set[str]:
@@ -136,13 +138,15 @@ class DocumentRecord(Model):
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """Parse a complete or partial index row; fields of later versions are dropped."""
+        """Create a record from a complete or partial index row. Unknown fields are ignored, and null counts
+        as missing.
+        """
         return cls.model_validate({name: row[name] for name in cls.model_fields if row.get(name) is not None})
 
     @property
     def printed_date(self) -> str | None:
-        """`document_date` at its known precision: 1 January may stand for a year, and is then shown as a
-        year.
+        """The printed date in ISO 8601, or None. The first day of a month or year is shortened to that month
+        or year, because less precise dates are stored that way.
         """
         text = self.document_date.date().isoformat() if self.document_date else None
         return text and re.sub(r"(-01)?-01$", "", text)

@@ -15,13 +15,14 @@ from shared.retrieval.models import Hit, PassageGrades, PassageScores
 
 BATCH = 20  # passages per call, at most 10,000 tokens; scores are absolute, so batches can be merged
 MAX_SCORE = 10
-_MAX_PASSAGE_CHARS = 2000  # 500 tokens, the largest block from chunking
+_MAX_PASSAGE_CHARS = 2000  # 500 tokens, the size limit of chunks
 
 
 async def score_passages(
     query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits
 ) -> dict[str, int]:
-    """Return scores of 0-10 by block id. A passage's first score counts; blocks without a score are left out.
+    """Return scores of 0-10 by block id. Blocks that the model did not score are omitted; the first score of
+    a passage counts.
 
     Raises:
         DependencyError, ModelFixableError: the model failed for a batch.
@@ -38,7 +39,8 @@ async def score_passages(
 async def grade_passages(
     query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits
 ) -> list[Hit]:
-    """Return the relevant hits in their order. A passage's first grade counts; ungraded ones are kept.
+    """Return the hits that the model grades as relevant, in their order. Ungraded hits are kept; the first
+    grade of a passage counts.
 
     Raises:
         DependencyError, ModelFixableError: the model failed for a batch.
@@ -64,7 +66,9 @@ async def _judged(
     chat_model: ChatModel,
     limits: CallLimits,
 ) -> tuple[StructuredOutput, ...]:
-    """Return the model's output for each batch. Passages are numbered across batches, from 1."""
+    """Call the model for batches of 20 passages and return one output per batch. Passages are numbered from 1
+    across batches.
+    """
     prompts = (
         Prompt(
             name=name,

@@ -1,20 +1,20 @@
-"""Index definitions as bodies of the search service's REST API. Pure."""
+"""Definitions of the search indexes as REST API bodies. Pure."""
 
 from shared.platform.search import IndexRow
 
-# Increase it when an existing field changes in a way that needs a new index, such as its analyzer; new
-# fields don't. The new index is `<alias>-v<version>` (decision 26).
+# Increase a version when an existing field changes in a way that needs a new index, such as another analyzer.
+# New fields need no new version. The new index is `<alias>-v<version>` (decision 26).
 INDEX_VERSIONS = {"content": 1, "documents": 1, "memory": 1}
 VECTOR_PROFILE = "vectors"
 SEMANTIC_CONFIGURATION = "default"
 _HNSW = "hnsw-cosine"
-# An index mixes languages, and an analyzer for one language would stem the others wrongly.
-# The Unicode rules of standard.lucene fit all, and vectors find inflected forms.
+# An index mixes languages, and the analyzer of one language would stem the others wrongly. The Unicode rules
+# of standard.lucene suit all languages, and vector search finds inflected forms.
 _ANALYZER = "standard.lucene"
 
 
 def content_index(name: str, dimensions: int) -> IndexRow:
-    """Return the index of blocks."""
+    """Return the definition of the content index, which holds blocks and their vectors."""
     return {
         "name": name,
         "fields": [
@@ -46,7 +46,7 @@ def content_index(name: str, dimensions: int) -> IndexRow:
 
 
 def documents_index(name: str) -> IndexRow:
-    """Return the index of documents."""
+    """Return the definition of the documents index, with one row per document."""
     return {
         "name": name,
         "fields": [
@@ -83,7 +83,9 @@ def documents_index(name: str) -> IndexRow:
 
 
 def memory_index(name: str, dimensions: int) -> IndexRow:
-    """Return the index of remembered turns. Only `user_id` may read a row; there is no access list."""
+    """Return the definition of the memory index, which holds earlier questions and answers. Rows have no
+    access list: only the user in `user_id` may read them.
+    """
     return {
         "name": name,
         "fields": [
@@ -108,7 +110,7 @@ def _vector_search() -> IndexRow:
 
 
 def _key(name: str) -> IndexRow:
-    # Filterable and sortable, so that a document's rows can be paged in key order.
+    # Filterable and sortable, so that rows can be paged in key order.
     return {**_field(name, filterable=True, sortable=True), "key": True}
 
 
@@ -140,7 +142,8 @@ def _names(name: str, *, searchable: bool = False, facetable: bool = False) -> I
 
 
 def _hidden(field: IndexRow) -> IndexRow:
-    # Searchable but not retrievable: thousands of words would be returned with every document.
+    # Searchable but not retrievable, because otherwise each document would be returned with thousands of
+    # words.
     return {**field, "retrievable": False}
 
 
@@ -149,9 +152,9 @@ def _vector(name: str, dimensions: int, *, retrievable: bool = False) -> IndexRo
         "name": name,
         "type": "Collection(Edm.Single)",
         "searchable": True,
-        # Block vectors are read back for copies of a document. Users' queries name
-        # their fields, so results have no vectors. All are stored, because a merge of only the access
-        # list would lose them otherwise.
+        # Block vectors are read when a document is copied. User queries select fields by name, so their
+        # results have no vectors. All vectors are stored, because a merge of only the access list would
+        # otherwise lose them.
         "retrievable": retrievable,
         "stored": True,
         "dimensions": dimensions,

@@ -1,4 +1,4 @@
-"""Permission filters below the tools: the only way from a question to an index.
+"""Permission filters below the tools: a question can reach an index only through this module.
 
 A tool gets a SecuredIndex for one user. No model, prompt or caller can change the condition that it adds, or
 skip the check of document rows that follows (`document_rows`).
@@ -12,13 +12,13 @@ from shared.platform.odata import all_of
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
 from shared.retrieval.document_rows import DocumentRow, DocumentRows, readable_rows
 
-_MAX_REFILLS = 5  # pages read to fill one; only a mass change of permissions needs more, for seconds
-_REFILL_ROWS = 200  # minimum size of these pages, since a short list may start with many refused documents
-_CHECKED_AT_ONCE = 64  # minimum rows checked per refill; more only if needed (unmeasured)
+_MAX_REFILLS = 5  # pages read to replace removed rows; only a mass change of permissions needs more
+_REFILL_ROWS = 200  # minimum size of these pages, since many unreadable documents may precede the others
+_CHECKED_AT_ONCE = 64  # minimum number of rows checked at a time (not measured)
 
 
 class SecuredIndex:
-    """One index restricted to one user."""
+    """A search index restricted to what one user may read."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class SecuredIndex:
         *,
         within: str | None = None,
     ) -> None:
-        """Restrict `index` to `user`.
+        """Restrict `index` to what `user` may read.
 
         Args:
             rows: decide who may read; pass `RowsReadOnce` to share them among the searches of a tool call.
@@ -43,7 +43,7 @@ class SecuredIndex:
         self._rows = rows
 
     async def search(self, request: SearchRequest) -> SearchPage:
-        """Return the rows of readable documents, without blocks of older versions.
+        """Return rows of documents that the user may read, without blocks of outdated versions.
 
         Removed rows are replaced from the next pages. `count` and `facets` come from the index, and may lag
         behind changed permissions by seconds.
@@ -66,7 +66,8 @@ class SecuredIndex:
         )
 
     async def candidates(self, request: SearchRequest) -> SearchPage:
-        """Return rows that the index's access lists admit, to be ranked and then checked.
+        """Return rows that pass the access lists stored in the index, which may be outdated. Rank them, then
+        check them.
 
         Show a row only after `readable` or `readable_documents` has admitted its document.
         """
@@ -77,12 +78,12 @@ class SecuredIndex:
         return await self._index.search(request.model_copy(update={"filter": trimmed}))
 
     async def readable(self, rows: Sequence[IndexRow]) -> list[IndexRow]:
-        """Return the rows of readable documents, without blocks of older versions."""
+        """Return the rows whose documents the user may read, without blocks of outdated versions."""
         documents = await self.readable_documents(str(row["doc_id"]) for row in rows)
         return [row for row in rows if is_current(row, documents.get(str(row["doc_id"])))]
 
     async def readable_documents(self, doc_ids: Iterable[str]) -> dict[str, DocumentRow]:
-        """Return the rows of documents that the user may currently read, by document.
+        """Return the rows of the documents that the user may currently read, keyed by document id.
 
         Raises:
             DependencyError: the table storage failed.
@@ -92,7 +93,7 @@ class SecuredIndex:
     async def _readable_rows(
         self, rows: Sequence[IndexRow], skip: int, least: int
     ) -> list[tuple[int, IndexRow]]:
-        """Return the first readable rows with their positions, at least `wanted` if available.
+        """Return readable rows with their positions, at least `least` of them if available.
 
         Args:
             skip: position of the first row.
@@ -113,8 +114,11 @@ class SecuredIndex:
 
 
 def is_current(row: IndexRow, document: DocumentRow | None) -> bool:
-    """Return whether an index row belongs to the current version. `document` is None if it is unreadable."""
+    """Return whether an index row belongs to the current version of a document. Without a readable document
+    (None), return False.
+    """
     if document is None:
         return False
-    # Newer versions count too: blocks they keep get the new number before publication.
+    # Newer versions count too: before a new version is published, the blocks it keeps already have its
+    # number.
     return "block_id" not in row or int(row.get("version") or 0) >= document.version

@@ -1,4 +1,4 @@
-"""The tool `ask_user`: a clarification with options."""
+"""The tool `ask_user`, which asks the user to clarify a question and offers options."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ class AskUserParameters(Parameters):
 
 
 class AskUser(Tool):
-    """Ends the agent's turn: the caller shows the question, and the user's next message answers it."""
+    """Ends the agent's turn with a question to the user, whose next message is the answer."""
 
     name = "ask_user"
     description = (

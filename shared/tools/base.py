@@ -1,4 +1,4 @@
-"""The base class of tools: a name, typed arguments, and a call that never raises."""
+"""The base class of tools: a name, typed arguments, and an `execute` method that never raises."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from shared.tools.binding import Binding  # circular import
 
 ToolResult = dict[str, Any]
-"""`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (contracts.md, section 2)."""
+"""`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (docs/events-and-errors.md)."""
 
 
-_MAX_NAMES, _MAX_NAME_CHARS = 5, 64  # of unknown arguments named in a hint
+_MAX_NAMES, _MAX_NAME_CHARS = 5, 64  # limits on the unknown arguments listed in a hint
 
 
 HINTS: Mapping[str, tuple[str, ...]] = {
@@ -43,15 +43,15 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     "ConfigurationError": ("Correct the setting that the error names, then start the app again.",),
     "BudgetExceededError": ("Answer from the existing evidence.",),
     "ToolError": (
-        "Go on without it, or try another tool.",
-        "The app's log has the failure, under the tool's name.",
+        "Continue without this tool, or try another one.",
+        "The failure is in the app log, under the name of the tool.",
     ),
 }
-"""The `type` of every failure (contracts.md, section 2), and what is said when the error has no hint."""
+"""Default hints for each `type` of failure (docs/events-and-errors.md), used if the error has none."""
 
 
 class _PlainSchema(GenerateJsonSchema):
-    """A JSON schema without titles, which only repeat names and cost tokens in every call."""
+    """Generator of JSON schemas without titles, which only repeat names and cost tokens in every call."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
@@ -63,80 +63,82 @@ class _PlainSchema(GenerateJsonSchema):
 
 
 class Parameters(BaseModel):
-    """Arguments of a tool call, as written by a model."""
+    """Base class for the arguments of a tool call, as written by a model."""
 
-    # Built on first use, like wire models, because a cold start needs few of the tools.
+    # Built on first use, like wire models, because few tools are needed during a cold start.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     @classmethod
     def plain_schema(cls) -> dict[str, Any]:
         """Return the JSON schema of the arguments as shown to a model."""
         schema = cls.model_json_schema(schema_generator=_PlainSchema)
-        schema.pop("description", None)  # meant for developers
+        schema.pop("description", None)  # addressed to developers, not to the model
         return schema
 
 
 class ToolClient(Protocol):
-    """A tool's connection to a service, opened on the first call."""
+    """Connection of a tool to a service. It is opened on the first call."""
 
     async def check(self) -> None:
-        """Raise `GroundworkError` unless the service responds."""
+        """Raise `GroundworkError` if the service does not respond."""
 
     async def close(self) -> None:
         """Close the connection."""
 
 
 class Tool(ABC):
-    """A capability of an agent."""
+    """Base class of tools: capabilities that an agent can call by name."""
 
     name: ClassVar[str]
     description: ClassVar[str]
     parameters: ClassVar[type[Parameters]]
     documentation: ClassVar[str]
-    """What it returns, for docs/extend.md, which is generated."""
+    """What the tool returns, for the generated docs/extend.md."""
     example: ClassVar[str]
-    """Valid arguments, as JSON."""
+    """An example of valid arguments, as JSON."""
     settings: ClassVar[type[SettingsGroup] | None] = None
-    """Settings of its own, read with `Settings.group`."""
+    """The tool's setting group, read with `Settings.group`."""
     is_optional: ClassVar[bool] = False
-    """Whether it is off until AGENT_TOOLS names it."""
+    """Whether the tool is disabled unless AGENT_TOOLS contains its name."""
     reads_documents: ClassVar[bool] = True
-    """Whether its results depend on documents: then tests/e2e/access/tools.py needs a probe of it."""
+    """Whether results depend on documents. If so, tests/e2e/access/tools.py needs a probe of the tool."""
     sends_outside: ClassVar[bool] = False
-    """Whether its arguments leave the organisation."""
+    """Whether the arguments are sent outside the organisation."""
     reports_documents: ClassVar[bool] = False
-    """Whether `Found` gets every document that a result, error or model call of the tool contains. An answer
-    that used another tool can't be shared."""
+    """Whether `Found` receives every document that the tool's results, errors and model calls contain. If
+    not, answers that used the tool cannot be shared."""
     waits_for_user: ClassVar[bool] = False
-    """Whether an agent's turn ends with this tool: the person's next message answers it."""
+    """Whether a call ends the agent's turn, because the user's next message is the answer."""
 
     @classmethod
     def connect(cls, settings: Settings) -> "ToolClient | None":
-        """Return the tool's connection, shared by all calls of a process; None if it has none."""
+        """Return the connection that all calls in this process share, or None if the tool needs none."""
         return None
 
     @classmethod
     def bind(cls, binding: "Binding") -> Self:
-        """Create the tool for one user."""
+        """Create the tool for one call by one user."""
         return cls()
 
     @property
     def parameters_schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments."""
+        """The JSON schema of the tool's arguments."""
         return self.parameters.plain_schema()
 
     @property
     def function_tool_schema(self) -> dict[str, Any]:
-        """The tool in OpenAI's function-calling format."""
+        """The tool definition in OpenAI's function-calling format."""
         return {"type": "function", "function": self.definition.model_dump()}
 
     @property
     def definition(self) -> ToolDefinition:
-        """The tool as declared to a `ChatModel`."""
+        """The tool definition for a `ChatModel`: name, description and parameters."""
         return ToolDefinition(name=self.name, description=self.description, parameters=self.parameters_schema)
 
     async def execute(self, /, **kwargs: Any) -> ToolResult:
-        """Run the tool. Never raise: failures are returned as results that the model can correct."""
+        """Validate the arguments and run the tool. Errors are returned as failed results with hints for the
+        model, never raised.
+        """
         traced = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": self.name, "tool": self.name}
         with log_scope(tool=self.name), span(f"execute_tool {self.name}", traced) as executed:
             result = await self._result(kwargs)
@@ -156,11 +158,11 @@ class Tool(ABC):
         return result
 
     def _expected(self, failed: Exception) -> GroundworkError:
-        """Convert an exception to an error whose message may be shown to a model."""
+        """Log an exception and convert it to an error whose message may be shown to a model."""
         if isinstance(failed, GroundworkError) and not isinstance(failed, DefectError):
             get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
             return failed
-        # Only the type: an exception's message may contain document text.
+        # Log only the type, because an exception's message may contain document text.
         code = failed.code if isinstance(failed, DefectError) else type(failed).__name__
         get_logger().error("tool.defect", tool=self.name, error_type=code)
         return GroundworkError(f"{self.name} failed because of a bug in the app.")
@@ -174,7 +176,7 @@ class Tool(ABC):
             raise InvalidQueryError(f"{place}: {first['msg']}", self._takes) from None
 
     def _ignored(self, unknown: Collection[str]) -> str:
-        """Return the note about ignored arguments. Unknown arguments never make a call fail."""
+        """Return a hint that lists the unknown arguments, which are ignored instead of failing the call."""
         names = ", ".join(name[:_MAX_NAME_CHARS] for name in sorted(unknown)[:_MAX_NAMES])
         return f"Ignored, because there are no such arguments: {names}. {self._takes}"
 
@@ -184,19 +186,20 @@ class Tool(ABC):
 
     @abstractmethod
     async def _run(self, arguments: Any) -> ToolResult:
-        """Do the work with validated arguments and return the fields besides `success`."""
+        """Run the tool with validated arguments and return the result fields, without `success`."""
 
 
 @dataclass
 class Found:
-    """Evidence from a tool's calls, used for citations. The result's JSON is only for the model.
+    """Evidence collected by a tool call, from which citations are made. Only the model sees the JSON result.
 
     Attributes:
         figures: image blocks whose pictures the model should see.
-        pages, snapshots: web pages as shown by a search, and as read.
-        documents: documents used besides those of hits, figures and records.
-        run_ids: remembered runs whose answers are in the result.
-        obstacles: reasons why an answer from the result can't be shared.
+        pages: web pages found by a search.
+        snapshots: web pages that were read, with their text.
+        documents: documents used in addition to those of hits, figures and records.
+        run_ids: earlier runs whose answers are in the result.
+        obstacles: reasons why an answer based on the result cannot be shared.
     """
 
     hits: list[Hit] = field(default_factory=list)
@@ -211,32 +214,32 @@ class Found:
 
     @property
     def provenance(self) -> Provenance:
-        """All documents that the tool used."""
+        """All documents and runs that the tool used, and what prevents sharing an answer."""
         own = Provenance(run_ids=tuple(self.run_ids), obstacles=tuple(self.obstacles))
         used = Provenance.of(*self.hits, *self.figures, *self.records, *self.documents)
         return Provenance.joined((own, used))
 
 
 def failure(error: GroundworkError) -> ToolResult:
-    """Return the result of a failed tool. Its `type` is a key of `HINTS`, and it always has a hint."""
+    """Convert an error to a failed result. `type` is always a key of `HINTS`, and there is always a hint."""
     kind = error.code if error.code in HINTS else GroundworkError.code
     return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
 
 
 def filters_described(fields: Collection[str]) -> str:
-    """Return the description of the parameter `filters` that a model sees."""
+    """Return the description of a `filters` parameter for the model, with the names of the allowed fields."""
     names = ", ".join(sorted(fields))
     return f"Field name to value, list of values (any of them), or {{start, end}} for dates. Fields: {names}."
 
 
 Query = Annotated[
     str,
-    Field(description="The question, self-contained.", min_length=1, max_length=8000, pattern=r"\S"),
+    Field(description="A self-contained question.", min_length=1, max_length=8000, pattern=r"\S"),
 ]
 
 
 def named_block(hit: Hit) -> dict[str, Any]:
-    """Return a block without its text, which the model has already seen in a search result."""
+    """Return the identifying fields of a block. The model has already seen its text in a search result."""
     return {
         "block_id": hit.block_id,
         "doc_id": hit.doc_id,

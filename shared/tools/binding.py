@@ -1,4 +1,4 @@
-"""The dependencies of a tool: the app's services and the user it works for."""
+"""What a tool call depends on: the app's services and the user on whose behalf it runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,9 +33,9 @@ class Binding:
     """The user and services of one tool call. Create one per call, because it caches document rows.
 
     Attributes:
-        scope: the caller's limits on every search; a tool's own filters can only narrow them.
-        found: collects evidence.
-        outside: the run's permission to use the web; denied by default.
+        scope: the caller's filters on every search; the filters of a tool can only narrow them.
+        found: receives the evidence of the call.
+        outside: the run's web permissions; by default no page may be read.
     """
 
     services: ToolServices
@@ -46,50 +46,50 @@ class Binding:
 
     @cached_property
     def rows(self) -> RowsReadOnce:
-        """Document rows, each read once per call."""
+        """Cache of document rows, each of which is read once per call."""
         return RowsReadOnce(self.services.documents)
 
     @property
     def blocks(self) -> SecuredIndex:
-        """The index of blocks, filtered by permissions."""
+        """The index of blocks, restricted to the user's permissions and the caller's scope."""
         within = render_filters(self.scope, BLOCK_FIELDS)
         return SecuredIndex(self.services.content_index, self.user, self.rows, within=within)
 
     @property
     def documents(self) -> SecuredIndex:
-        """The index of documents, filtered by permissions."""
+        """The index of documents, restricted to the user's permissions and the caller's scope."""
         within = render_filters(self.scope, DOCUMENT_FIELDS)
         return SecuredIndex(self.services.documents_index, self.user, self.rows, within=within)
 
     @property
     def tables(self) -> TableLookup:
-        """The tables, filtered by permissions."""
+        """Lookup of the tables that the user may read. Databases are excluded if the caller set a scope."""
         blocks, documents = self.blocks, self.documents
         sources = self.services.settings.databases.sources
-        # Databases can't match a caller's limits on documents.
+        # A scope limits documents and cannot be applied to databases.
         databases = {} if self.scope else readable_databases(self.user, sources)
         return TableLookup(blocks, documents, self.user, self.services, databases)
 
     @property
     def limits(self) -> CallLimits:
-        """The limits of one search."""
+        """The time limit of one search."""
         return CallLimits(timeout_s=self.services.settings.search.timeout_s)
 
     def client(self, tool: str, kind: type[Client]) -> Client | None:
-        """Return the tool's connection; None if the tool is disabled or has none."""
+        """Return the connection of a tool, or None if the tool is disabled or needs none."""
         client = self.services.tool_clients.get(tool)
         return client if isinstance(client, kind) else None
 
     def is_enabled(self, tool: str) -> bool:
-        """Return whether AGENT_TOOLS contains the tool."""
+        """Return whether AGENT_TOOLS enables the tool."""
         return tool in self.services.settings.answering.enabled_tools
 
     def workspace_of(self, tool: str) -> Workspace | None:
-        """Return the user's workspace; None if the tool is disabled."""
+        """Return the user's workspace, or None if the tool is disabled."""
         return Workspace(self.services.blobs, self.user) if self.is_enabled(tool) else None
 
     def block_search(self, degradation: DegradationPolicy | None = None) -> BlockSearch:
-        """Return the search over blocks; `degradation` as for `BlockSearch`."""
+        """Return a block search for the user. `degradation` is passed to `BlockSearch`."""
         settings, models = self.services.settings, self.services.settings.models
         return BlockSearch(
             self.blocks,
@@ -103,15 +103,15 @@ class Binding:
 
 
 def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
-    """Return the search over blocks that `user` may read. It uses keywords only if the embedder fails or is
-    slow.
+    """Return a search over blocks that `user` may read. If embedding fails or is slow, it searches by keyword
+    only.
     """
     binding, patience_s = Binding(services, user), 2 * services.settings.search.timeout_s
     return binding.block_search(DegradationPolicy(embed_limits=binding.limits, patience_s=patience_s))
 
 
 def run_query_of(binding: Binding) -> RunQuery:
-    """Return a function that runs SQL over tables the user may read, and charges its time to the user."""
+    """Return a function that runs SQL over tables and charges the worker time to the user's daily limit."""
     services, user = binding.services, binding.user
 
     async def charge_seconds(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Tools that make the model judge retrieved blocks: `grade` filters them, `rerank` orders them."""
+"""Tools that have the model judge blocks found by a search: `grade` filters them, `rerank` orders them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,16 @@ from shared.runs.provenance import UsedDocument
 from shared.tools.base import Found, Parameters, Query, Tool, ToolResult, named_block
 from shared.tools.binding import Binding
 
-# Unmeasured with real models: scores of 20 passages take about 300 tokens, a few seconds.
+# Scores of 20 passages take about 300 tokens, which a model writes in a few seconds. Not measured with real
+# models.
 _MAX_TOKENS = 1000
 
 
 @dataclass(frozen=True)
 class BlockJudge(Tool):
-    """A tool that lets the model judge blocks, which are read again with the user's permissions."""
+    """Base class of tools that have the model judge blocks. The blocks are read again with the user's
+    permissions.
+    """
 
     blocks: BlockLookup
     chat_model: ChatModel
@@ -44,7 +47,7 @@ class BlockJudge(Tool):
 
 BlockIds = Annotated[
     tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
-    Field(description="Ids of blocks, as a search returned them; at most 50.", min_length=1, max_length=50),
+    Field(description="block_ids returned by a search; at most 50.", min_length=1, max_length=50),
 ]
 
 
@@ -56,7 +59,7 @@ class GradeParameters(Parameters):
 
 
 class Grade(BlockJudge):
-    """Reads blocks again with the user's permissions and lets the model grade them."""
+    """Filters blocks with the model: only those that help to answer a question remain."""
 
     name = "grade"
     description = "Sort out found blocks that do not help to answer a question; returns those that do."
@@ -83,7 +86,7 @@ class RerankParameters(Parameters):
 
 
 class Rerank(BlockJudge):
-    """Reads blocks again with the user's permissions and lets the model score them."""
+    """Orders blocks by the model's relevance score for a question, best first."""
 
     name = "rerank"
     description = (
@@ -98,7 +101,7 @@ class Rerank(BlockJudge):
         hits = await self._read(arguments.block_ids)
         scores = await score_passages(arguments.query, hits, self.chat_model, self.limits)
         best = best_first(hits, scores)[: max(arguments.top_k, 1)]
-        # Blocks that the model skipped have no score.
+        # Blocks that the model did not score have no relevance.
         relevance = {block_id: score / MAX_SCORE for block_id, score in scores.items()}
         results = [{**named_block(hit), "relevance": relevance.get(hit.block_id)} for hit in best]
         return {"results": results, "result_count": len(results)}

@@ -1,6 +1,4 @@
-"""The tool `delegate`: assigns part of a question to a sub-agent. Declared here, executed by the agent's
-loop.
-"""
+"""The tool `delegate`, which assigns part of a question to a sub-agent. The agent loop executes it."""
 
 from pydantic import Field
 
@@ -23,13 +21,13 @@ class DelegateParameters(Parameters):
         "evidence_builder finds the proof of each statement, web_verifier searches the web."
     )
     doc_ids: tuple[str, ...] = Field(
-        default=(), max_length=20, description="Documents to work on, by doc_id; empty = all."
+        default=(), max_length=20, description="doc_ids of the documents to work on; empty = all."
     )
 
 
 class Delegate(Tool):
-    """Requests a sub-agent. Fails if called directly, because the agent's loop starts sub-agents under its
-    policy.
+    """Declares the tool to the model. Calling it directly fails, because only the agent loop may start
+    sub-agents.
     """
 
     name = "delegate"

@@ -1,4 +1,4 @@
-"""Tools over document metadata: list, find, count and get."""
+"""Tools over document metadata: list, search and count documents, or get one."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self, get_args
@@ -15,7 +15,7 @@ from shared.tools.binding import Binding
 
 @dataclass(frozen=True)
 class DocumentTool(Tool):
-    """A tool over the documents that the user may read."""
+    """Base class of tools over the documents that the user may read."""
 
     documents: DocumentSearch
     found: Found = field(default_factory=Found)
@@ -47,7 +47,7 @@ class FacetsParameters(Parameters):
 
 
 class Facets(DocumentTool):
-    """Counts the documents that the user may read."""
+    """Counts readable documents by the values of metadata fields."""
 
     name = "rag_facets"
     description = (
@@ -67,7 +67,7 @@ class Facets(DocumentTool):
         return {"facets": documents, "document_count": total}
 
 
-# Only owners may see a document's readers, and hashes and counters don't help a model.
+# Only owners may see who can read a document, and the other fields don't help a model.
 _HIDDEN = {"access_control_list", "owner_id", "content_hash", "edited_fields", "status_reason", "thread_id"}
 
 
@@ -80,7 +80,7 @@ class GetDocumentParameters(Parameters):
 
 
 class GetDocument(DocumentTool):
-    """Returns one document that the user may read."""
+    """Returns the metadata of one readable document."""
 
     name = "rag_get_document"
     description = "Get a document's title, summary, page count and other attributes."
@@ -95,7 +95,9 @@ class GetDocument(DocumentTool):
 
 
 def _prompt_fields(record: DocumentRecord, fields: set[str]) -> dict[str, Any]:
-    """Return fields of a record, with dates formatted as in prompts: a bare year is stored as a day."""
+    """Return the given fields of a record. `document_date` has its printed precision, such as a year,
+    although it is stored as a day.
+    """
     fields_of_record = record.model_dump(mode="json", include=fields)
     return {**fields_of_record, "document_date": record.printed_date}
 
@@ -113,7 +115,7 @@ class MetadataSearchParameters(Parameters):
 
 
 class MetadataSearch(DocumentTool):
-    """Searches the metadata of documents that the user may read."""
+    """Searches readable documents by their metadata."""
 
     name = "rag_metadata_search"
     description = (
@@ -143,7 +145,7 @@ class ListDocumentsParameters(Parameters):
 
 
 class ListDocuments(DocumentTool):
-    """Lists documents that the user may read."""
+    """Lists readable documents, filtered and sorted."""
 
     name = "rag_list_documents"
     description = "List documents, newest first unless sorted otherwise, narrowed by filters."

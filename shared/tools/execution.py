@@ -1,4 +1,4 @@
-"""Execution of planned calls and rendering of their results, the same for every agent.
+"""Execution of planned tool calls, and rendering of their results for the model. All agents share it.
 
 Blocks are rendered as `<documents>`, as in the first prompt, and each only once; everything else is JSON.
 """
@@ -20,8 +20,8 @@ from shared.tools.read_pages import ReadPages
 from shared.tools.tool_calls import PlannedCall, observation
 from shared.tools.workspace_tools import reads_files
 
-# Fraction of the best score. Usually one block is far above the rest: in multi-step questions the relevant
-# passage scores 0.65 to 0.8, merely similar ones 0.2 to 0.35.
+# Minimum fraction of the best score. In multi-step questions, the relevant passage usually scores 0.65 to 0.8
+# and merely similar ones 0.2 to 0.35.
 _NEAR_BEST = 0.5
 NOTHING_NEW = "Nothing that was not shown before."
 _SHOWN_BEFORE = "shown before"
@@ -31,7 +31,9 @@ _COUNTS = ("result_count", "count", "document_count", "row_count")
 
 @dataclass(frozen=True)
 class Called:
-    """A call and its result. `provenance` covers everything that the tool read, shown or not."""
+    """A tool call with its result and evidence. `provenance` covers everything the tool read, shown or
+    not.
+    """
 
     planned: PlannedCall
     result: ToolResult
@@ -41,12 +43,12 @@ class Called:
 
     @property
     def count(self) -> int | None:
-        """The number of items in a successful result; None if it doesn't count items."""
+        """The number of items in a successful result, or None if the result has no count."""
         return next((self.result[name] for name in _COUNTS if name in self.result), None)
 
     @property
     def event(self) -> ToolResultEvent:
-        """The event shown to readers of the run."""
+        """The event about this call that is streamed to readers of the run."""
         name, result = self.planned.call.name, self.result
         if not result["success"]:
             return ToolResultEvent(tool=name, success=False, error_type=result["type"], error=result["error"])
@@ -54,10 +56,10 @@ class Called:
 
 
 async def carry_out(planned: PlannedCall, bind: Callable[[str, Found], Tool], limit_s: float) -> Called:
-    """Execute a call unless it was refused. Failures of the tool are returned, never raised.
+    """Execute a call and return its result. Refused calls, tool failures and timeouts become failed results.
 
     Args:
-        bind: returns the tool with a given name, which adds its evidence to the second argument.
+        bind: creates the tool with a given name, which adds its evidence to the given `Found`.
     """
     if planned.refused is not None:
         return Called(planned, planned.refused.result)
@@ -80,13 +82,14 @@ async def carry_out(planned: PlannedCall, bind: Callable[[str, Found], Tool], li
 def rendered(
     outcome: Called, known_blocks: Collection[str], records: Mapping[str, DocumentRecord], max_chars: int
 ) -> tuple[str, list[Hit]]:
-    """Return the result as text for the model, and the blocks in it that are new to the model.
+    """Render a result as text for the model. Also return the hits in it that the model has not seen before.
 
-    Omitted blocks are marked in pages read in order.
+    Blocks that only contain headings and blocks that score far below the best are left out. In the result of
+    `read_pages`, omitted blocks are marked.
 
     Args:
         known_blocks: ids of blocks that the model has seen.
-        records: known records of the blocks' documents.
+        records: known records of the blocks' documents, by doc_id.
     """
     hits = outcome.found.hits
     least = _NEAR_BEST * max((hit.score for hit in hits), default=0.0)
@@ -111,7 +114,7 @@ def rendered(
 
 
 def within(hits: Sequence[Hit], max_chars: int) -> list[Hit]:
-    """Return as many hits, best first, as fit into one result, but at least one."""
+    """Return the first hits that fit into `max_chars` characters, at least one if there are any."""
     selection: list[Hit] = []
     chars = 0
     for hit in hits:
@@ -128,9 +131,9 @@ async def described(
     documents: DocumentSearch,
     limit_s: float | None = None,
 ) -> dict[str, DocumentRecord]:
-    """Return the known records and those of the hits' other documents, by doc_id.
+    """Return document records by doc_id: the known ones, plus those of the hits that are not among them.
 
-    If these can't be read in time, only the known ones are returned.
+    If the others cannot be read within `limit_s` seconds, only the known ones are returned.
     """
     unknown = {hit.doc_id for hit in hits} - known_records.keys()
     if not unknown:

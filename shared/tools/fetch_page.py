@@ -1,4 +1,4 @@
-"""The tool `web_fetch`: the text of a web page."""
+"""The tool `web_fetch`, which reads the text of a web page."""
 
 import asyncio
 import hashlib
@@ -21,15 +21,15 @@ from shared.tools.base import Found, Parameters, Tool, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.outside import Outside
 
-_READ_TIMEOUT_S = 20.0  # including process start on a loaded machine
-_PATIENCE_S = 15.0  # wait for pages being rendered
+_READ_TIMEOUT_S = 20.0  # includes the start of the process on a loaded machine
+_PATIENCE_S = 15.0  # maximum wait for a free worker
 
 
 class FetchPageParameters(Parameters):
     """Arguments of `web_fetch`."""
 
     url: str = Field(
-        description="As written by the user, or the url of a web_search result.",
+        description="Page URL as written by the user or returned by web_search.",
         min_length=1,
         max_length=MAX_URL_CHARS,
     )
@@ -37,7 +37,7 @@ class FetchPageParameters(Parameters):
 
 @dataclass(frozen=True)
 class FetchPage(Tool):
-    """Reads web pages that `outside` allows; `whose` is the user's id."""
+    """Reads web pages that `outside` permits. `whose` is the id of the user."""
 
     pages: WebPages | None
     outside: Outside
@@ -75,7 +75,7 @@ class FetchPage(Tool):
             raise ConfigurationError("Reading web pages is disabled.", "Add web_fetch to AGENT_TOOLS.")
         try:
             fetched = await self.pages.fetch(self.outside.required_page(arguments.url))
-        except DependencyError as failed:  # a missing page isn't a failing service, so don't retry
+        except DependencyError as failed:  # a missing page doesn't mean a failing service: don't retry
             raise InvalidQueryError(failed.detail, *failed.hints) from None
         fetched_at = datetime.now(UTC)
         text = await self._text(fetched)
@@ -95,7 +95,7 @@ class FetchPage(Tool):
         return {"doc_id": page.doc_id, "url": arguments.url, **page.model_dump(mode="json")}
 
     async def _text(self, fetched: FetchedPage) -> PageText:
-        """Extract the text in a separate process, because pages can be as hostile as files."""
+        """Extract the text in a separate process, because a page can be as hostile as an uploaded file."""
         with TemporaryDirectory(prefix="groundwork-") as name:
             folder = Path(name)
             source, target = folder / "page", folder / "text.json"

@@ -1,4 +1,4 @@
-"""GitHub's REST API, read only: GET requests to the repositories in GITHUB_REPOSITORIES.
+"""A read-only client for GitHub's REST API, limited to the repositories in GITHUB_REPOSITORIES.
 
 Requests go only to the host of GITHUB_API_URL. Redirects are not followed, so the token and queries reach no
 other host. Responses are untrusted: this client limits their size, and the tool limits what a model sees of
@@ -25,9 +25,10 @@ from shared.platform.settings import HeaderValue, SafeUrl, SettingsGroup, listed
 
 _CONNECT_TIMEOUT_S = 5
 _CHECK_TIMEOUT_S = 3
-MAX_ANSWER_BYTES = 4_000_000  # the API's largest file, 1 MB, as base64 in JSON
+MAX_ANSWER_BYTES = 4_000_000  # a file of 1 MB, the API's maximum, as base64 in JSON
 MAX_PATH_CHARS = 500
-_TEXT_MATCHES = "application/vnd.github.text-match+json"  # otherwise a search returns only file names
+# without this, a code search returns only file names
+_TEXT_MATCHES = "application/vnd.github.text-match+json"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 
@@ -46,16 +47,18 @@ def _checked_repositories(text: str) -> str:
 
 
 class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
-    """GitHub."""
+    """Settings of the tool `github`."""
 
     repository_list: Annotated[str, AfterValidator(_checked_repositories)] = Field(
         alias="GITHUB_REPOSITORIES",
         default="",
-        description="Repositories that the tool github may read, for all users; comma separated.",
+        description="Comma-separated repositories that the tool github may read for all users.",
         examples=["contoso/handbook,contoso/app"],
     )
     token: HeaderValue | None = Field(
-        default=None, description="Token with read access to them; unset = public ones only.", repr=False
+        default=None,
+        description="Token with read access to GITHUB_REPOSITORIES; unset = public repositories only.",
+        repr=False,
     )
     api_url: SafeUrl = Field(
         default="https://api.github.com",
@@ -65,12 +68,12 @@ class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
 
     @property
     def repositories(self) -> tuple[str, ...]:
-        """GITHUB_REPOSITORIES as a tuple."""
+        """GITHUB_REPOSITORIES, split into names of the form owner/name."""
         return listed(self.repository_list)
 
 
 class GithubApi:
-    """A client for the repositories in GITHUB_REPOSITORIES."""
+    """Read-only client for the repositories in GITHUB_REPOSITORIES."""
 
     def __init__(self, settings: GithubSettings) -> None:
         headers = {"X-GitHub-Api-Version": "2022-11-28", "User-Agent": "groundwork", "Accept": _TEXT_MATCHES}
@@ -81,7 +84,7 @@ class GithubApi:
         self._repositories = {name.casefold(): name for name in settings.repositories}
 
     async def check(self) -> None:
-        """Read the first repository's description."""
+        """Raise an error unless the first configured repository can be read."""
         name = next(iter(self._repositories.values()))
         await self.get(("repos", *name.split("/")), {}, CallLimits(timeout_s=_CHECK_TIMEOUT_S, max_retries=0))
 
@@ -89,7 +92,7 @@ class GithubApi:
         await self._connection.close()
 
     def repository(self, name: str) -> str:
-        """Return the repository's name as spelled in the setting.
+        """Return the name of an allowed repository, spelled as in the setting.
 
         Raises:
             InvalidQueryError: the repository isn't listed; the hint names the listed ones.
@@ -103,7 +106,7 @@ class GithubApi:
         return spelling
 
     async def get(self, path: Sequence[str], query: Mapping[str, str], limits: CallLimits) -> Any:
-        """Send a GET request and return its JSON.
+        """Send a GET request and return the parsed JSON of the response.
 
         Args:
             path: path segments, escaped here.
@@ -139,7 +142,7 @@ class GithubApi:
 def _part(part: str) -> str:
     if part in ("", ".", "..") or _UNPRINTABLE.search(part) or len(part) > MAX_PATH_CHARS:
         raise InvalidQueryError(
-            "This is not a valid file path.", "Give it from the root, such as docs/guide.md."
+            "This is not a valid file path.", "Give the path from the root, such as docs/guide.md."
         )
     return quote(part, safe="")
 
@@ -148,9 +151,9 @@ def _check(status: int, headers: Mapping[str, str]) -> None:
     if status == 200:
         return
     if status in (403, 429) and (headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers):
-        raise RateLimitError("GitHub is rate-limiting requests.", "Continue without it.")
+        raise RateLimitError("GitHub is rate-limiting requests.", "Continue without GitHub.")
     if status in (404, 410) or 300 <= status < 400:  # a redirect leads to another repository
-        raise DocumentNotFoundError("The repository has no such item.", "Search for it first.")
+        raise DocumentNotFoundError("The repository has no such item.", "Search the repository first.")
     if status == 422:
         raise InvalidQueryError("GitHub rejected the query.", "Use a few plain words.")
     raise error_of_status(SERVICE, status, headers)

@@ -1,13 +1,13 @@
-"""A page found by a web search."""
+"""The result model of web searches."""
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations stay strings, so that their types need not be imported at startup.
 from __future__ import annotations
 
 from shared.platform.models import Model
 
 
 class WebHit(Model):
-    """A page found by a web search.
+    """A page found by a web search, with the search engine's excerpt.
 
     Attributes:
         url: http or https, with a host.

@@ -1,4 +1,4 @@
-"""Limits on the text a run may send to the web, and on the pages it may read. Pure.
+"""Limits on what a run may send to the web and which pages it may read. Pure.
 
 Queries and URLs are visible to third parties. The model chooses both after reading documents, which may
 contain instructions to it, so neither choice is trusted.
@@ -15,22 +15,23 @@ from shared.retrieval.models import DocumentRecord
 
 WEB_TOOLS = ("web_search", "web_fetch")
 
-_RUN_WORDS = 5  # shorter runs coincide by chance in texts on the same subject (unmeasured)
+_RUN_WORDS = 5  # words; shorter sequences coincide by chance in texts on the same subject (not measured)
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"[\w.@+-]+")
-_CODE_CHARS = 5  # minimum length of a number or identifier; years are shorter
+_CODE_CHARS = 5  # minimum length of a number or identifier, so that years are not counted
 
 
 @dataclass(frozen=True)
 class Outside:
-    """A run's permission to use the web.
+    """The web permissions of a run: whether it may use the web, what it may send, and which pages it may
+    read.
 
     Attributes:
-        own_words: text by the user, which may be sent.
-        shown: document text read by the model, which may not be sent.
+        own_words: text written by the user, which may be sent.
+        shown: document text that the model has read, which must not be sent.
         addresses: pages named by the user or found by this run's searches, as `page_address` returns them.
         hosts: hosts whose pages may all be read (WEB_FETCH_HOSTS).
-        is_closed: the documents read are too confidential for any use of the web.
+        is_closed: whether the documents read are too confidential for any use of the web.
     """
 
     own_words: str = ""
@@ -40,7 +41,7 @@ class Outside:
     is_closed: bool = False
 
     def require_query(self, query: str) -> None:
-        """Check a search query.
+        """Raise an error if a search query must not be sent to the web.
 
         Raises:
             InvalidQueryError: it repeats document text.
@@ -51,7 +52,7 @@ class Outside:
             raise InvalidQueryError("The query repeats text of the documents.", "Use general terms.")
 
     def required_page(self, url: str) -> str:
-        """Return the normalised URL of a page to read.
+        """Return the normalised URL of a page if the run may read it; otherwise raise an error.
 
         Raises:
             InvalidQueryError: the URL isn't plain, or only the model named it.
@@ -78,10 +79,10 @@ def outside_of(
     search_results: Iterable[str],
     documents: Mapping[str, DocumentRecord | None],
 ) -> Outside:
-    """Return the run's current permission to use the web.
+    """Derive the web permissions of a run from what the user wrote and what the model has read so far.
 
     Args:
-        own_words: text by the user, in this question and earlier ones.
+        own_words: texts written by the user, in this question and earlier ones.
         search_results: URLs of the run's search results.
         documents: documents read by the model, by doc_id; None = unknown document.
     """
@@ -96,7 +97,9 @@ def outside_of(
 
 
 def _is_confidential(settings: Settings, documents: Collection[DocumentRecord | None]) -> bool:
-    """Return whether the delegation policy's rule applies; unknown documents count as confidential."""
+    """Return whether the delegation settings forbid web use with these documents. If any department is
+    sensitive, unknown documents count as sensitive.
+    """
     limits = settings.subagents
     departments = {(one.department or "").casefold() for one in documents if one is not None}
     is_sensitive = not departments.isdisjoint(limits.sensitive_department_names)
@@ -105,7 +108,7 @@ def _is_confidential(settings: Settings, documents: Collection[DocumentRecord | 
 
 
 def repeats_document(query: str, texts: Iterable[str], own_words: str) -> bool:
-    """Return whether a query repeats document text that the user did not write.
+    """Return whether a query contains text from documents that the user did not write.
 
     Document text means five consecutive words, an identifier of five or more characters, or a mail address.
     """
@@ -121,7 +124,7 @@ def _runs(text: str) -> set[tuple[str, ...]]:
 
 
 def _codes(text: str) -> set[str]:
-    """Return numbers, identifiers and mail addresses."""
+    """Return the mail addresses in a text, and the words of five or more characters that contain a digit."""
     tokens = {match.strip(".-+@") for match in _TOKEN.findall(text.casefold())}
     return {
         token

@@ -1,5 +1,5 @@
-"""Runs a model's Python code in worker processes of Monty: an interpreter without files, network, environment
-or third-party modules.
+"""Execution of a model's Python code in worker processes of Monty, an interpreter without files, network,
+environment or third-party modules.
 
 Each call gets a new session. A worker that exceeds its time or memory is killed without affecting the app.
 Only values go in and out; output is untrusted, so its size, depth and types are limited here.
@@ -7,7 +7,7 @@ Only values go in and out; output is untrusted, so its size, depth and types are
 Source: pydantic-monty 1.4, pinned because each minor version changes its API.
 """
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations stay strings, so that their types need not be imported at startup.
 from __future__ import annotations
 
 import asyncio
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 RUN_TIMEOUT_S = 2.0
 MAX_MEMORY_BYTES = 64 << 20
-MAX_OUTPUT_BYTES = 20_000  # of printed output, and of the result as JSON
+MAX_OUTPUT_BYTES = 20_000  # for printed output, and for the result as JSON
 _MAX_DEPTH = 20
-_MAX_INTEGER_BITS = 10_000  # Python writes integers of up to 4,300 digits
+_MAX_INTEGER_BITS = 10_000  # stays below the 4,300 digits that Python can convert to text
 _MAX_ERROR_CHARS = 500
 _WORKERS = 2  # per process; a call takes milliseconds
-_WAIT_S = 10.0  # timeout for a free worker, and for an unresponsive one
+_WAIT_S = 10.0  # maximum wait for a free worker, and for a worker's response
 _SESSIONS_PER_WORKER = 100
 
 
@@ -49,14 +49,14 @@ class PythonRun(Model):
 
 
 class PythonSandbox:
-    """A pool of workers, started by the first call and tied to its event loop."""
+    """Pool of worker processes. The first call starts it and ties it to the current event loop."""
 
     def __init__(self) -> None:
         self._pool: AsyncMonty | None = None
         self._opening = asyncio.Lock()
 
     async def run(self, code: str, inputs: Mapping[str, Any]) -> PythonRun:
-        """Run a program with `inputs` as global names.
+        """Run a program in a new session, with `inputs` as global variables.
 
         Raises:
             InvalidQueryError: the program failed, or its result is too large or not JSON.
@@ -83,17 +83,19 @@ class PythonSandbox:
             frames = failed.traceback()
             raise _error_of(failed.exception(), frames[-1].line if frames else 0) from None
         except (monty.MontyConversionError, ValueError, TypeError):
-            raise InvalidQueryError("The inputs cannot be passed to the program.", "Pass JSON.") from None
+            raise InvalidQueryError(
+                "The inputs cannot be passed to the program.", "Pass JSON values."
+            ) from None
         except (monty.MontyError, TimeoutError):
             raise GroundworkError("The program crashed its worker.", "Do less in one program.") from None
         return PythonRun(result=as_json(value), stdout=output.output)
 
     async def check(self) -> None:
-        """Start a worker and run an expression."""
+        """Start the pool if necessary and evaluate an expression."""
         await self.run("1 + 1", {})
 
     async def close(self) -> None:
-        """Stop the workers."""
+        """Stop the workers. The next call starts new ones."""
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.__aexit__(None, None, None)
@@ -107,7 +109,8 @@ class PythonSandbox:
                     min_processes=1,
                     max_processes=_WORKERS,
                     checkout_timeout=_WAIT_S,
-                    request_timeout=_WAIT_S,  # the worker's own limits apply first
+                    # longer than a program may run, so the worker's own limits apply first
+                    request_timeout=_WAIT_S,
                     max_checkouts_per_worker=_SESSIONS_PER_WORKER,
                 )
                 self._pool = await pool.__aenter__()
@@ -115,7 +118,7 @@ class PythonSandbox:
 
 
 def as_json(value: Any) -> Any:
-    """Convert a value to JSON: dates and exact decimals become text, sets and tuples become lists.
+    """Convert a value to JSON types: dates and decimals become text, and sets and tuples become lists.
 
     Raises:
         InvalidQueryError: it is too large, too deep or of another type.
@@ -125,21 +128,22 @@ def as_json(value: Any) -> Any:
 
 
 def _binary(package: Path) -> Path | None:
-    """Return the interpreter's path after `pip install --target`, as in Azure; None =
-    use Monty's own lookup.
+    """Return the path of the interpreter if the package was installed with `pip install --target`, as in
+    Azure; otherwise None.
     """
     beside = package.parent / "bin" / "monty"
     return beside if beside.is_file() else None
 
 
 def _plain(value: Any, room: list[int], depth: int) -> Any:
-    """Convert a value to JSON types. `room` holds the remaining bytes; a recursive
-    value counts as too deep.
+    """Convert a value to JSON types recursively, and reduce `room[0]`, the number of bytes still allowed.
+    Cycles fail as too deep.
     """
     room[0] -= len(value.encode(errors="replace")) if isinstance(value, str) else 1
     if room[0] < 0 or depth > _MAX_DEPTH:
         raise InvalidQueryError(
-            f"The result is larger than {MAX_OUTPUT_BYTES} bytes, or nested too deeply.", "Return less of it."
+            f"The result is larger than {MAX_OUTPUT_BYTES} bytes, or nested too deeply.",
+            "Return a smaller result.",
         )
     match value:
         case bool() | None | str():
@@ -174,7 +178,9 @@ def _name(key: object, room: list[int]) -> str:
 
 def _integer(value: int) -> int:
     if value.bit_length() > _MAX_INTEGER_BITS:
-        raise InvalidQueryError("The result is an integer of more than 3,000 digits.", "Return less of it.")
+        raise InvalidQueryError(
+            "The result is an integer of more than 3,000 digits.", "Return a smaller number."
+        )
     return value
 
 

@@ -1,4 +1,4 @@
-"""The tool `query_rewrite`: makes a question self-contained and rephrases it for search."""
+"""The tool `query_rewrite`, which makes a question self-contained and rephrases it for search."""
 
 from dataclasses import dataclass
 from html import escape
@@ -12,9 +12,9 @@ from shared.retrieval.models import QueryRewrite
 from shared.tools.base import Parameters, Query, Tool, ToolResult
 from shared.tools.binding import Binding
 
-_MAX_PHRASINGS = 4  # each costs five searches
+_MAX_PHRASINGS = 4  # each phrasing costs five searches
 _MAX_PHRASING_CHARS = 400
-_MAX_TURN_CHARS = 1000  # a pronoun's referent appears early in a turn
+_MAX_TURN_CHARS = 1000  # enough to resolve a pronoun, whose referent usually comes early
 
 
 class EarlierMessage(Parameters):
@@ -35,7 +35,7 @@ class QueryRewriteParameters(Parameters):
 
 @dataclass(frozen=True)
 class RewriteQuery(Tool):
-    """Makes the model rephrase a question as search queries; reads no documents."""
+    """Has the model rewrite a question as search queries. It reads no documents."""
 
     chat_model: ChatModel
     limits: CallLimits

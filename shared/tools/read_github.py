@@ -1,4 +1,4 @@
-"""The tool `github`: code, issues and commits of configured repositories, read only.
+"""The tool `github`, which reads code, issues and commits of the configured repositories.
 
 Every user sees the same repositories: GITHUB_REPOSITORIES decides, not the user's account.
 """
@@ -24,8 +24,8 @@ from shared.tools.outside import Outside
 MAX_TEXT_CHARS = 12_000  # a result has at most 16,000 characters of JSON
 _MAX_COMMENT_CHARS = 1_500
 _MAX_FRAGMENT_CHARS = 500
-_COUNT = "20"  # maximum number of search results, comments or commits
-# Qualifiers that reach other repositories. Results from elsewhere are dropped as well.
+_COUNT = "20"  # maximum number of search results, comments or commits per request
+# Search qualifiers that would reach other repositories. Their results would be dropped as well.
 _ELSEWHERE = re.compile(r"\b(?:repo|org|user|owner|enterprise)\s*:", re.IGNORECASE)
 
 
@@ -33,7 +33,7 @@ class GithubParameters(Parameters):
     """Arguments of `github`."""
 
     action: Literal["search_code", "get_file", "search_issues", "get_issue", "list_commits"]
-    repo: str = Field(description="owner/name", min_length=3, max_length=140)
+    repo: str = Field(description="Repository as owner/name.", min_length=3, max_length=140)
     query: str = Field(default="", max_length=200, description="Search terms.")
     path: str = Field(
         default="",
@@ -49,7 +49,7 @@ class _User(Wire):
 
 
 class _Entry(Wire):
-    """A file or folder. Files up to 1 MB have `content` in base64."""
+    """A file or folder. Only files of up to 1 MB have `content`, in base64."""
 
     type: str
     path: str
@@ -110,7 +110,9 @@ class _Commit(Wire):
 
 @dataclass(frozen=True)
 class ReadGithub(Tool):
-    """Reads repositories. `api` is None if the tool is disabled; `outside` limits what is sent to GitHub."""
+    """Reads GitHub repositories. `api` is None if the tool is disabled; `outside` limits what is sent to
+    GitHub.
+    """
 
     api: GithubApi | None
     limits: CallLimits
@@ -165,7 +167,7 @@ class ReadGithub(Tool):
 
 @dataclass(frozen=True)
 class _Reader:
-    """One call of the tool. `repo` is spelled as in the setting."""
+    """The actions of one tool call. `repo` is spelled as in GITHUB_REPOSITORIES."""
 
     api: GithubApi
     repo: str
@@ -187,7 +189,8 @@ class _Reader:
         return {"results": results, "result_count": len(results)}
 
     async def search_issues(self) -> ToolResult:
-        kind = "" if "is:" in self.arguments.query else " is:issue"  # the API requires one of the two
+        # the API requires is:issue or is:pull-request
+        kind = "" if "is:" in self.arguments.query else " is:issue"
         issues = [_Issue.model_validate(one) for one in await self._search("issues", kind)]
         results = [_issue(issue) for issue in issues if self._is_ours(issue)]
         return {"results": results, "result_count": len(results)}
@@ -195,8 +198,8 @@ class _Reader:
     async def get_issue(self) -> ToolResult:
         number = str(self.arguments.number)
         issue = _Issue.model_validate(await self._get("issues", number))
-        if not self._is_ours(issue):  # transferred to another repository
-            raise DocumentNotFoundError("The repository has no such item.", "Search for it first.")
+        if not self._is_ours(issue):  # it was transferred to another repository
+            raise DocumentNotFoundError("The repository has no such item.", "Search the repository first.")
         comment_list = (
             await self._get("issues", number, "comments", per_page=_COUNT) if issue.comments else []
         )
@@ -256,7 +259,7 @@ class _Reader:
         if not query:
             raise InvalidQueryError("A search needs a query.", "Give search terms in `query`.")
         if _ELSEWHERE.search(query):
-            raise InvalidQueryError("The query names a repository.", "Name it only in `repo`.")
+            raise InvalidQueryError("The query names a repository.", "Name the repository only in `repo`.")
         arguments = {"q": f"{query} repo:{self.repo}{more}", "per_page": _COUNT}
         response = await self.api.get(("search", what), arguments, self.limits)
         return list(response["items"])
@@ -284,16 +287,16 @@ def _login(user: _User | None) -> str:
 
 
 def _text_of(entry: _Entry) -> str:
-    """Return the text of a file.
+    """Decode the text of a file.
 
     Raises:
-        InvalidQueryError: it isn't text, or exceeds the API's limit.
+        InvalidQueryError: the file isn't text, or is larger than 1 MB.
     """
     if entry.type != "file" or entry.encoding != "base64":
         raise InvalidQueryError(
-            f"{entry.path} cannot be read: it is not a file, or is larger than 1 MB.", "Read another one."
+            f"{entry.path} cannot be read: it is not a file, or is larger than 1 MB.", "Read another file."
         )
     try:
         return base64.b64decode(entry.content).decode()
     except (binascii.Error, UnicodeDecodeError):
-        raise InvalidQueryError(f"{entry.path} is no text.", "Read another file.") from None
+        raise InvalidQueryError(f"{entry.path} is not a text file.", "Read another file.") from None

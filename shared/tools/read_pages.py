@@ -1,4 +1,4 @@
-"""The tool `read_pages`: the pages of a document in reading order."""
+"""The tool `read_pages`, which reads consecutive pages of a document."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -13,20 +13,20 @@ from shared.tools.base import Found, Parameters, Tool, ToolResult
 from shared.tools.binding import Binding
 from shared.tools.semantic_search import search_results
 
-MAX_PAGES = 10  # per call
+MAX_PAGES = 10  # maximum number of pages per call
 
 
 class ReadPagesParameters(Parameters):
     """Arguments of `read_pages`."""
 
-    doc_id: str = Field(description="The document, by doc_id.", min_length=1, max_length=1000)
+    doc_id: str = Field(description="doc_id of the document.", min_length=1, max_length=1000)
     first: int = Field(default=1, ge=1, description="The first page, counted from 1.")
     last: int = Field(default=1, ge=1, description=f"The last page; at most {MAX_PAGES} pages are read.")
 
 
 @dataclass(frozen=True)
 class ReadPages(Tool):
-    """Reads pages of documents that the user may read."""
+    """Reads up to ten consecutive pages of a document that the user may read."""
 
     blocks: DocumentBlocks
     documents: DocumentSearch
@@ -55,7 +55,8 @@ class ReadPages(Tool):
         return search_results(hits, {})
 
     async def _why_empty(self, arguments: ReadPagesParameters) -> str:
-        """Return the reason why the requested pages have no blocks.
+        """Return a hint that explains why the requested pages contain nothing: they don't exist, or have no
+        text.
 
         Raises:
             DocumentNotFoundError: there is no such document, or the user may not read it.

@@ -1,4 +1,4 @@
-"""The tool `recall_memory`: the user's earlier questions and their answers."""
+"""The tool `recall_memory`, which searches the user's earlier questions and answers."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -18,7 +18,7 @@ class RecallMemoryParameters(Parameters):
 
 @dataclass(frozen=True)
 class RecallMemory(Tool):
-    """Searches the user's memories."""
+    """Searches earlier questions of the same user and the answers to them."""
 
     memories: MemorySearch
     found: Found = field(default_factory=Found)

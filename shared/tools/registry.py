@@ -1,4 +1,4 @@
-"""All tools by name. Adding a line here adds the tool to the app, the documentation and the tests."""
+"""Registry of all tools by name. A tool added here appears in the app, the documentation and the tests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -46,7 +46,7 @@ __all__ = [
     "tools_of",
 ]
 
-# Tools for every question without an agent.
+# Available for every question that doesn't name an agent.
 _ANSWERING: tuple[type[Tool], ...] = (
     SemanticSearch,
     ReadPages,
@@ -57,9 +57,9 @@ _ANSWERING: tuple[type[Tool], ...] = (
     RecallMemory,
     AskUser,
 )
-# Added when a question or its evidence concerns tables.
+# Available in addition when a question or its evidence concerns tables.
 _OVER_TABLES: tuple[type[Tool], ...] = (ListTables, QueryStructuredData, RunSql)
-# Only for agents, or enabled by AGENT_TOOLS.
+# Available only to agents that list them, or through AGENT_TOOLS.
 _OTHERS: tuple[type[Tool], ...] = (
     Facets,
     RewriteQuery,
@@ -78,7 +78,7 @@ TABLE_TOOLS = tuple(tool.name for tool in _OVER_TABLES)
 OPTIONAL_TOOLS = tuple(tool.name for tool in _OTHERS if tool.is_optional)
 OUTSIDE_TOOLS = tuple(tool.name for tool in TOOLS.values() if tool.sends_outside)
 _KINDS: Mapping[str, type[Tool]] = {**TOOLS, Delegate.name: Delegate}
-"""The tools that an agent may name."""
+"""The tools that an agent may list."""
 
 _UNAVAILABLE = {
     "git": "a client whose connections can be checked against private networks",
@@ -87,7 +87,7 @@ _UNAVAILABLE = {
 
 
 def enabled_tools(settings: Settings) -> tuple[type[Tool], ...]:
-    """Return the tools in AGENT_TOOLS, after validating their settings.
+    """Return the optional tools in AGENT_TOOLS, after validating their settings.
 
     Raises:
         ConfigurationError: a name isn't an optional tool, or a tool's setting is wrong.
@@ -107,7 +107,7 @@ def enabled_tools(settings: Settings) -> tuple[type[Tool], ...]:
 
 
 def all_setting_groups() -> dict[str, type[SettingsGroup]]:
-    """Return the setting groups of the app and of its tools by name."""
+    """Return all setting groups of the app and its tools, by class name."""
     return setting_groups() | {group.__name__: group for group in _own_settings(TOOLS.values())}
 
 
@@ -116,10 +116,10 @@ def _own_settings(tools: Iterable[type[Tool]]) -> list[type[SettingsGroup]]:
 
 
 def check_tools(names: Sequence[str], enabled: Sequence[str]) -> None:
-    """Check the tools of an agent.
+    """Raise an error unless an agent can use all tools that it lists.
 
     Args:
-        enabled: tools of AGENT_TOOLS.
+        enabled: names of the tools in AGENT_TOOLS.
 
     Raises:
         ConfigurationError: a tool doesn't exist, is disabled or is listed twice.
@@ -136,22 +136,22 @@ def check_tools(names: Sequence[str], enabled: Sequence[str]) -> None:
 def tools_of(
     agent: AgentDefinition | None, settings: Settings, *, has_tables: bool = False
 ) -> tuple[str, ...]:
-    """Return the tools that the model may call. Without an agent these are the standard tools, plus those for
-    tables.
+    """Return the names of the tools offered to the model. Without an agent, these are the standard tools,
+    those in AGENT_TOOLS and, with `has_tables`, the table tools.
 
     The order is fixed, so that endpoints can cache the prompt.
     """
     enabled = settings.answering.enabled_tools
     if agent is None:
         return (*ANSWER_TOOLS, *enabled, *(TABLE_TOOLS if has_tables else ()))
-    # A tool may have been disabled since the run started.
+    # A tool may have been disabled after the run started.
     return tuple(name for name in agent.tools if name not in OPTIONAL_TOOLS or name in enabled)
 
 
 @cache
 def tool_definition(name: str) -> ToolDefinition:
-    """Return a tool as declared to the model, always in the same form, so that endpoints can cache the
-    prompt.
+    """Return the definition of a tool for the model. It is always identical, so that model endpoints can
+    cache the prompt.
     """
     tool = _KINDS[name]
     return ToolDefinition(
@@ -168,7 +168,7 @@ def bound_tool(
     *,
     outside: Outside | None = None,
 ) -> Tool:
-    """Return the named tool for one user. `scope`, `found`, `outside`: see `Binding`.
+    """Create the named tool for one user. The other parameters are described in `Binding`.
 
     Raises:
         ConfigurationError: the tool doesn't exist.

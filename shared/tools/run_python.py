@@ -1,4 +1,4 @@
-"""The tool `python`: calculates, counts and rearranges the results of other tools."""
+"""The tool `python`, which calculates, counts and rearranges the results of other tools."""
 
 import time
 from collections.abc import Sequence
@@ -32,18 +32,18 @@ class RunPythonParameters(Parameters):
     )
     files: tuple[str, ...] = Field(
         default=(),
-        description="Files written by file_write; the program gets their texts by name in `files`.",
+        description="Files written by file_write; `files` maps their names to their texts.",
         max_length=10,
     )
 
 
 @dataclass(frozen=True)
 class RunPython(Tool):
-    """Runs a program that sees only its inputs: no user, documents or services.
+    """Runs a program that sees only its inputs and the named files: no user, documents or services.
 
     Attributes:
         sandbox: None = disabled.
-        workspace: source of input files; None = files can't be read.
+        workspace: the workspace that contains the input files; None = files cannot be read.
     """
 
     sandbox: PythonSandbox | None
@@ -88,5 +88,5 @@ class RunPython(Tool):
 
     async def _texts(self, names: Sequence[str]) -> dict[str, JsonValue]:
         if self.workspace is None:
-            raise ConfigurationError("Files cannot be read.", "Add file_read to AGENT_TOOLS.")
+            raise ConfigurationError("Workspace files cannot be read.", "Add file_read to AGENT_TOOLS.")
         return {name: await self.workspace.read(name) for name in names}

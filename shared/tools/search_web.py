@@ -1,4 +1,4 @@
-"""The tool `web_search`: web pages from the configured search engine."""
+"""The tool `web_search`, which finds web pages with the configured search engine."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -29,7 +29,7 @@ class SearchWebParameters(Parameters):
 
 @dataclass(frozen=True)
 class SearchWeb(Tool):
-    """Searches the web for queries that `outside` allows."""
+    """Searches the web. Queries that `outside` does not permit are refused."""
 
     web: WebSearch | None
     limits: CallLimits

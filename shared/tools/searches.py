@@ -1,4 +1,4 @@
-"""Searches of one step, limited to the documents of the run's user and to the time limits in the settings.
+"""Searches of one step of a run, restricted to what the user may read and to the configured time limits.
 
 A search that hangs is started a second time. If it exceeds a fair time twice, the search service has failed.
 If the run has less time left than that, the result counts as unfinished rather than empty, because nothing is
@@ -29,7 +29,9 @@ from shared.tools.services import ToolServices
 
 
 def caller_limits(request: RunRequest) -> Filters:
-    """Return the filters that the caller set for every search of the question."""
+    """Return the caller's restrictions, by project and by document, as filters for every search of the
+    run.
+    """
     limits: Filters = {}
     if request.project_id:
         limits["project_id"] = request.project_id
@@ -38,15 +40,19 @@ def caller_limits(request: RunRequest) -> Filters:
     return limits
 
 
-_PATIENCE = 0.7  # share of a step's time after which searches that only add to what is found are given up
+_PATIENCE = 0.7  # share of the search time after which optional searches are abandoned
 _TRIES = 2
 _TICK_S = 0.5  # interval at which the event loop's lateness is measured
-_FAIR_SHARE = 0.9  # share of a limit; what timers are late on a machine that is not busy is far below
+_FAIR_SHARE = (
+    0.9  # minimum share of a limit without event loop delays; on an idle machine, delays are far smaller
+)
 
 
 @asynccontextmanager
 async def _lateness() -> AsyncIterator[list[float]]:
-    """Measure how long the event loop is late inside the block, in seconds, tick by tick."""
+    """Measure in the background how late the event loop is. Yield a list that receives the seconds of delay,
+    one entry per tick.
+    """
     late_s: list[float] = []
 
     async def watch() -> None:
@@ -71,8 +77,8 @@ class StepSearches:
         self._rows = RowsReadOnce(services.documents)
 
     def blocks(self, request: RunRequest, time: StepTime) -> BlockSearch:
-        """Return the search over blocks that the user may read; keywords only if the embedder fails or is
-        late.
+        """Return a search over blocks that the user may read. If embedding fails or is late, it searches by
+        keyword only.
         """
         settings = self._services.settings
         gather_s = time.seconds("gather", settings.answering.retrieval_timeout_s)
@@ -92,15 +98,15 @@ class StepSearches:
         )
 
     def whole_documents(self, request: RunRequest) -> DocumentBlocks:
-        """Return the reader of complete documents that the user may read, in reading order."""
+        """Return a reader for the complete contents of documents that the user may read."""
         return DocumentBlocks(SecuredIndex(self._services.content_index, request.user, self._rows))
 
     def documents(self, request: RunRequest) -> DocumentSearch:
-        """Return the search over documents that the user may read."""
+        """Return a search over the documents that the user may read."""
         return DocumentSearch(SecuredIndex(self._services.documents_index, request.user, self._rows))
 
     async def readable(self, doc_ids: Collection[str], request: RunRequest) -> ReadableDocuments:
-        """Return those of the given documents and databases that the user may read now.
+        """Return which of the given documents and databases the user may currently read.
 
         Raises:
             DependencyError: table storage failed.
@@ -117,7 +123,8 @@ class StepSearches:
         request: RunRequest,
         words: Messages,
     ) -> Evidence:
-        """Return the result of `search`, or `unfinished` if the run is too late to wait for it or to retry.
+        """Run `search`, once more after a timeout. If the run has too little time left for that, return
+        evidence marked `unfinished`.
 
         Raises:
             CallTimeoutError: the search exceeded a fair time twice.
@@ -140,5 +147,5 @@ class StepSearches:
             return Evidence(unfinished=True, warnings=(words.search_unfinished,))
         raise CallTimeoutError(
             f"The search did not finish within {limit_s:.3g} s in two attempts.",
-            "Ask again. If this continues, check the search service's load.",
+            "Ask again. If the error persists, check the load on the search service.",
         )

@@ -1,4 +1,4 @@
-"""The tool `rag_semantic_search`: hybrid search over text and image blocks."""
+"""The tool `rag_semantic_search`, a hybrid search over text and image blocks."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from shared.tools.base import Found, Parameters, Tool, ToolResult, filters_descr
 from shared.tools.binding import Binding
 
 ImageUrls = Callable[[Sequence[Hit]], Awaitable[Mapping[str, str]]]
-"""Addresses of the pictures among hits, by block_id."""
+"""Function that returns the picture URLs of image blocks among the hits, by block_id."""
 
 
 class SemanticSearchParameters(Parameters):
@@ -34,7 +34,7 @@ class SemanticSearchParameters(Parameters):
 
 @dataclass(frozen=True)
 class SemanticSearch(Tool):
-    """Searches blocks that the user may read; without `image_urls` pictures have no URL."""
+    """Searches blocks that the user may read. Without `image_urls`, results have no picture URLs."""
 
     blocks: BlockSearch
     image_urls: ImageUrls | None = None
@@ -64,13 +64,15 @@ class SemanticSearch(Tool):
 
 
 def search_results(hits: Sequence[Hit], image_urls: Mapping[str, str]) -> ToolResult:
-    """Return the fields of a successful search. `image_urls` by block_id, because blob paths aren't URLs."""
+    """Convert hits to the result fields of a search. `image_urls` contains a URL per block_id of an image."""
     results = [search_result(hit, image_urls.get(hit.block_id)) for hit in hits]
     return {"results": results, "result_count": len(results)}
 
 
 def search_result(hit: Hit, image_url: str | None) -> dict[str, Any]:
-    """Return a hit for the model: text blocks have content, image blocks a URL and caption."""
+    """Convert a hit to a result for the model. Text blocks have `content`; image blocks have a URL and a
+    caption.
+    """
     fields: dict[str, Any] = {
         "block_id": hit.block_id,
         "block_type": hit.block_type,

@@ -1,4 +1,4 @@
-"""The subset of `shared.wiring.Services` that `shared.tools` uses."""
+"""The subset of the app's services (`shared.wiring.Services`) that tools use."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -14,7 +14,7 @@ from shared.tools.web_search import WebSearch
 
 
 class ToolServices(ConversationServices, Protocol):
-    """The external services that tools need."""
+    """The external services that tools use."""
 
     content_index: SearchIndex
     audit: AuditTrail
@@ -22,4 +22,4 @@ class ToolServices(ConversationServices, Protocol):
     databases: Databases
     web_search: WebSearch | None
     web_pages: WebPages | None
-    tool_clients: Mapping[str, ToolClient]  # of enabled tools, by name
+    tool_clients: Mapping[str, ToolClient]  # by tool name, for enabled tools only

@@ -1,4 +1,4 @@
-"""SQL queries over readable tables.
+"""Execution of SQL queries over tables that the user may read.
 
 A worker process runs queries over files, and validates queries that a database will run.
 """
@@ -35,12 +35,13 @@ from shared.tables.queries import (
 from shared.tables.readable_tables import ReadableTable, named_in
 from shared.tables.table_cache import TableCache
 
-_PATIENCE_S = 20.0  # enough for at least three other queries at KILL_AFTER_S
+_PATIENCE_S = 20.0  # maximum wait for a worker: enough for three other queries at KILL_AFTER_S
 Charge = Callable[[float], Awaitable[None]]
 RunQuery = Callable[[str, Sequence[ReadableTable]], Awaitable[QueryResult]]
-"""Runs SQL over tables for one user."""
+"""Function that runs SQL over tables on behalf of one user."""
 _cached = TableCache()
-_asking = FairTurns(4)  # connections to databases, which have about a hundred for all clients
+# concurrent database queries; a database has about a hundred connections for all clients
+_asking = FairTurns(4)
 
 
 async def run_query(
@@ -53,15 +54,15 @@ async def run_query(
     whose: str,
     charge: Charge,
 ) -> QueryResult:
-    """Return the rows of a query over exactly these tables.
+    """Run a read-only query over the given tables of files, or of one database, and return its rows.
 
     Args:
         whose: id of the user.
-        charge: receives the seconds used by the worker.
+        charge: called with the seconds for which a worker was used.
 
     Raises:
         InvalidQueryError: the SQL is forbidden or wrong; the hint says how to correct it.
-        CallTimeoutError: it exceeds the limits of time or memory.
+        CallTimeoutError: the query exceeds the time or memory limit.
         NoPlaceFreeError, DependencyError: a retry may succeed.
     """
     worker = _Worker(instance_memory_mb, whose, charge)
@@ -70,7 +71,9 @@ async def run_query(
     tables = [table for table in tables if not is_database_id(table.doc_id)]
     versions = {table.folder: table.size_bytes for table in tables}
     if len(versions) > MAX_FILES:
-        raise InvalidQueryError(f"The tables are of {len(versions)} files.", f"Name those of {MAX_FILES}.")
+        raise InvalidQueryError(
+            f"The tables come from {len(versions)} files.", f"Use at most {MAX_FILES} files."
+        )
     if (size_bytes := sum(versions.values())) > MAX_FILE_BYTES:
         sizes = f"{size_bytes // 1_000_000} MB; at most {MAX_FILE_BYTES // 1_000_000} MB are read"
         raise InvalidQueryError(f"The files of the tables have {sizes}.", "Name fewer tables.")
@@ -97,7 +100,7 @@ async def _of_database(
 ) -> QueryResult:
     doc_id, *others = dict.fromkeys(table.doc_id for table in tables)
     if others:
-        raise InvalidQueryError("A query can read only one database.", "Query each separately.")
+        raise InvalidQueryError("A query can read only one database.", "Query each one separately.")
     engine = databases.engine(doc_id)
     with TemporaryDirectory(prefix="groundwork-") as name:
         job = GuardJob(
@@ -116,14 +119,14 @@ async def _of_database(
 
 @dataclass(frozen=True)
 class _Worker:
-    """The worker process, charged to one user."""
+    """Access to the worker processes that runs jobs for one user and charges their time."""
 
     instance_memory_mb: int
     whose: str
     charge: Charge
 
     async def perform(self, job: QueryJob | GuardJob) -> QueryReply:
-        """Run a job and charge its time, even if it fails.
+        """Run a job in a worker process and charge the elapsed time, even if the job fails.
 
         Raises:
             CallTimeoutError: the process was killed or died.
@@ -134,14 +137,14 @@ class _Worker:
             try:
                 await run(job, KILL_AFTER_S)
             except BadDocumentError:
-                raise CallTimeoutError("The query takes too much time or memory.", "Ask for less.") from None
+                raise CallTimeoutError("The query takes too much time or memory.", "Simplify it.") from None
             finally:
                 await self.charge(time.monotonic() - began)
         return QueryReply.model_validate_json(job.target.read_bytes())
 
 
 def result_of(reply: QueryReply) -> QueryResult:
-    """Return the result of a reply.
+    """Return the result in a worker's reply, or raise the error that it reports.
 
     Raises:
         InvalidQueryError, CallTimeoutError: the query was refused.
@@ -149,7 +152,9 @@ def result_of(reply: QueryReply) -> QueryResult:
     if reply.result is not None:
         return reply.result
     refusal = reply.refusal
-    reason, hint = (refusal.reason, refusal.hint) if refusal else ("The query gave nothing.", "Try again.")
+    reason, hint = (
+        (refusal.reason, refusal.hint) if refusal else ("The query returned nothing.", "Try again.")
+    )
     if refusal is not None and refusal.code == InvalidQueryError.code:
         raise InvalidQueryError(reason, hint)
     raise CallTimeoutError(reason, hint)

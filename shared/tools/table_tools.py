@@ -1,4 +1,4 @@
-"""Tools over tables of files and databases: list them, query them in natural language or in SQL."""
+"""Tools over tables of files and databases, which list them or query them in natural language or SQL."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from shared.tools.binding import Binding, run_query_of
 from shared.tools.table_queries import RunQuery
 
 MAX_SHOWN_ROWS = 50
-_MAX_DRAFT_CHARS = 24_000  # of candidate tables in a prompt, about 7,000 tokens; unmeasured
+_MAX_DRAFT_CHARS = 24_000  # characters of table descriptions in a prompt, about 7,000 tokens (not measured)
 _MAX_VALUES = 20
 _MAX_CELL_CHARS = 500
 
@@ -43,14 +43,14 @@ class ListTablesParameters(Parameters):
     """Arguments of `list_tables`."""
 
     query: str = Field(
-        default="", max_length=500, description="What the tables are about; empty lists the newest."
+        default="", max_length=500, description="Subject of the tables; empty = the newest tables."
     )
-    limit: int = Field(default=20, description="Maximum number, 1-100.")
+    limit: int = Field(default=20, description="Maximum number of tables, 1-100.")
 
 
 @dataclass(frozen=True)
 class ListTables(Tool):
-    """Lists tables that the user may read."""
+    """Lists tables that the user may read: the best matches of a query, or the newest."""
 
     tables: TableLookup
     embedder: Embedder
@@ -88,8 +88,10 @@ class RunSqlParameters(Parameters):
     """Arguments of `run_sql`."""
 
     sql: str = Field(
-        description="One SELECT over the `name`s of the tables, in SQLite's SQL, or in their `database`'s. "
-        "It must return every number that you will write, including totals, differences and shares.",
+        description=(
+            "One SELECT over the tables' `name`s, in the SQL of SQLite or of their `database`. It must "
+            "return every number that you will write, including totals, differences and shares."
+        ),
         min_length=1,
         max_length=MAX_SQL_CHARS,
     )
@@ -100,7 +102,7 @@ class RunSqlParameters(Parameters):
 
 @dataclass(frozen=True)
 class RunSql(Tool):
-    """Runs SQL over tables that the user may read."""
+    """Runs one SELECT over tables that the user may read."""
 
     tables: TableLookup
     run_query: RunQuery
@@ -142,8 +144,8 @@ class QueryStructuredDataParameters(Parameters):
 
 @dataclass(frozen=True)
 class QueryStructuredData(Tool):
-    """Makes the model write SQL for a question and runs it, with one retry after an
-    error or an empty result.
+    """Has the model write SQL for a question and runs it. After an error or an empty result, the model tries
+    once more.
     """
 
     tables: TableLookup
@@ -203,7 +205,7 @@ class QueryStructuredData(Tool):
     async def _drafted(
         self, question: str, tables: Sequence[ReadableTable], sql: str = "", problem: str = ""
     ) -> SqlDraft:
-        """Draft SQL for the question.
+        """Have the model draft SQL for the question. `sql` and `problem` describe a failed earlier draft.
 
         Raises:
             InvalidQueryError: the model reports that the tables can't answer it.
@@ -220,15 +222,15 @@ class QueryStructuredData(Tool):
         return draft
 
     async def _values(self, sql: str, tables: Sequence[ReadableTable]) -> str:
-        """Return sample values of the text columns in a query with an empty result, which usually misspells
-        one.
+        """Return sample values of the text columns that the query names. An empty result is usually due to a
+        misspelt value.
         """
         words = set(re.findall(r"\w+", sql.casefold()))
         lines = []
         for table in tables:
             columns = [one for one in table.table.columns if one.kind == "text" and one.name in words]
             for column in columns if table.name in words else ():
-                # Both names come from the catalogue, and the guard checks this query too.
+                # Both names come from the catalogue, and the SQL guard checks this query too.
                 distinct = f'SELECT DISTINCT "{column.name}" FROM "{table.name}" LIMIT {_MAX_VALUES}'  # noqa: S608
                 values = await self.run_query(distinct, tables)
                 lines.append(f"{column.name} has {json.dumps([row[0] for row in values.rows])}")
@@ -240,9 +242,7 @@ def _used(tables: Sequence[ReadableTable]) -> list[UsedDocument]:
 
 
 def _fitting(candidates: Sequence[ReadableTable]) -> list[ReadableTable]:
-    """Return the first tables that fit into a prompt. Sheets of one file stay together, because joins need
-    them.
-    """
+    """Return the first candidates whose descriptions fit into a prompt, but at least one."""
     sizes = accumulate(len(json.dumps(described_table(table), ensure_ascii=False)) for table in candidates)
     count = sum(size <= _MAX_DRAFT_CHARS for size in sizes)
     return list(candidates[: max(count, 1)])
@@ -253,7 +253,7 @@ def _is_empty(result: QueryResult) -> bool:
 
 
 def described_table(table: ReadableTable) -> dict[str, Any]:
-    """Return a table for the model: ids, SQL name and columns."""
+    """Return the description of a table for the model: ids, name in SQL, columns and annotations."""
     description = {
         "unit": table.table.unit,
         "description": table.table.description,
@@ -288,7 +288,9 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableResult:
-    """Return a result as evidence, limited to the rows shown to the model and the tables used."""
+    """Convert a query result to evidence. It keeps at most 50 rows, and only the tables that the SQL
+    names.
+    """
     return TableResult(
         sql=result.sql,
         sql_in_words=result.sql_in_words,
@@ -313,7 +315,8 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
 
 
 async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQuery) -> bool:
-    """Return whether repeating the query over the tables that are still readable gives the same rows.
+    """Run a query again over the same tables, and return whether it gives the same rows. False if a table
+    changed or is no longer readable.
 
     Raises:
         GroundworkError: the query can't be repeated now.
@@ -328,7 +331,7 @@ async def is_computed(result: TableResult, tables: TableLookup, run_query: RunQu
 def _record_result(
     found: Found, result: QueryResult, tables: Sequence[ReadableTable], assumptions: Sequence[str]
 ) -> ToolResult:
-    """Add the result to the evidence, and return it in the form for the model."""
+    """Add a query result to the evidence in `found`, and return the fields of the tool result."""
     evidence = table_result(result, tables)
     found.results.append(evidence)
     fields = evidence.model_dump(mode="json", exclude={"result_id", "constants", "sql_in_german"})

@@ -1,4 +1,4 @@
-"""A model's tool calls: which to execute, which to refuse, and how to render results. Pure."""
+"""Planning of the tool calls in a model's turn, and rendering of results as JSON. Pure."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -9,7 +9,7 @@ from shared.platform.models import Model
 
 
 class RefusedCall(Model):
-    """The reason for refusing a call, in the form of a failed tool's result."""
+    """The reason why a call is refused, with the fields of a failed tool result."""
 
     error: str
     error_type: str
@@ -17,12 +17,12 @@ class RefusedCall(Model):
 
     @property
     def result(self) -> dict[str, Any]:
-        """The refusal as a failed tool's result."""
+        """The refusal as a failed tool result."""
         return {"success": False, "error": self.error, "type": self.error_type, "hints": [*self.hints]}
 
 
 class PlannedCall(Model):
-    """A requested call with its parsed `arguments`, or a refusal."""
+    """A tool call of the model: either its parsed `arguments`, or a refusal."""
 
     call: ToolCall
     arguments: dict[str, Any] | None = None
@@ -32,14 +32,15 @@ class PlannedCall(Model):
 def plan_calls(
     calls: Sequence[ToolCall], tools: Sequence[str], earlier: Collection[str], calls_left: int
 ) -> tuple[PlannedCall, ...]:
-    """Plan all calls of one turn, in order.
+    """Parse and check all tool calls of one turn. Return them in order, each with its arguments or a refusal.
 
     Unknown tools, arguments that aren't a JSON object, repeated calls and calls beyond `calls_left` are
     refused with advice for the model.
 
     Args:
         tools: names of available tools.
-        earlier: signatures of earlier calls; see `signature`.
+        earlier: signatures of calls in earlier turns; see `signature`.
+        calls_left: number of calls that the run may still make.
     """
     seen = set(earlier)
     planned: list[PlannedCall] = []
@@ -53,15 +54,17 @@ def plan_calls(
 
 
 def signature(name: str, arguments: dict[str, Any]) -> str:
-    """Return a call's signature, independent of the order of its arguments."""
+    """Return a text that identifies a call by its name and arguments, whatever the order of the arguments."""
     return f"{name} {json.dumps(arguments, sort_keys=True)}"
 
 
 def read_arguments(text: str) -> dict[str, Any] | None:
-    """Parse the arguments; None if they aren't a JSON object. An empty text means no arguments."""
+    """Parse the arguments of a call, or return None if they are not a JSON object. Empty text means no
+    arguments.
+    """
     try:
         arguments = json.loads(text.strip() or "{}", parse_constant=_refuse)
-        # JSON can encode half a surrogate pair ("\\ud83d"), which can't be stored or sent.
+        # JSON can encode half a surrogate pair ("\\ud83d"), which cannot be stored or sent as UTF-8.
         json.dumps(arguments, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
@@ -76,12 +79,12 @@ def _judge(call: ToolCall, tools: Sequence[str], earlier: Collection[str], calls
     arguments = read_arguments(call.arguments)
     if arguments is None:
         return _refused(
-            call, "The arguments are no JSON object.", "Write them as one JSON object, and call again."
+            call, "The arguments are not a JSON object.", "Write them as one JSON object, and call again."
         )
     if signature(call.name, arguments) in earlier:
         return _refused(
             call,
-            "This very call was made before; its result stands above.",
+            "This exact call was made before; its result is above.",
             "Use that result, or ask for something else.",
         )
     if calls_left <= 0:
@@ -99,14 +102,14 @@ def _refused(call: ToolCall, error: str, hint: str, *, error_type: str = "Invali
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
-_LONG_TEXT = 400  # characters; truncated texts keep at least this many
+_LONG_TEXT = 400  # characters; long texts are not truncated below this length
 
 
 def observation(result: Mapping[str, Any], max_chars: int) -> str:
-    """Return the result as JSON of at most `max_chars` characters.
+    """Render a result as JSON of at most `max_chars` characters.
 
     If it is too long, the last items of its longest list are dropped (noted as `"left_out": {"results": 7}`),
     then its longest texts are truncated with "…".
@@ -121,7 +124,7 @@ def observation(result: Mapping[str, Any], max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     note = {"success": bool(result.get("success")), "cut": ""}
-    # Each character may need two in a JSON string, so half of the space is safe.
+    # A character may need two in a JSON string, so only half of the remaining length is used.
     return _json({**note, "cut": text[: max(max_chars - len(_json(note)), 0) // 2]})
 
 
@@ -151,5 +154,5 @@ def _cut(value: Any, most: int) -> Any:
 
 
 def _json(value: Any) -> str:
-    # Unpaired surrogates, valid in JSON but not in UTF-8, become question marks.
+    # Unpaired surrogates are valid in JSON but not in UTF-8, so they are replaced with question marks.
     return json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace").decode()

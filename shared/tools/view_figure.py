@@ -1,4 +1,4 @@
-"""The tool `view_figure`: a picture of a document, for vision models."""
+"""The tool `view_figure`, which shows a picture from a document to a vision model."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -14,12 +14,12 @@ from shared.tools.binding import Binding
 class ViewFigureParameters(Parameters):
     """Arguments of `view_figure`."""
 
-    block_id: str = Field(description="The block of type image, by block_id.", min_length=1, max_length=200)
+    block_id: str = Field(description="block_id of an image block.", min_length=1, max_length=200)
 
 
 @dataclass(frozen=True)
 class ViewFigure(Tool):
-    """Shows pictures of documents that the user may read."""
+    """Shows the model a picture from a document that the user may read."""
 
     blocks: BlockLookup
     found: Found = field(default_factory=Found)

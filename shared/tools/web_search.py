@@ -1,4 +1,4 @@
-"""`WebSearch` over the JSON APIs of SearXNG (and compatible engines) and Brave.
+"""Web search clients for the JSON APIs of SearXNG (and compatible engines) and Brave.
 
 Queries are sent in a request's body, never in a URL, only to the configured host (no redirects), and appear
 in no log or error. Responses are untrusted, so their size, number and characters are limited here.
@@ -7,7 +7,7 @@ Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 if `
 "Web Search API": POST with a JSON body; `web.results` with `description` and `page_age`.
 """
 
-# Annotations stay text, so that their types need not be imported at start.
+# Annotations stay strings, so that their types need not be imported at startup.
 from __future__ import annotations
 
 import asyncio
@@ -32,18 +32,20 @@ from shared.tools.models import WebHit
 
 
 class WebSearch(Protocol):
-    """A web search engine. Queries reveal the question to outsiders, so the policy decides on its use."""
+    """A web search engine. Queries disclose the question to third parties, so callers must check the policy
+    first.
+    """
 
     async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
-        """Return at most `count` pages, best first. Their text is untrusted data, never instructions."""
+        """Return at most `count` pages, best first. Their text is untrusted data and never an instruction."""
 
 
 _CONNECT_TIMEOUT_S = 5
-MAX_ANSWER_BYTES = 2_000_000  # 20 results are about 20 KB
+MAX_ANSWER_BYTES = 2_000_000  # 20 results have about 20 KB
 MAX_QUERY_CHARS = 400  # search engines accept about 32 words
-MAX_HITS = 20  # size of SearXNG's result page
+MAX_HITS = 20  # number of results on a page of SearXNG
 MAX_TITLE_CHARS = 200
-MAX_TEXT_CHARS = 1_000  # search engines return about 300
+MAX_TEXT_CHARS = 1_000  # search engines return about 300 characters
 MAX_DATE_CHARS = 40
 
 
@@ -73,25 +75,27 @@ class _BraveFound(Wire):
 
 
 def connect_web_search(settings: Settings) -> Connection[ClientSession]:
-    """Return the HTTP session, created on first use together with the import of aiohttp."""
+    """Return the HTTP session of the search engine. It is created on first use, which also imports
+    aiohttp.
+    """
     chosen = settings.web_search
     header = "X-Subscription-Token" if chosen.engine == "brave" else chosen.key_header
     return connect_http(_CONNECT_TIMEOUT_S, {header: chosen.key} if chosen.key else None)
 
 
 class HttpWebSearch(WebSearch, ABC):
-    """A search engine over HTTP."""
+    """Base class of search engines with an HTTP API."""
 
     def __init__(self, connection: Connection[ClientSession], url: str) -> None:
-        """Store the connection. `url` is the complete endpoint, such as https://NAME/search."""
+        """Create the client. `url` is the complete endpoint, such as https://NAME/search."""
         self._connection = connection
         self._url = url
 
     async def search(self, query: str, count: int, limits: CallLimits) -> list[WebHit]:
-        """Return at most `count` pages (20 at most), best first. Queries are truncated to 400 characters.
+        """Return at most `count` pages (up to 20), best first. Queries are truncated to 400 characters.
 
         Raises:
-            DependencyError: no response, or none of its search engines responded.
+            DependencyError: the service did not respond, or none of its search engines did.
         """
         body = self._body(folded(query)[:MAX_QUERY_CHARS], min(count, MAX_HITS))
         deadline = Deadline(limits.timeout_s)
@@ -101,11 +105,11 @@ class HttpWebSearch(WebSearch, ABC):
 
     @abstractmethod
     def _body(self, query: str, count: int) -> Mapping[str, Any]:
-        """Return the request's arguments: `data` or `json`."""
+        """Return the request body as a keyword argument of `post`: `data` or `json`."""
 
     @abstractmethod
     def _results(self, content: bytes) -> Sequence[_Result]:
-        """Parse the results. Raise ValidationError if the response follows another protocol."""
+        """Parse the results from a response body. Raise `ValidationError` if it has another format."""
 
     async def _request(self, body: Mapping[str, Any], deadline: Deadline) -> Sequence[_Result]:
         with http_errors(SERVICE):
@@ -122,7 +126,7 @@ class HttpWebSearch(WebSearch, ABC):
 
 
 class SearxngWebSearch(HttpWebSearch):
-    """SearXNG."""
+    """Client for SearXNG and compatible engines."""
 
     def _body(self, query: str, count: int) -> Mapping[str, Any]:
         return {"data": {"q": query, "format": "json"}}
@@ -131,13 +135,13 @@ class SearxngWebSearch(HttpWebSearch):
         response = _Found.model_validate_json(content)
         if not response.results and response.unresponsive_engines:
             raise DependencyError(
-                f"No search engine responded behind {SERVICE.name} answered.", "Try again in a moment."
+                f"No search engine behind {SERVICE.name} responded.", "Try again in a moment."
             )
         return response.results
 
 
 class BraveWebSearch(HttpWebSearch):
-    """Brave Search."""
+    """Client for the Brave Search API."""
 
     def _body(self, query: str, count: int) -> Mapping[str, Any]:
         return {"json": {"q": query, "count": count, "text_decorations": False}}
@@ -152,7 +156,7 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
         if len(hits) >= count:
             break
         url = result.url or ""
-        if plain_addresses([url]) and url not in hits:  # other URLs are never shown
+        if plain_addresses([url]) and url not in hits:  # results with other URLs are dropped
             title = _plain(result.title, MAX_TITLE_CHARS)
             text, date = _plain(result.content, MAX_TEXT_CHARS), _plain(result.published_at, MAX_DATE_CHARS)
             hits[url] = WebHit(url=url, title=title, text=text, published_at=date or None)
@@ -160,7 +164,9 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
 
 
 def _plain(text: str | None, most_chars: int) -> str:
-    """Return text as one line, without entities and invisible characters, which could hide words."""
+    """Return HTML text as one line, with entities decoded and control characters removed, which could hide
+    words.
+    """
     visible = "".join(
         " " if char in "\t\r\n" else char
         for char in html.unescape((text or "")[: 4 * most_chars])
@@ -175,6 +181,6 @@ def _check(status: int, headers: Mapping[str, str]) -> None:
     if 300 <= status < 500 and status not in (401, 403, 429):
         raise ConfigurationError(
             f"WEB_SEARCH_URL is not a search engine (HTTP {status}).",
-            "It must be the URL of its JSON API, such as https://NAME/search.",
+            "Set it to the URL of a search engine's JSON API, such as https://NAME/search.",
         )
     raise error_of_status(SERVICE, status, headers)

@@ -1,4 +1,4 @@
-"""A user's workspace: files that agents write and read again, for a day.
+"""Workspaces: text files of a user that agents write and read, kept for 24 hours.
 
 One blob per file, `workspaces/{digest of the user id}/{name}` in the work container. There are no folders:
 names that could change the path are rejected.
@@ -37,40 +37,40 @@ _NAMED_IN_HINT = 20
 
 
 class WorkspaceFile(Model):
-    """A file of a workspace."""
+    """A file in a user's workspace."""
 
     name: str = Field(description="File name, unique in the workspace.")
-    size_bytes: int = Field(description="Its size.")
-    modified_at: datetime = Field(description="When it was last written.")
-    expires_at: datetime = Field(description="When it expires.")
+    size_bytes: int = Field(description="File size in bytes.")
+    modified_at: datetime = Field(description="Time of the last change.")
+    expires_at: datetime = Field(description="Time after which the file is deleted.")
 
 
 class WorkspaceList(Model):
-    """The caller's files, by name."""
+    """The files in the caller's workspace, sorted by name."""
 
-    files: tuple[WorkspaceFile, ...] = Field(description="Files in the storage.")
+    files: tuple[WorkspaceFile, ...] = Field(description="Unexpired files, sorted by name.")
     count: int = Field(description="Number of files.")
 
 
 class Workspace:
-    """The files of one user."""
+    """The text files of one user."""
 
     def __init__(self, blobs: BlobStore, user: UserContext) -> None:
-        """Open the user's workspace. Raise AccessDeniedError if the user id is empty."""
+        """Open the workspace of a user. Raise `AccessDeniedError` if the user id is empty."""
         principals(user)
         if not user.user_id:
-            raise AccessDeniedError("A workspace belongs to a person.", "Sign in.")
+            raise AccessDeniedError("Only a signed-in user has a workspace.", "Sign in.")
         self._blobs = blobs
         self._folder = _folder_of(user.user_id)
 
     async def files(self) -> list[WorkspaceFile]:
-        """Return the files that haven't expired, by name."""
+        """Return the files that have not expired, sorted by name."""
         blobs = [blob async for blob in self._blobs.list_blobs(WORK, self._folder)]
         files = [self._file_of(blob) for blob in blobs]
         return [file for file in files if file.expires_at > datetime.now(UTC)]
 
     async def find(self, name: str) -> BlobProperties:
-        """Return a file's blob.
+        """Return the blob of an unexpired file.
 
         Raises:
             InvalidQueryError: the name is invalid.
@@ -82,15 +82,16 @@ class Workspace:
         return blob
 
     async def read(self, name: str) -> str:
-        """Return the text of a file. Raises the same errors as `find`."""
+        """Return the text of a file. The errors are those of `find`."""
         blob = await self.find(name)
         try:
             return (await self._blobs.read(WORK, blob.name)).decode()
-        except NotFoundError:  # deleted since it was listed
+        except NotFoundError:  # deleted after it was found
             raise await self._unknown(name) from None
 
     async def write(self, name: str, text: str, mode: Literal["create", "replace"]) -> tuple[int, str]:
-        """Write a file and return its size in bytes and SHA-256. Rewriting the same text has no effect.
+        """Write a file and return its size in bytes and its SHA-256. Writing the same text again only renews
+        its lifetime.
 
         Limits are checked first, so concurrent writes may exceed them slightly.
 
@@ -100,23 +101,25 @@ class Workspace:
         """
         path, content = self._path(name), text.encode(errors="replace")
         if len(content) > MAX_FILE_BYTES:
-            raise BudgetExceededError(f"A file may have at most {MAX_FILE_BYTES:,} bytes.", "Write less.")
+            raise BudgetExceededError(
+                f"A file may have at most {MAX_FILE_BYTES:,} bytes.", "Write a shorter text."
+            )
         others = {file.name: file.size_bytes for file in await self.files()}
         existing = others.pop(self._name_of(path), None)
         if existing is not None and mode == "create" and await self._blobs.read(WORK, path) != content:
             raise InvalidQueryError(
-                f"There is a file {name[:100]!r}.", "Choose another name, or the mode replace."
+                f"There is a file {name[:100]!r}.", "Choose another name, or use the mode `replace`."
             )
         if len(others) >= MAX_FILES or sum(others.values()) + len(content) > MAX_TOTAL_BYTES:
             raise BudgetExceededError(
                 f"A workspace may have at most {MAX_FILES} files of {MAX_TOTAL_BYTES:,} bytes in total.",
-                "Replace a file.",
+                "Replace an existing file.",
             )
         await self._blobs.write(WORK, path, content)
         return len(content), hashlib.sha256(content).hexdigest()
 
     async def delete(self, name: str) -> None:
-        """Delete a file. Raises the same errors as `find`."""
+        """Delete a file. The errors are those of `find`."""
         await self._blobs.delete(WORK, (await self.find(name)).name)
 
     def _path(self, name: str) -> str:
@@ -148,7 +151,7 @@ class Workspace:
 
 
 async def purge_workspaces(now: datetime, blobs: BlobStore) -> int:
-    """Delete the expired files of all users. Return their number."""
+    """Delete the expired files of all users and return their number."""
     expired = [
         blob.name async for blob in blobs.list_blobs(WORK, _FOLDER) if _modified_at(blob) + LIFETIME <= now
     ]
@@ -157,7 +160,7 @@ async def purge_workspaces(now: datetime, blobs: BlobStore) -> int:
 
 
 async def forget_workspace(user_id: str, blobs: BlobStore) -> int:
-    """Delete all files of a user. Return their number."""
+    """Delete all files of a user and return their number."""
     names = [blob.name async for blob in blobs.list_blobs(WORK, _folder_of(user_id))]
     await run_together(*(blobs.delete(WORK, name) for name in names), at_once=16)
     return len(names)

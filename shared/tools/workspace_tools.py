@@ -1,4 +1,4 @@
-"""The tools `file_read` and `file_write`: an agent's notes and results in the user's workspace."""
+"""The tools `file_read` and `file_write`, with which agents keep text files in the user's workspace."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ class FileWriteParameters(Parameters):
 
 @dataclass(frozen=True)
 class FileRead(Tool):
-    """Reads a file of the user's workspace. `workspace`: None = disabled."""
+    """Reads a text file from the user's workspace. `workspace` is None if the tool is disabled."""
 
     workspace: Workspace | None
 
@@ -66,7 +66,7 @@ class FileRead(Tool):
         after, read = arguments.offset + len(selection), "".join(selection)
         return {
             "text": read[:_MAX_CHARS],
-            "truncated": len(read) > _MAX_CHARS,  # a line longer than the limit
+            "truncated": len(read) > _MAX_CHARS,  # true if a single line is longer than the limit
             "total_lines": len(lines),
             "next_offset": after if after < len(lines) else None,
         }
@@ -74,7 +74,7 @@ class FileRead(Tool):
 
 @dataclass(frozen=True)
 class FileWrite(Tool):
-    """Writes a file of the user's workspace and records it in the audit trail."""
+    """Writes a text file to the user's workspace and records the act in the audit trail."""
 
     workspace: Workspace | None
     user: UserContext
@@ -108,7 +108,7 @@ class FileWrite(Tool):
 
 
 def reads_files(planned: PlannedCall) -> bool:
-    """Return whether a call reads workspace files: `file_read`, and `python` with file names."""
+    """Return whether a call reads workspace files: `file_read`, or `python` with file names."""
     return planned.call.name == FileRead.name or bool((planned.arguments or {}).get("files"))
 
 
@@ -119,7 +119,7 @@ def _switched_on(workspace: Workspace | None, name: str) -> Workspace:
 
 
 def _fitting(lines: list[str]) -> list[str]:
-    """Return as many lines as fit into one result, but at least one."""
+    """Return the first lines that fit into one result, at least one."""
     chars = 0
     for number, line in enumerate(lines):
         chars += len(line)
