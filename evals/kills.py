@@ -11,6 +11,7 @@ Finished rounds are saved next to the report, so an interrupted measurement resu
 import argparse
 import contextlib
 import http.client
+import io
 import json
 import os
 import random
@@ -67,6 +68,8 @@ OF_AGENTS = {
 }
 AMBIGUOUS = "What was the total revenue according to the annual report?"
 DOCUMENT_COUNT = 5
+PART_BYTES = 4096
+PART_PAUSE_S = 0.1  # a file of 20 kB takes half a second
 SUMMARISED = ("heron-400-manual.pdf", "annual-report-2024.pdf", "annual-report-2023.pdf")
 
 
@@ -298,6 +301,65 @@ def kill_summary(scene: Scene) -> list[Outcome]:
     return [Outcome(is_complete, is_whole, doubled, recovered_s)]
 
 
+class SlowFile(io.BytesIO):
+    """Content that is sent slowly, so that a kill interrupts the upload."""
+
+    def read(self, _: int | None = -1) -> bytes:
+        """Return the next part after a pause."""
+        time.sleep(PART_PAUSE_S)
+        return super().read(PART_BYTES)
+
+
+def kill_uploads(scene: Scene) -> list[Outcome]:
+    """Kill the worker, or host and worker, while files are uploaded to a conversation. Interrupted uploads
+    are repeated with their idempotency keys. The report counts each file as a question.
+    """
+    _, thread = scene.caller.call("POST", "/api/threads", {})
+    path = f"/api/threads/{thread['thread_id']}/files"
+    names = [f"upload-{number}.md" for number in range(DOCUMENT_COUNT)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        uploads = [pool.submit(upload, scene, path, name) for name in names]
+        scene.wait(0, 1.5)
+        killed = scene.chance.choice((scene.kill_worker, scene.kill_host))()
+        accepted = dict(zip(names, [one.result() for one in uploads], strict=True))
+    until(lambda: {one["filename"] for one in files_of(scene, path, "ready")} == set(names), GIVE_UP_S)
+    recovered_s = time.monotonic() - killed
+    ready = files_of(scene, path, "ready")
+    _, listed = scene.caller.call("GET", "/api/documents?limit=100")
+    leaked = [one["filename"] for one in listed["documents"]]
+    outcomes = []
+    for name in names:
+        sizes = [one["size_bytes"] for one in ready if one["filename"] == name]
+        is_complete = accepted[name] and bool(sizes)
+        is_whole = is_complete and sizes == [len(long_document(name))]
+        outcomes.append(
+            Outcome(is_complete, is_whole, max(0, len(sizes) - 1) + leaked.count(name), recovered_s)
+        )
+    return outcomes
+
+
+def upload(scene: Scene, path: str, name: str) -> bool:
+    """Upload a file, and repeat that until the app accepts it. Return whether it did."""
+    key = f"{path}-{name}".replace("/", "-")
+    headers = {"Authorization": f"Bearer {scene.stack.token(ANNA)}", "Idempotency-Key": key}
+
+    def is_accepted() -> bool:
+        files = {"file": (name, SlowFile(long_document(name).encode()), "text/markdown")}
+        try:
+            answer = httpx.post(scene.stack.base_url + path, headers=headers, files=files, timeout=60)
+        except httpx.HTTPError:
+            return False
+        return answer.status_code == 202
+
+    return until(is_accepted, GIVE_UP_S)
+
+
+def files_of(scene: Scene, path: str, status: str) -> list[dict[str, Any]]:
+    """Return the files of a conversation that have a status."""
+    code, page = try_call(scene, "GET", path)
+    return [one for one in page["files"] if one["status"] == status] if code == 200 else []
+
+
 ROUNDS: Mapping[str, Round] = {
     "nothing": kill_nothing,
     "worker": kill_worker,
@@ -309,6 +371,7 @@ ROUNDS: Mapping[str, Round] = {
     "agents": kill_agents,
     "ingestion": kill_ingestion,
     "summary": kill_summary,
+    "uploads": kill_uploads,
 }
 
 

@@ -101,7 +101,7 @@ async def test_too_large_a_file_is_refused_unread(services: Services) -> None:
     await drop(services, name)
     small = services.settings.changed(max_document_bytes=5)
     object.__setattr__(services, "settings", small)
-    assert "at most 5" in ((await ingest(services, name)).reason or "")
+    assert "the limit is 5" in ((await ingest(services, name)).reason or "")
 
 
 async def test_an_embedding_service_that_is_busy_is_asked_again(

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,6 +25,7 @@ from shared.erasure.passes import EraseDependencies, advance
 from shared.erasure.requests import ask_for_erasure
 from shared.erasure.threads import erase
 from shared.ingestion.changes import delete
+from shared.ingestion.registry import FORMATS
 from shared.ingestion.rights import note_event
 from shared.platform.errors import ConflictError, ModelFixableError
 from shared.platform.language_models.models import Prompt
@@ -39,6 +41,8 @@ from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.stores import InMemoryTaskQueues
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, problem_of
 from tests.unit.functions.http_app import settings_of_tests as settings
+from tests.unit.ingestion.hostile_files import docx_of, docx_with_macros
+from tests.unit.ingestion.test_parser_fuzzing import seed_file
 from tests.world import ANNA, World, plan
 
 WORD = "Zanzibar"
@@ -102,6 +106,21 @@ async def add(
     assert sent.headers["location"] == f"/api/threads/{thread_id}/files"
     added: dict[str, Any] = sent.json()
     return added
+
+
+@pytest.mark.parametrize("suffix", sorted(FORMATS))
+async def test_a_file_of_every_type_is_read_for_its_conversation_only(
+    anna: httpx.AsyncClient, durable: IngestingClient, tmp_path: Path, suffix: str
+) -> None:
+    thread_id = await new_thread(anna)
+    word = {".docx": docx_of, ".docm": docx_with_macros}
+    content = word[suffix]("a b") if suffix in word else seed_file(suffix, tmp_path)
+    file = await add(anna, thread_id, f"file{suffix}", content)
+    assert await durable.run() == ["ready"]
+    (read,) = (await anna.get(f"/threads/{thread_id}/files")).json()["files"]
+    assert (read["doc_id"], read["filename"], read["status"]) == (file["doc_id"], f"file{suffix}", "ready")
+    listed = (await anna.get("/documents")).json()["documents"]
+    assert file["doc_id"] not in {document["doc_id"] for document in listed}
 
 
 async def asked(

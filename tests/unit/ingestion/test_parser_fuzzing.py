@@ -81,7 +81,7 @@ _SEEDS: dict[str, Callable[[Path], bytes]] = {
 }
 
 
-def _seed(suffix: str, folder: Path) -> bytes:
+def seed_file(suffix: str, folder: Path) -> bytes:
     """A small sound file of the format."""
     make = _SEEDS.get(FORMATS[suffix].name)
     like = {".tsv": ".csv", ".htm": ".html"}.get(suffix, suffix)
@@ -127,7 +127,7 @@ def _damaged(draw: st.DrawFn, content: bytes) -> bytes:
 @pytest.mark.parametrize("suffix", sorted(FORMATS))
 def test_a_damaged_file_is_read_or_refused(suffix: str, tmp_path: Path) -> None:
     @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    @given(_damaged(_seed(suffix, tmp_path)))
+    @given(_damaged(seed_file(suffix, tmp_path)))
     def check(content: bytes) -> None:
         with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
             source = Path(folder, "blob")

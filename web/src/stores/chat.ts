@@ -220,7 +220,7 @@ async function reply(turn: Turn): Promise<void> {
  * An edited question goes to a new thread, unless this one has files, which a new thread would lack: then it is
  * asked here as a new version.
  */
-export async function ask(hasFiles: boolean): Promise<void> {
+export async function ask(hasFiles = false): Promise<void> {
   const question = draft.value.trim();
   if (!question || isSending()) return;
   if (editing.value) return hasFiles ? askVersion(question, editing.value.turn) : askOtherwise(question, editing.value.through);
