@@ -105,7 +105,7 @@ async def test_a_failing_model(
     [
         (BudgetExceededError("used up"), "BudgetExceededError", "Answer from the existing"),
         (ConfigurationError("CHAT_MODEL is missing"), "ConfigurationError", "setting"),
-        (DefectError("our secret internals"), "ToolError", "Go on"),
+        (DefectError("our secret internals"), "ToolError", "Continue without"),
     ],
 )
 async def test_errors_of_our_own(
