@@ -25,7 +25,8 @@ from shared.runs.run_store import RunStore, owned_run
 async def branch_thread(
     branch: Branch, title: str | None, user: UserContext, services: ConversationServices, thread_id: str
 ) -> ThreadView:
-    """Create a thread with the newest turns of another one up to a run, as many as one write can store.
+    """Create a thread with the newest turns of another thread up to a run. Their number is limited to what
+    one transaction can store.
 
     Args:
         thread_id: id of the new thread. If it exists already, it is returned unchanged.
@@ -45,7 +46,7 @@ async def branch_thread(
     turns = await threads.turns(user.user_id, parent.thread_id, MAX_TURNS_AT_ONCE, through.number + 1)
     shared = [turn for turn in turns if is_shown(turn, parent)]
     if through.run_id not in [turn.run_id for turn in shared]:
-        raise _no_such_turn()  # cleared meanwhile
+        raise _no_such_turn()  # The thread was cleared in the meantime.
     if any(turn.with_files for turn in shared):
         raise ConflictError(
             "Answers of this conversation may quote its files, which stay in it.",
@@ -55,7 +56,7 @@ async def branch_thread(
         raise ConflictError("An answer of this thread is still being written.", "Wait for it, or stop it.")
     thread = _branch_of(parent, shared, title or "", thread_id)
     copied_turns = [
-        # Memory stores a run once, with the original thread.
+        # Memory stores each run once, with its original thread.
         turn.model_copy(update={"thread_id": thread_id, "is_remembered": True})
         for turn in shared
     ]
@@ -76,7 +77,7 @@ async def relatives_of(thread: Thread, threads: ThreadStore) -> list[Thread]:
 
 
 async def is_shown_elsewhere(turn: ThreadTurn, relatives: list[Thread], threads: ThreadStore) -> bool:
-    """Return whether one of these threads also shows the turn's run."""
+    """Return whether one of the threads in `relatives` also shows the run of the turn."""
     for thread in relatives:
         same = await threads.turn(thread.owner_id, thread.thread_id, turn.number)
         if same is not None and same.run_id == turn.run_id and is_shown(same, thread):
@@ -85,10 +86,10 @@ async def is_shown_elsewhere(turn: ThreadTurn, relatives: list[Thread], threads:
 
 
 def _branch_of(parent: Thread, shared: Sequence[ThreadTurn], title: str, thread_id: str) -> Thread:
-    """Return a thread with these turns, newest first. It keeps the summary only if that covers no hidden
-    turns.
+    """Return a new thread with these turns, newest first. The summary is kept only if it covers no turns that
+    the branch hides.
     """
-    through, hidden = shared[0].number, shared[-1].number - 1  # older turns aren't shared
+    through, hidden = shared[0].number, shared[-1].number - 1  # Older turns are not shared.
     knows_summary = parent.summarised_count <= through
     now = datetime.now(UTC)
     return Thread(

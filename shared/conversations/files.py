@@ -1,4 +1,5 @@
-"""Files for one conversation: added, listed and removed by the owner of the thread, and expired.
+"""Files of a single conversation: the owner of the thread adds, lists and removes them, and unused ones
+expire.
 
 Answers of the thread may quote a file, and so may its summary and later answers. So nothing of the thread is
 remembered or copied into a branch while it has files, and removing a file clears the turns asked since.
@@ -29,22 +30,26 @@ from shared.retrieval.models import DocumentStatus
 MAX_FILES_AT_ONCE = 5  # added between two questions; a prompt has no room for more
 MAX_FILES = 20  # of one thread; each question reads all their rows (unmeasured)
 _TURNS_READ = 30
-_CLOCK_SKEW = timedelta(minutes=1)  # between the storage account and the app
+_CLOCK_SKEW = timedelta(minutes=1)  # Tolerance for clock skew between the storage account and the app.
 
 
 class ThreadFile(Model):
-    """A file of a thread, as shown to the owner of the thread."""
+    """A file of a thread, as shown to the thread's owner."""
 
     doc_id: str = Field(description="Id of the file's document.")
     filename: str = Field(description="File name.")
     status: DocumentStatus = Field(description="Status; answers can use it once it is `ready`.")
-    added_at: datetime = Field(description="When it was added.")
-    size_bytes: int | None = Field(description="Size; null until it has arrived.")
-    page_count: int | None = Field(default=None, description="Number of pages; null if the format has none.")
+    added_at: datetime = Field(description="Ingestion status. Answers can use the file once it is `ready`.")
+    size_bytes: int | None = Field(description="Time at which the file was added.")
+    page_count: int | None = Field(
+        default=None, description="Size in bytes; null until the file has arrived."
+    )
     status_reason: str | None = Field(default=None, description="Explanation of a failure.")
     hint: str | None = Field(default=None, description="How to resolve the problem.")
     failure: FileFailure | None = Field(default=None, description="Stable error code of a failure.")
-    warnings: tuple[str, ...] = Field(default=(), description="Parts that couldn't be read, in words.")
+    warnings: tuple[str, ...] = Field(
+        default=(), description="Descriptions of the parts that could not be read."
+    )
 
 
 class ThreadFileList(Model):
@@ -58,11 +63,13 @@ class RemovedFile(Model):
     """Response of DELETE /api/threads/{thread_id}/files/{doc_id}."""
 
     doc_id: str = Field(description="Id of the file's document.")
-    cleared: bool = Field(description="Whether questions asked since it was added are deleted with it.")
+    cleared: bool = Field(
+        description="Whether the questions asked since the file was added were deleted with it."
+    )
 
 
 async def list_files(thread_id: str, user: UserContext, services: ConversationServices) -> ThreadFileList:
-    """Return the files of the user's thread.
+    """Return all files of the user's thread, oldest first.
 
     Raises:
         NotFoundError: as `owned_thread`.
@@ -88,7 +95,7 @@ def view_of_file(file: StoredFile) -> ThreadFile:
 
 
 async def announce_file(thread_id: str, name: str, user: UserContext, services: ConversationServices) -> None:
-    """Note in the thread that it has files, before one is written.
+    """Record in the thread that it has files, before the first one is written.
 
     Raises:
         NotFoundError: as `owned_thread`.
@@ -106,13 +113,13 @@ async def announce_file(thread_id: str, name: str, user: UserContext, services: 
 async def keep_if_wanted(
     thread_id: str, name: str, user: UserContext, services: ConversationServices
 ) -> None:
-    """Remove a file that was written while its thread was being deleted.
+    """Remove a file whose thread was deleted while the file was being written.
 
     Raises:
         NotFoundError: it was.
     """
     try:
-        # A thread that was cleared meanwhile has forgotten that it has files.
+        # If the thread was cleared in the meantime, it no longer records that it has files.
         await _note_files(await owned_thread(thread_id, user, services.threads), user, services.threads)
     except NotFoundError:
         await remove_file(name, services)
@@ -130,7 +137,7 @@ async def _note_files(thread: Thread, user: UserContext, threads: ThreadStore) -
 async def remove_from_thread(
     thread_id: str, doc_id: str, user: UserContext, services: ConversationServices
 ) -> RemovedFile:
-    """Remove a file and clear the turns that may quote it. The call may be repeated.
+    """Remove a file from a thread, and clear the turns that may quote it. Idempotent.
 
     Raises:
         NotFoundError: as `owned_thread`.
@@ -142,7 +149,7 @@ async def remove_from_thread(
     if file is None:
         raise DocumentNotFoundError(f"The thread has no file {doc_id[:64]!r}.", "List its files.")
     await hide_file(file.name, services)
-    # Read after it is hidden: a later question can't use it.
+    # Read the turns after the file is hidden, because later questions can't use it.
     turns = await services.threads.turns(user.user_id, thread_id, _TURNS_READ)
     since = file.since - _CLOCK_SKEW
     was_used = any(turn.with_files and turn.asked_at >= since and is_shown(turn, thread) for turn in turns)
@@ -153,7 +160,7 @@ async def remove_from_thread(
 
 
 async def expire_files(now: datetime, services: ConversationServices) -> int:
-    """Remove the files of threads that haven't been used for CONVERSATION_FILE_DAYS, or no longer exist.
+    """Remove the files of threads that no longer exist or were not used for CONVERSATION_FILE_DAYS.
 
     Returns:
         The number of removed files.

@@ -1,4 +1,4 @@
-"""Memory of conversations: the rolling summary of a thread, and episodic memory across threads.
+"""Memory of conversations: a rolling summary of each thread, and episodic memory across a user's threads.
 
 This runs on a queue, so no answer waits for it. It reads the thread rather than the message, so a lost, late
 or
@@ -54,16 +54,17 @@ from shared.retrieval.keyword_query import keyword_query
 from shared.retrieval.secured_index import SecuredIndex
 
 MAX_RECALLED = 10
-_CANDIDATES = 30  # per ranking (unmeasured; a person has hundreds of memories, not millions)
+# Number of candidates per ranking (unmeasured; a user has hundreds of memories, not millions).
+_CANDIDATES = 30
 _FIELDS = ("memory_id", "thread_id", "question", "answer_summary", "created_at", "doc_ids")
 _SCORE = "@search.score"
 
 
 class Memories:
-    """The memory index, restricted to one user."""
+    """The memory index, limited to the memories of one user."""
 
     def __init__(self, index: SearchIndex, user: UserContext | None) -> None:
-        """Restrict `index` to `user`.
+        """Limit `index` to the memories of `user`.
 
         Raises:
             AccessDeniedError: there is no user, or the user id is empty.
@@ -76,12 +77,12 @@ class Memories:
         self._own = f"user_id eq {quote(user.user_id)}"
 
     async def search(self, request: SearchRequest) -> SearchPage:
-        """Return the request's rows that belong to the user."""
+        """Run a search, and return only rows that belong to the user."""
         trimmed = all_of(self._own, request.filter)
         return await self._index.search(request.model_copy(update={"filter": trimmed}))
 
     async def newest(self, limit: int, skip: int = 0) -> list[Memory]:
-        """Return memories, newest first."""
+        """Return up to `limit` memories, newest first, without the `skip` newest ones."""
         request = SearchRequest(
             select=_FIELDS, order_by=("created_at desc", "memory_id asc"), top=limit, skip=skip
         )
@@ -94,17 +95,17 @@ class Memories:
 
 
 class MemorySearch:
-    """Hybrid search over a user's earlier questions."""
+    """Hybrid search over the earlier questions of a user."""
 
     def __init__(self, services: ConversationServices, user: UserContext) -> None:
-        """Create the search. Raise AccessDeniedError if the user id is empty."""
+        """Create a search for one user. Raise AccessDeniedError if the user id is empty."""
         self._memories = Memories(services.memory_index, user)
         self._services = services
         self._user = user
 
     async def recall(self, query: str, top_k: int = 5) -> list[Memory]:
-        """Return the user's earlier questions that are relevant to `query`, best first; scores as in block
-        search.
+        """Return the user's earlier questions that are relevant to `query`, best first. Scores are as in
+        block search.
 
         Args:
             top_k: clamped to 1-10.
@@ -123,9 +124,7 @@ class MemorySearch:
 
 
 async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
-    """Return the memories, with the answers removed that cite documents which the owner
-    can no longer read.
-    """
+    """Return the memories without the answers that cite documents which their owner can no longer read."""
     cited = {doc_id for memory in memories for doc_id in memory.doc_ids}
     readable = await documents.get_many(sorted(cited))
     return [
@@ -154,11 +153,11 @@ _FIRST_PAUSE_S = 10.0
 _DELETED_AT_ONCE = 1000  # the service's limit
 _MAX_LISTED = 100_000  # the service's limit of `skip`
 _DELETE_ROUNDS = 50
-_INDEX_LAG_S = 1.0  # until deletions become visible; usually less
+_INDEX_LAG_S = 1.0  # Delay until deletions become visible in the index; usually it is shorter.
 
 
 async def remember(task: RememberTask, services: ConversationServices) -> None:
-    """Do the pending work for the thread of an answered turn.
+    """Summarise and remember the answered turns of a thread that are still pending.
 
     Raises:
         GroundworkError: it failed permanently. After a temporary failure a later message retries instead.
@@ -190,7 +189,7 @@ async def list_memories(
 
 
 async def forget_all(user: UserContext, memory_index: SearchIndex, threads: ThreadStore) -> MemoriesDeleted:
-    """Delete all memories of the user. Turns asked before now won't be remembered later either."""
+    """Delete all memories of the user. Questions asked before now are not remembered later either."""
     memories = Memories(memory_index, user)
     await threads.forget_before(user.user_id, datetime.now(UTC))
     deleted: set[str] = set()
@@ -198,7 +197,7 @@ async def forget_all(user: UserContext, memory_index: SearchIndex, threads: Thre
         ids = set(await memories.ids(_DELETED_AT_ONCE))
         if not ids:
             break
-        if ids <= deleted:  # deleted rows are still visible
+        if ids <= deleted:  # The deleted rows are still visible.
             await asyncio.sleep(_INDEX_LAG_S)
         await memory_index.delete(sorted(ids))
         deleted |= ids
@@ -206,8 +205,8 @@ async def forget_all(user: UserContext, memory_index: SearchIndex, threads: Thre
 
 
 async def switch_memory(switch: MemorySwitch, user: UserContext, threads: ThreadStore) -> MemorySwitch:
-    """Switch memory on or off. While it is off nothing is remembered or recalled, and existing memories are
-    kept.
+    """Switch the user's memory on or off. While it is off, nothing is remembered or recalled, but existing
+    memories are kept.
 
     Questions asked while it was off are never remembered.
     """
@@ -251,12 +250,12 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Conversation
             "doc_ids": list(turn.doc_ids),
         }
         await memory_index.upload([row])
-        # Deleted during the write, possibly before the row existed.
+        # The turn was deleted during the write, possibly before the row existed.
         if not await _is_wanted(owner_id, turn, threads):
             await memory_index.delete([turn.run_id])
     with suppress(
         ConflictError, NotFoundError
-    ):  # erased, or another task was faster; the write is idempotent
+    ):  # The turn was erased, or another task was faster; the write is idempotent.
         await threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
 
 
@@ -288,7 +287,7 @@ async def _summarise(
 
 
 async def _keep_summary(thread: Thread, summary: str, through: int, threads: ThreadStore) -> None:
-    """Store the summary unless the thread was cleared or summarised by another task in the meantime."""
+    """Store the summary, unless the thread was cleared or another task has summarised it in the meantime."""
     current: Thread | None = thread
     for _ in range(_WRITE_TRIES):
         if current is None or current.is_deleted or current.cleared_count != thread.cleared_count:

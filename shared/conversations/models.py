@@ -1,4 +1,4 @@
-"""Threads, turns and episodic memory: stored models and wire models."""
+"""Models of threads, turns and episodic memory, as stored and as sent over HTTP."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -13,14 +13,14 @@ Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 
 
 class ActiveRun(Model):
-    """A run that is working or waiting for its owner's reply."""
+    """The run of a thread that is in progress or waits for its owner's reply."""
 
-    run_id: str = Field(description="The run.")
+    run_id: str = Field(description="Id of the run.")
     status: Literal["running", "waiting"] = Field(description="Status.")
 
 
 class Thread(Model):
-    """A stored thread. Turns are numbered from 1; numbers of cleared turns are not reused.
+    """A stored thread. Its turns are numbered from 1, and the numbers of cleared turns are not reused.
 
     Attributes:
         updated_at: time of the last question or of creation.
@@ -55,7 +55,7 @@ class Thread(Model):
 
 
 class ThreadTurn(Model):
-    """A stored turn: the data that later questions need. The full answer is stored with its run.
+    """A stored turn, with the data that later questions need. The complete answer is stored with its run.
 
     Attributes:
         answer: excerpt of the answer; empty until it is committed.
@@ -83,43 +83,49 @@ class ThreadTurn(Model):
 
 
 class ThreadPage(Model):
-    """Threads, most recently used first. `cursor` leads to the next page; None at the end."""
+    """A page of threads, most recently used first. `cursor` leads to the next page and is None at the end."""
 
     threads: tuple[Thread, ...]
     cursor: str | None = None
 
 
 class Branch(Model):
-    """The origin of a branch: one of the caller's threads and the last run to share."""
+    """The origin of a branch: one of the caller's threads, and the last run that the branch shares with
+    it.
+    """
 
-    thread_id: str = Field(pattern=ID_PATTERN, description="The thread.")
-    run_id: str = Field(pattern=ID_PATTERN, description="The run.")
+    thread_id: str = Field(pattern=ID_PATTERN, description="Id of the thread to branch.")
+    run_id: str = Field(pattern=ID_PATTERN, description="Id of the last run to share.")
 
 
 class NewThread(Model):
     """Body of POST /api/threads."""
 
-    title: Title | None = Field(default=None, description="Omitted = the first question becomes the title.")
-    branch: Branch | None = Field(default=None, description="Copy the turns of another thread up to a run.")
+    title: Title | None = Field(
+        default=None, description="Title of the thread. If omitted, the first question becomes the title."
+    )
+    branch: Branch | None = Field(
+        default=None, description="Thread and run up to which the new thread copies the turns."
+    )
 
 
 class ThreadRename(Model):
     """Body of PATCH /api/threads/{thread_id}."""
 
-    title: Title = Field(description="Title.")
+    title: Title = Field(description="New title of the thread.")
 
 
 class ThreadView(Model):
-    """A thread as shown to its owner. `turn_count` counts visible turns.
+    """A thread as shown to its owner. `turn_count` counts the visible turns.
 
     Attributes:
         active_run: in lists: the newest run if it is active, otherwise None.
     """
 
-    thread_id: str = Field(description="The thread.")
-    title: str = Field(description="Title.")
-    created_at: datetime = Field(description="When it was created.")
-    updated_at: datetime = Field(description="When its last question was asked.")
+    thread_id: str = Field(description="Id of the thread.")
+    title: str = Field(description="Title of the thread.")
+    created_at: datetime = Field(description="Time at which the thread was created.")
+    updated_at: datetime = Field(description="Time of the last question.")
     turn_count: int = Field(description="Number of questions.")
     active_run: ActiveRun | None = None
 
@@ -133,15 +139,15 @@ class ThreadList(Model):
 
 
 class RunItem(Model):
-    """A run in a list. GET /api/runs/{run_id} returns its answer."""
+    """A run as listed. GET /api/runs/{run_id} returns its answer."""
 
-    run_id: str = Field(description="The run.")
-    thread_id: str = Field(description="The thread.")
+    run_id: str = Field(description="Id of the run.")
+    thread_id: str = Field(description="Id of the thread.")
     question: str = Field(description="The question.")
-    status: RunStatus = Field(description="Status.")
-    created_at: datetime = Field(description="When it was created.")
-    finished_at: datetime | None = Field(description="When it ended; null until then.")
-    error_type: str | None = Field(description="Code of the error; null if there is none.")
+    status: RunStatus = Field(description="Status of the run.")
+    created_at: datetime = Field(description="Time at which the run was created.")
+    finished_at: datetime | None = Field(description="Time at which the run ended; null until then.")
+    error_type: str | None = Field(description="Error code; null if the run did not fail.")
 
 
 class RunList(Model):
@@ -153,32 +159,36 @@ class RunList(Model):
 
 
 class AnsweredClarification(Model):
-    """A clarification and the owner's reply.
+    """A clarification that a run requested, and the owner's reply.
 
     Attributes:
         answer: labels of the chosen options, or the owner's text; empty if no reply arrived in time.
     """
 
-    question: str = Field(description="The clarification.")
+    question: str = Field(description="The clarifying question.")
     answer: str
 
 
 class ThreadMessage(Model):
-    """A turn as shown to its owner: the question, and the answer once it is committed.
+    """A turn as shown to its owner: the question, and the answer once it is stored.
 
     Attributes:
         clarification: the run's last clarification, if answered and while the run's log exists.
         replaces: the run whose question this run repeats: an earlier version of the turn.
     """
 
-    run_id: str = Field(description="The run.")
+    run_id: str = Field(description="Id of the run.")
     number: int = Field(description="Position in the thread, counted from 1.")
     question: str = Field(description="The question.")
-    status: RunStatus = Field(description="Status.")
-    created_at: datetime = Field(description="When it was created.")
-    finished_at: datetime | None = Field(default=None, description="When it ended; null until then.")
-    error: str | None = Field(default=None, description="Why it failed, for users; null if it did not.")
-    error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
+    status: RunStatus = Field(description="Status of the run.")
+    created_at: datetime = Field(description="Time at which the question was asked.")
+    finished_at: datetime | None = Field(
+        default=None, description="Time at which the run ended; null until then."
+    )
+    error: str | None = Field(
+        default=None, description="Explanation of the failure; null if the run did not fail."
+    )
+    error_type: str | None = Field(default=None, description="Error code; null if the run did not fail.")
     answer: RunAnswer | None = Field(default=None, description="The answer, once it is committed.")
     clarification: AnsweredClarification | None = None
     replaces: str | None = None
@@ -188,14 +198,16 @@ class ThreadMessage(Model):
 class MessageList(Model):
     """Response of GET /api/threads/{thread_id}/messages, oldest first; `cursor` leads to older ones."""
 
-    thread_id: str = Field(description="The thread.")
+    thread_id: str = Field(description="Id of the thread.")
     messages: tuple[ThreadMessage, ...] = Field(description="The turns of this page, oldest first.")
     count: int = Field(description="Number of turns on this page.")
     cursor: str | None = Field(default=None, description="Cursor of the next page; null at the end.")
 
 
 class RememberTask(Model):
-    """Message of the queue `turns`: a turn was answered. `tries` counts failed attempts."""
+    """Message of the queue `turns`: a turn was answered and may be remembered. `tries` counts failed
+    attempts.
+    """
 
     owner_id: str
     thread_id: str
@@ -218,24 +230,24 @@ class EraseTask(Model):
 
 
 class ConversationSummary(Model):
-    """Structured output of the model call that summarises older turns."""
+    """Structured output of the model call that summarises the older turns of a thread."""
 
     summary: str = Field(description="Summary of question and answer.")
 
 
 class Memory(Model):
-    """A remembered turn. `memory_id` is the run id; `score` (0-1) is set by searches.
+    """A remembered turn. `memory_id` is the id of its run, and searches set `score` (0-1).
 
     Attributes:
         answer_summary: also empty if the answer cites a document that the owner can no longer read.
         doc_ids: documents that the answer cites, for that check only.
     """
 
-    memory_id: str = Field(description="The memory's id.")
-    thread_id: str = Field(description="The thread.")
+    memory_id: str = Field(description="Id of the memory.")
+    thread_id: str = Field(description="Id of the thread.")
     question: str = Field(description="The remembered question.")
     answer_summary: str
-    created_at: datetime = Field(description="When it was created.")
+    created_at: datetime = Field(description="Time at which the question was asked.")
     score: float | None = Field(default=None, description="Relevance, 0-1; null in lists.")
     doc_ids: tuple[str, ...] = Field(default=(), exclude=True)
 

@@ -1,4 +1,6 @@
-"""A person's runs, newest first: the turns of all their threads joined with the run records."""
+"""The list of a user's runs, newest first, which joins the turns of all their threads with the run
+records.
+"""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +21,7 @@ _CURSOR = re.compile(r"[0-9T:.+-]{25,32} [A-Za-z0-9_-]{1,64}")
 async def list_runs(
     user: UserContext, services: ConversationServices, limit: int, cursor: str = ""
 ) -> RunList:
-    """Return the user's runs, newest first, without deleted threads and cleared turns.
+    """Return the user's runs, newest first. Runs of deleted threads and cleared turns are left out.
 
     Raises:
         CallerError: the cursor is invalid.

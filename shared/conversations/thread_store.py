@@ -1,5 +1,5 @@
-"""Threads and turns in a table with one partition per person, so that no query can reach another person's
-rows.
+"""Storage of threads and turns. Each user has a separate table partition, so that no query can reach other
+users' rows.
 
 Keys distinguish three kinds of rows: a thread, its entry in the list of threads (most recent first, so the
 key counts down), and its turns (newest first). Related rows change in one transaction.
@@ -27,7 +27,7 @@ _BEHIND_DIGITS = ":"  # sorts after every digit
 
 
 class ThreadStore:
-    """Stores threads and turns. Every call is limited to one owner's partition."""
+    """Store for threads and turns. Each call is limited to the partition of one owner."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -45,18 +45,18 @@ class ThreadStore:
         changes += [Change("insert", _turn_row(thread.owner_id, turn)) for turn in turns]
         try:
             revision, *_ = await self._table.change(changes)
-        except NotFoundError:  # the table doesn't exist yet
+        except NotFoundError:  # The table doesn't exist yet.
             await self._table.ensure()
             revision, *_ = await self._table.change(changes)
         return thread.model_copy(update={"revision": revision})
 
     async def get(self, owner_id: str, thread_id: str) -> Thread | None:
-        """Return the thread even if it is being deleted; None if the owner has no such thread."""
+        """Return the thread, even if it is being deleted, or None if the owner has no such thread."""
         entity = await self._table.get(_partition(owner_id), f"thread-{thread_id}")
         return None if entity is None else _thread(entity)
 
     async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
-        """Replace `old` if it is unchanged, and insert or replace a turn in the same transaction.
+        """Replace `old` by `new` unless it has changed, and insert or replace a turn in the same transaction.
 
         Raise ConflictError if it changed, NotFoundError if it no longer exists.
         """
@@ -78,7 +78,9 @@ class ThreadStore:
         await self._table.delete(_partition(thread.owner_id), f"thread-{thread.thread_id}")
 
     async def page(self, owner_id: str, limit: int, cursor: str | None = None) -> ThreadPage:
-        """Return the owner's threads, most recently used first. Raise CallerError for an invalid cursor."""
+        """Return a page of the owner's threads, most recently used first. Raise CallerError if the cursor is
+        invalid.
+        """
         after = "place-" if cursor is None else read_cursor(cursor, _PLACE)
         condition = f"{_in(owner_id)} and RowKey gt '{after}' and RowKey lt 'place.'"
         rows = await self._table.first(condition, limit + 1)
@@ -89,14 +91,16 @@ class ThreadStore:
         )
 
     async def turn(self, owner_id: str, thread_id: str, number: int) -> ThreadTurn | None:
-        """Return one turn, or None."""
+        """Return the turn with this number, or None."""
         entity = await self._table.get(_partition(owner_id), _turn_key(thread_id, number))
         return None if entity is None else _turn(entity)
 
     async def turns(
         self, owner_id: str, thread_id: str, limit: int, before: int | None = None
     ) -> list[ThreadTurn]:
-        """Return the newest turns, or the newest before a number, newest first."""
+        """Return up to `limit` turns of a thread, newest first; if `before` is given, only turns with lower
+        numbers.
+        """
         after = _turn_key(thread_id, before) if before is not None else f"turn-{thread_id}."
         condition = (
             f"{_in(owner_id)} and RowKey gt '{after}' and RowKey lt 'turn-{thread_id}.{_BEHIND_DIGITS}'"
@@ -104,12 +108,12 @@ class ThreadStore:
         return [_turn(entity) for entity in await self._table.first(condition, limit)]
 
     async def all_turns(self, owner_id: str, limit: int) -> list[ThreadTurn]:
-        """Return up to `limit` turns of all the owner's threads, in arbitrary order."""
+        """Return up to `limit` turns of the owner's threads, in arbitrary order."""
         condition = f"{_in(owner_id)} and RowKey gt 'turn-' and RowKey lt 'turn.'"
         return [_turn(entity) for entity in await self._table.first(condition, limit)]
 
     async def replace_turn(self, owner_id: str, turn: ThreadTurn) -> ThreadTurn:
-        """Replace a turn if it is unchanged. Raises the same errors as `replace`."""
+        """Replace a turn unless it has changed. Raises the same errors as `replace`."""
         revision = await self._table.replace(_turn_row(owner_id, turn), turn.revision)
         return turn.model_copy(update={"revision": revision})
 
@@ -118,7 +122,7 @@ class ThreadStore:
         await self._table.delete(_partition(owner_id), _turn_key(turn.thread_id, turn.number))
 
     async def unerased(self) -> AsyncIterator[Thread]:
-        """Yield all owners' threads with pending erasures. Only for maintenance."""
+        """Yield the threads of all owners that have pending erasures. For maintenance only."""
         async for entity in self._table.query("is_erasing eq true"):
             yield _thread(entity)
 
@@ -155,8 +159,8 @@ class ThreadStore:
 
 
 def _partition(owner_id: str) -> str:
-    """Return the owner's partition key, a digest: user ids may contain characters that keys can't, and are
-    personal data.
+    """Return the partition key of an owner. It is a digest, because user ids are personal data and may
+    contain invalid characters.
     """
     return hashlib.sha256(owner_id.encode()).hexdigest()
 
@@ -171,7 +175,7 @@ def _place_key(thread: Thread) -> str:
 
 
 def _turn_key(thread_id: str, number: int) -> str:
-    # A dot, which ids can't contain, because one id may be a prefix of another.
+    # The separator is a dot, which ids can't contain, because one id may be a prefix of another.
     return f"turn-{thread_id}.{_LAST_NUMBER - number:08d}"
 
 

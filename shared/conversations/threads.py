@@ -1,4 +1,4 @@
-"""A thread's turns as shown to its owner: questions and complete answers with freshly signed URLs."""
+"""Operations on threads and their turns, as shown to their owners."""
 
 import asyncio
 import re
@@ -65,7 +65,7 @@ _TRIES = 8  # of a write that conflicts with others
 async def new_thread(
     title: str | None, user: UserContext, threads: ThreadStore, thread_id: str
 ) -> ThreadView:
-    """Create a thread, or return the one with this id.
+    """Create a thread with this id, or return the existing one.
 
     Args:
         title: None = use the first question.
@@ -84,7 +84,7 @@ async def new_thread(
 async def store_thread(
     thread: Thread, turns: Sequence[ThreadTurn], user: UserContext, threads: ThreadStore
 ) -> ThreadView:
-    """Store a new thread with its first turns. An existing thread is left unchanged."""
+    """Store a new thread with its first turns. If the thread exists, leave it unchanged."""
     try:
         return view_of(await threads.create(thread, turns))
     except ConflictError:
@@ -94,7 +94,7 @@ async def store_thread(
 async def list_threads(
     user: UserContext, threads: ThreadStore, limit: int, cursor: str | None = None
 ) -> ThreadList:
-    """Return the user's threads, most recently used first.
+    """Return a page of the user's threads, most recently used first.
 
     Raises:
         CallerError: the cursor is invalid.
@@ -105,7 +105,7 @@ async def list_threads(
 
 
 def _listed(thread: Thread) -> ThreadView:
-    """Return the thread as shown in a list, with its active run.
+    """Return the thread as shown in lists, with its active run.
 
     A run that must have ended, because its worker died before the row was updated, is left out.
     """
@@ -114,8 +114,8 @@ def _listed(thread: Thread) -> ThreadView:
 
 
 async def find_threads(words: str, user: UserContext, threads: ThreadStore, limit: int) -> ThreadList:
-    """Return threads whose title and questions contain all words, also as parts of
-    words; most recent first.
+    """Return the threads whose title and questions contain all words, possibly within longer words; most
+    recently used first.
     """
     terms = words.casefold().split()
     turns_by_thread: defaultdict[str, list[ThreadTurn]] = defaultdict(list)
@@ -141,7 +141,7 @@ def _holds(thread: Thread, turns: Sequence[ThreadTurn], terms: Sequence[str]) ->
 
 
 async def thread_with(questions: Sequence[str], user: UserContext, threads: ThreadStore) -> ThreadTurn | None:
-    """Return the newest turn of the thread that contains these questions; None if there is none.
+    """Return the newest turn of the thread that consists of these questions, or None.
 
     This serves clients that send a whole conversation instead of a thread id. A question may be missing from
     the turns, because it answered a clarification. The longest match wins, then the newest.
@@ -150,7 +150,7 @@ async def thread_with(questions: Sequence[str], user: UserContext, threads: Thre
     for turn in await threads.all_turns(user.user_id, _MOST_TURNS):
         if turn.status != "erased":
             turns_by_thread[turn.thread_id].append(turn)
-    # Such clients never see a thread's files, nor answers that may quote them.
+    # Threads with files are left out, because such clients must not see answers that may quote the files.
     turns_by_thread = defaultdict(
         list,
         {
@@ -174,7 +174,7 @@ async def thread_with(questions: Sequence[str], user: UserContext, threads: Thre
 
 
 async def owned_thread(thread_id: str, user: UserContext, threads: ThreadStore) -> Thread:
-    """Return the thread.
+    """Return the thread if it exists and the user owns it.
 
     Raises:
         NotFoundError: the thread doesn't exist, belongs to another user or was deleted, without distinction.
@@ -189,7 +189,9 @@ async def owned_thread(thread_id: str, user: UserContext, threads: ThreadStore) 
 async def rename_thread(
     thread_id: str, title: str, user: UserContext, threads: ThreadStore, check: Check | None = None
 ) -> ThreadView:
-    """Change the title unless `check` raises. Raise NotFoundError as `owned_thread` does."""
+    """Change the title of a thread, unless `check` raises an error. Raise NotFoundError as `owned_thread`
+    does.
+    """
 
     def renamed(thread: Thread) -> Thread:
         if check is not None:
@@ -200,7 +202,7 @@ async def rename_thread(
 
 
 async def clear_thread(thread_id: str, user: UserContext, services: ConversationServices) -> ThreadView:
-    """Clear the thread's turns, summary and files but keep the thread. Raise NotFoundError as
+    """Clear the turns, the summary and the files of a thread, but keep the thread. Raise NotFoundError as
     `owned_thread` does.
     """
     await owned_thread(thread_id, user, services.threads)
@@ -211,8 +213,8 @@ async def clear_thread(thread_id: str, user: UserContext, services: Conversation
 async def clear_turns(
     thread_id: str, user: UserContext, services: ConversationServices, *, has_files: bool
 ) -> Thread:
-    """Clear the thread's turns and summary, and start their erasure. Raise NotFoundError as `owned_thread`
-    does.
+    """Clear the turns and the summary of a thread, and start their erasure. Raise NotFoundError as
+    `owned_thread` does.
 
     Args:
         has_files: whether files stay.
@@ -239,7 +241,7 @@ async def clear_turns(
 async def delete_thread(
     thread_id: str, user: UserContext, services: ConversationServices, check: Check | None = None
 ) -> None:
-    """Hide the thread immediately and start its erasure, unless `check` raises. The call may be repeated.
+    """Hide a thread immediately and start its erasure, unless `check` raises an error. Idempotent.
 
     Raises:
         NotFoundError: as `owned_thread`, except for a thread that is being deleted.
@@ -271,7 +273,7 @@ async def ask_to_erase(thread: Thread, queues: TaskQueues) -> None:
 async def change_thread(
     thread_id: str, user: UserContext, threads: ThreadStore, change: Callable[[Thread], Thread]
 ) -> Thread:
-    """Apply a change to the current thread, and retry after conflicts.
+    """Apply `change` to the stored thread, and retry if another request changes it at the same time.
 
     Raises:
         NotFoundError: as `owned_thread`.
@@ -309,7 +311,7 @@ async def thread_and_turns(
     """Return the thread and its newest turns, newest first. Raise NotFoundError as `owned_thread` does."""
     if not re.fullmatch(ID_PATTERN, thread_id):
         raise not_there(thread_id)
-    # Concurrently: a missing thread has no turns.
+    # Both are read concurrently, because a missing thread simply has no turns.
     return await run_together(
         owned_thread(thread_id, user, threads),
         threads.turns(user.user_id, thread_id, TURNS_READ),
@@ -325,7 +327,7 @@ def view_of(thread: Thread) -> ThreadView:
 
 
 def not_there(thread_id: str) -> NotFoundError:
-    """Return the error for a thread that is missing, foreign or deleted."""
+    """Return the error for a thread that doesn't exist, was deleted or belongs to someone else."""
     return NotFoundError(
         f"There is no thread {thread_id[:64]!r}.", "Check the id; only a thread's owner can see it."
     )
@@ -337,7 +339,7 @@ _REMEMBER_AFTER_S = 1.0  # the run has ended by then
 
 @dataclass(frozen=True)
 class OpenedTurn:
-    """A turn waiting for its answer, and the conversation before it.
+    """A turn that was added for a question, and the conversation before it.
 
     Attributes:
         with_files: whether the thread has files of its own.
@@ -351,7 +353,8 @@ class OpenedTurn:
 async def open_turn(
     request: RunRequest, threads: ThreadStore, run_log: RunLog, *, is_new: bool
 ) -> OpenedTurn:
-    """Add a question to its thread unless it is already there. `is_new` means that the thread starts with it.
+    """Add a question to its thread, unless it has been added already. `is_new` means that the question starts
+    the thread.
 
     Raises:
         NotFoundError: the user has no such thread.
@@ -390,7 +393,7 @@ async def open_turn(
 
 
 def _require_open_to(request: RunRequest, thread: Thread, turns: Sequence[ThreadTurn]) -> None:
-    """Raise ConflictError if the question can't be added to its thread."""
+    """Raise ConflictError if the thread does not accept the question."""
     if thread.has_files and request.user.thread_id != thread.thread_id:
         raise ConflictError(
             "The conversation has files of its own.", "Ask in the web page, or start a new conversation."
@@ -400,7 +403,7 @@ def _require_open_to(request: RunRequest, thread: Thread, turns: Sequence[Thread
 
 
 def _is_replaceable(run_id: str, thread: Thread, turns: Sequence[ThreadTurn]) -> bool:
-    """Return whether the run is one of these turns, and the summary covers nothing but turns before it."""
+    """Return whether the run is one of these turns and the thread summary covers only earlier turns."""
     replaced = next((turn for turn in turns if turn.run_id == run_id and is_shown(turn, thread)), None)
     if replaced is None or replaced.number <= thread.summarised_count:
         return False
@@ -413,7 +416,9 @@ def _is_replaceable(run_id: str, thread: Thread, turns: Sequence[ThreadTurn]) ->
 async def _with_newest_answer(
     thread: Thread, turns: Sequence[ThreadTurn], run_log: RunLog
 ) -> Sequence[ThreadTurn]:
-    """Return the turns with the answer of the active run, if it has ended but its turn isn't updated yet."""
+    """Return the turns, with the answer of the active run added if the run has ended but its turn wasn't
+    updated yet.
+    """
     active = thread.active_run.run_id if thread.active_run else None
     if not any(turn.run_id == active and turn.status == "asked" for turn in turns):
         return turns
@@ -425,7 +430,7 @@ async def _with_newest_answer(
 
 
 async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore) -> None:
-    """Store the parts of the answer that later questions need in the thread, and clear its active run.
+    """Store in the thread those parts of an answer that later questions need, and clear its active run.
 
     The call is idempotent.
 
@@ -446,14 +451,14 @@ async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore)
         try:
             await threads.replace(thread, _with_run(thread, record), answered(turn, answer))
         except (ConflictError, NotFoundError):
-            continue  # erased, or another attempt was faster: read again
+            continue  # The turn was erased, or another attempt was faster, so read it again.
         else:
             return
     raise ConflictError("The turn is being changed by another request.", "Try again.")
 
 
 async def show_run(record: RunRecord, threads: ThreadStore) -> None:
-    """Name the run in the thread's row while it is active, and remove it when it ends.
+    """Record the run in the row of its thread while it is active, and remove it when it has ended.
 
     The call is idempotent. A deleted thread, or one with a newer question, is left unchanged.
 
@@ -478,7 +483,7 @@ def _with_run(thread: Thread, record: RunRecord) -> Thread:
 
 
 async def ask_to_remember(record: RunRecord, queues: TaskQueues) -> None:
-    """Queue the turn for memory. Never raise, because the answer doesn't depend on it."""
+    """Queue the turn to be remembered. Errors are not raised, because the answer doesn't depend on it."""
     if not record.turn:
         return
     task = RememberTask(owner_id=record.owner_id, thread_id=record.thread_id, run_id=record.run_id)
@@ -523,7 +528,7 @@ def _new_turn(request: RunRequest, number: int, *, with_files: bool) -> ThreadTu
 async def read_messages(
     thread_id: str, user: UserContext, services: ConversationServices, limit: int, before: int | None = None
 ) -> MessageList:
-    """Return the newest turns, or those before a number, oldest first, with freshly signed URLs.
+    """Return the newest turns, or those before a number, oldest first and with freshly signed URLs.
 
     Raises:
         NotFoundError: as `owned_thread`.
@@ -544,14 +549,14 @@ async def read_messages(
 
 
 def is_shown(turn: ThreadTurn, thread: Thread) -> bool:
-    """Return whether the thread shows the turn."""
+    """Return whether the thread still shows the turn to its owner."""
     return turn.number > thread.cleared_count and turn.status != "erased"
 
 
 async def _message(
     turn: ThreadTurn, user: UserContext, services: ConversationServices
 ) -> ThreadMessage | None:
-    """Return the turn's message; None if its run was never stored because the process died in between."""
+    """Return the message of a turn, or None if its run was never stored because the process died."""
     record = await services.runs.get(turn.run_id)
     if record is None or record.owner_id != user.user_id:
         return None
@@ -567,7 +572,7 @@ async def _message(
 
 async def _clarification(record: RunRecord, run_log: RunLog) -> AnsweredClarification | None:
     if not record.ask_step or not record.has_log:
-        return None  # most runs need no read
+        return None  # Most runs have no clarification, which saves a read.
     request, reply = await clarification_of(record.run_id, record.ask_step, run_log)
     if request is None or reply is None:
         return None
@@ -581,7 +586,7 @@ async def _answer(record: RunRecord, services: ConversationServices) -> RunAnswe
         return None
     try:
         return await committed_answer(record.run_id, services.blobs, services.run_log)
-    except NotFoundError:  # the thread is being erased
+    except NotFoundError:  # The thread is being erased.
         return None
 
 

@@ -1,4 +1,4 @@
-"""The part of a conversation that a follow-up question receives. Pure."""
+"""The part of a conversation that is included in the prompt of a follow-up question. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Return the beginning of a text, cut at a word, without control characters except line ends."""
+    """Return the beginning of a text, cut between words and without control characters except line breaks."""
     clean = _CONTROL.sub(" ", text).strip()
     if len(clean) <= limit:
         return clean
@@ -41,16 +41,16 @@ def excerpt(text: str, limit: int) -> str:
 
 
 def title_of(question: str) -> str:
-    """Return a one-line thread title from its first question."""
+    """Return a thread title of one line, made from the first question."""
     return excerpt(" ".join(question.split()), MAX_TITLE_CHARS)
 
 
 def answered(turn: ThreadTurn, answer: RunAnswer) -> ThreadTurn:
-    """Return the turn with the parts of its answer that later questions need, without picture URLs."""
+    """Return the turn with the parts of its answer that later questions need, without URLs of pictures."""
     cited: dict[str, str] = {}
     sources: tuple[Citation | AnswerFigure, ...] = (*answer.citations, *answer.figures)
     for source in sources:
-        if source.doc_id:  # web pages have no document
+        if source.doc_id:  # Web pages have no document id.
             cited.setdefault(source.doc_id, source.filename)
     documents = list(cited.items())[:MAX_DOCUMENTS]
     blocks = dict.fromkeys(citation.block_id for citation in answer.citations if citation.block_id)
@@ -67,12 +67,13 @@ def answered(turn: ThreadTurn, answer: RunAnswer) -> ThreadTurn:
 
 
 def plain_answer(text: str) -> str:
-    """Return an answer without source references, picture URLs and notes appended by the app."""
+    """Return an answer without source references, URLs of pictures and the notes that the app appended."""
     return _REMARK.sub("", _REFERENCE.sub("", _PICTURE.sub(r"\1", text))).strip()
 
 
 def current_turns(turns: Sequence[ThreadTurn], replaced: str | None = None) -> list[ThreadTurn]:
-    """Return the turns that lead to the next question, oldest first.
+    """Return the turns that lead to the next question, oldest first. Turns replaced by later versions are
+    left out.
 
     A turn that replaces another follows what came before that one. What followed the earlier version is
     left out.
@@ -85,7 +86,7 @@ def current_turns(turns: Sequence[ThreadTurn], replaced: str | None = None) -> l
     before: dict[str, list[ThreadTurn]] = {}
     for turn in sorted(turns, key=lambda turn: turn.number):
         if turn.replaces:
-            path = before.get(turn.replaces, [])  # an unknown one is older than all these turns
+            path = before.get(turn.replaces, [])  # An unknown run is older than all these turns.
         before[turn.run_id] = path
         path = [*path, turn]
     return before.get(replaced, []) if replaced else path
@@ -94,7 +95,7 @@ def current_turns(turns: Sequence[ThreadTurn], replaced: str | None = None) -> l
 def conversation_from(
     thread: Thread, turns: Sequence[ThreadTurn], replaced: str | None = None
 ) -> Conversation:
-    """Return the summary and the newest turns that fit, oldest first.
+    """Return the thread summary and as many of the newest turns as fit, oldest first.
 
     Args:
         turns: of the thread, in any order; summarised, replaced, cleared and erased ones are skipped.
@@ -112,7 +113,8 @@ def conversation_from(
 
 
 def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> list[ThreadTurn]:
-    """Return the turns to summarise, oldest first; none while at most `most` are unsummarised.
+    """Return the oldest turns that should be summarised now, oldest first. At most `most` turns stay
+    unsummarised.
 
     Half of `most` remain, so the model is called once every few turns.
     """
@@ -124,8 +126,8 @@ def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> lis
 
 
 def summary_material(previous: str, turns: Sequence[ThreadTurn]) -> str:
-    """Return the model's input: the summary so far and the turns after it, with both
-    sides of a turn marked.
+    """Return the input for the summarising model: the summary so far and the turns after it, with questions
+    and answers marked.
     """
     lines = "\n".join(
         f'<turn role="user">{escape(turn.question, quote=False)}</turn>\n'
@@ -135,7 +137,7 @@ def summary_material(previous: str, turns: Sequence[ThreadTurn]) -> str:
     return f"{element('previous_summary', previous)}\n<conversation>\n{lines}\n</conversation>"
 
 
-# "Who wrote it?", "in that report", "dieses Dokument" refer to the earlier document.
+# Phrases such as "Who wrote it?", "in that report" and "dieses Dokument" refer to an earlier document.
 _KIND = (
     r"(?:documents?|files?|reports?|manuals?|polic(?:y|ies)|guides?|handbooks?|contracts?|papers?|memos?|"
     r"dokumente?s?|datei(?:en)?|berichte?s?|handb[uü]ch(?:er|s)?|richtlinien?|vertr[aä]ge?s?|leitf[aä]den)"
@@ -154,7 +156,7 @@ _BACK = re.compile(
 
 
 def conversation_element(conversation: Conversation) -> str:
-    """Return the escaped `<conversation>` element for a prompt; empty without earlier turns."""
+    """Return the escaped `<conversation>` element for a prompt, or "" if there are no earlier turns."""
     if not conversation.summary and not conversation.turns:
         return ""
     summary = [element("summary", conversation.summary)] if conversation.summary else []
@@ -163,12 +165,14 @@ def conversation_element(conversation: Conversation) -> str:
 
 
 def cited_before(conversation: Conversation) -> Turn | None:
-    """Return the newest turn whose answer cited documents."""
+    """Return the newest turn whose answer cited documents, or None."""
     return next((turn for turn in reversed(conversation.turns) if turn.doc_ids), None)
 
 
 def points_back(question: str) -> bool:
-    """Return whether a question refers to an unnamed document: "that report", "who wrote it?"."""
+    """Return whether a question refers to a document without naming it, as in "that report" or "who wrote
+    it?".
+    """
     return _BACK.search(question) is not None
 
 
