@@ -188,7 +188,9 @@ def _ready(table: TableClient) -> int:
 
 
 def ratio_of(batches: Sequence[Batch], files: int) -> float:
-    """Return the median time for a library divided by that for blobs, for batches of `files` files."""
+    """Return the median time of the library batches with `files` files, divided by that of the blob
+    batches.
+    """
     medians = {
         source: statistics.median(
             batch.seconds for batch in batches if (batch.source, batch.files) == (source, files)

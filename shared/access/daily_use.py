@@ -66,7 +66,7 @@ class UsageView(Model):
 
     resource: Resource = Field(description="The limited resource.")
     used: float = Field(description="Amount used today (UTC).")
-    limit: float = Field(description="Daily limit; 0 = none.")
+    limit: float = Field(description="Daily limit; 0 means that there is no limit.")
 
 
 def limit_of(resource: Resource, rules: LimitSettings) -> float:

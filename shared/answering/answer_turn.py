@@ -313,8 +313,8 @@ class AnswerTurn:
             await self._writer.write(answer or "", to_gap=self._may_look)
 
     async def go_on(self, turn: ModelTurn) -> Turn | None:
-        """Return the turn if its tool calls must be executed or its gaps searched for. Return None if the
-        answer is final.
+        """Return the turn if more work follows: tool calls to execute, or a search for what the answer says
+        is missing. Return None if the answer is final.
         """
         self._is_read = True
         writer, text = self._writer, self._text

@@ -117,7 +117,8 @@ class AnswerWriter:
             await self.stream.flush()
 
     async def finish(self, *notes: str, goes_on: bool = False) -> None:
-        """Stage the remaining events of the answer, so that they are appended when the step completes.
+        """Complete the answer: repair failed quotations, append the notes, and stage the remaining events for
+        the step's last append.
 
         Args:
             notes: paragraphs appended after the model's answer.

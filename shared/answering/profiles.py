@@ -87,7 +87,9 @@ class WebSource(Model):
 
 
 class WebClaim(Model):
-    """A statement and the pages that say it; corroborated when two sites or more do."""
+    """A statement with the web pages that support it. It counts as corroborated if they belong to at least
+    two sites.
+    """
 
     text: str
     sources: tuple[WebSource, ...]

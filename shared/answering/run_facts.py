@@ -84,7 +84,7 @@ async def _children(record: RunRecord, journal: Journal) -> tuple[ChildFacts, ..
 
 
 def child_facts(child: Child, status: ChildStatus) -> ChildFacts:
-    """Return the facts of a sub-agent that ended with `status`."""
+    """Return the quality facts of a sub-agent: its outcome, duration, turns, tokens and cost."""
     task, state = child.task, child.state
     latency_ms = None
     if state.started_at is not None:

@@ -315,8 +315,8 @@ class ReaderText:
 
 @dataclass(frozen=True)
 class _InnerFence:
-    """A code fence inside a list or after indentation. Clients show code there, but its contents are
-    sanitised like text.
+    """A code fence that is indented or inside a list. Markdown clients render it as code, but not all agree
+    on where it ends, so its contents are sanitised like other text.
 
     Attributes:
         signs: backticks or tildes of its first line.

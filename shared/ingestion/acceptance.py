@@ -58,8 +58,8 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
     services, blob_name = task.services, properties.name
     rights, sidecar_etag = await read_rights(properties, services)
     if has_own_sidecar(blob_name) and not sidecar_etag and not state.content_hash:
-        # Uploads write the access list first, and it is deleted when the sender's data is erased. An upload
-        # URL that is still valid must not create a document without one.
+        # The app writes the access list before the file. Without an access list, the file came through an
+        # upload URL that outlived the erasure of its sender, so it must not become a document.
         await task.blobs.delete(DOCUMENTS, blob_name)
         return Accepted(outcome="gone", **task.looked)
     hints = hints_of(blob_name)

@@ -1,4 +1,6 @@
-"""Access to table storage: entities, long texts in several properties, and records partitioned by hour."""
+"""Access to table storage: single entities, long texts split across several properties, and records
+partitioned by hour.
+"""
 
 import heapq
 import re

@@ -36,7 +36,7 @@ def percentile(values: Sequence[Number], share: float) -> Number | None:
 
 
 def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFacts) -> AnswerRecord:
-    """Return the record of how a run ended, from its record, answer and writing facts; without its key."""
+    """Build the quality record of a finished run. The caller sets its key."""
     asked_back, todo = record.ask_step > 0, record.todo
     outcome: Outcome = "cancelled" if record.status == "cancelled" else "failed"
     if record.status == "completed" and answer is not None:

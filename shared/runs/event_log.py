@@ -250,7 +250,7 @@ def staged_child_log(
 
 
 def is_closed(log_slice: LogSlice) -> bool:
-    """Return whether a log that was read to its end contains the run's last event."""
+    """Return whether the log contains the run's last event. `log_slice` must extend to the end of the log."""
     return any(map(is_terminal, events_of(log_slice)))
 
 

@@ -330,8 +330,8 @@ class RunRequest(Model):
         return self.created_at.astimezone(ZoneInfo(self.timezone)).date()
 
     def with_rights_of(self, asker: UserContext | None) -> "RunRequest":
-        """Return the request with the current permissions of `asker`, who was waited for. None leaves it
-        unchanged.
+        """Return a copy of the request with the permissions of `asker`, which were read after the user
+        replied. None leaves the request unchanged.
         """
         if asker is None:
             return self
