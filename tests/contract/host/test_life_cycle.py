@@ -104,4 +104,4 @@ def test_app_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     port = str(find_free_port())
     code, text = _start_fails("--port", port, "--data", str(tmp_path), "--app", "no_such_app")
     assert code == 2
-    assert text.startswith("local.host: no module no_such_app")
+    assert text.startswith("local.host: there is no module no_such_app")

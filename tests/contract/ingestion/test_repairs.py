@@ -218,9 +218,9 @@ async def test_the_warning_of_bad_rights_stays_when_the_same_bytes_come_again(
     await services.blobs.write(DOCUMENTS, f"{name}.acl.json", b"everybody!")
     await dropped(services, name)
     await dropped(services, name)
-    assert "not JSON" in " ".join((await state_of(services, name)).warnings)
+    assert "not valid JSON" in " ".join((await state_of(services, name)).warnings)
     await dropped(services, name, b"Other bytes.")
-    assert "not JSON" in " ".join((await state_of(services, name)).warnings)
+    assert "not valid JSON" in " ".join((await state_of(services, name)).warnings)
 
 
 async def test_a_failed_ingestion_leaves_no_pictures_and_no_text_in_the_work_container(

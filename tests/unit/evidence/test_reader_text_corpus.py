@@ -8,7 +8,9 @@ from tests.unit.evidence.reader_text_corpus import HOST, hostile_texts, in_piece
 pytestmark = pytest.mark.attack("forged names")
 
 _QUICK = pytest.param(1_500, 7, id="sample")  # 2 s
-_FULL = pytest.param(60_000, 11, id="full", marks=[pytest.mark.e2e, pytest.mark.timeout(900)])
+_FULL = pytest.param(
+    60_000, 11, id="full", marks=[pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]
+)
 CORPUS = pytest.mark.parametrize(("count", "seed"), [_QUICK, _FULL])
 MOMENT = "/api/documents/d1/readable?t=83#cited"
 PICTURE = "/api/documents/d1/figures/a.png"
