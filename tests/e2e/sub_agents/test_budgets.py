@@ -27,6 +27,7 @@ SLOW = "tps=1,only=sub_agent+answer"
 FAULTS = (SLOW, "stall=0", "chaos=5")
 
 
+@pytest.mark.nightly
 def test_runs_end_within_their_budget_though_the_model_is_slow(stack: LocalStack) -> None:
     keep_their_budget(stack, (SLOW,))
 
