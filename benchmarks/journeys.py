@@ -279,7 +279,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON report to write")
     parser.add_argument(
-        "--list", action="store_true", help=("also print the names of the functions in each file")
+        "--list", action="store_true", help="also print the names of the functions in each file"
     )
     arguments = parser.parse_args()
     os.environ |= AGENT_SETTINGS

@@ -217,6 +217,38 @@ def tokens(text: str) -> Counter[str]:
     return Counter(_TOKEN.findall(_MARKED.sub("", text)))
 
 
+@dataclass(frozen=True)
+class _Elements:
+    """The texts of a parsed document by page number; 0 for elements without one.
+
+    Attributes:
+        whole: every element.
+        once: the same, with the cells of tables that repeat a header left out.
+        rows: rows of tables.
+        headers: first row of each table.
+    """
+
+    whole: defaultdict[int, list[str]]
+    once: defaultdict[int, list[str]]
+    rows: defaultdict[int, list[str]]
+    headers: defaultdict[int, list[str]]
+
+
+def _by_page(reading: Reading, parsed: ParsedDocument) -> _Elements:
+    """Group the elements by page, and count the tables of each page in `reading`."""
+    pages = _Elements(defaultdict(list), defaultdict(list), defaultdict(list), defaultdict(list))
+    for element in parsed.elements:
+        number, text = element.page_number or 0, element.text
+        is_table = element.kind == "table"
+        pages.whole[number].append(text)
+        pages.once[number].append(_without_repeats(text) if is_table else text)
+        if is_table:
+            pages.rows[number] += text.splitlines()
+            pages.headers[number].append(text.split("\n", 1)[0])
+            reading.tables[number] = reading.tables.get(number, 0) + 1
+    return pages
+
+
 def _compare(
     reading: Reading,
     parsed: ParsedDocument,
@@ -224,18 +256,8 @@ def _compare(
     rows: Sequence[Sequence[Sequence[str]]],
     running: Sequence[Sequence[str]],
 ) -> None:
-    elements: defaultdict[int, list[str]] = defaultdict(list)
-    once: defaultdict[int, list[str]] = defaultdict(list)
-    tables: defaultdict[int, list[str]] = defaultdict(list)
-    headings: defaultdict[int, list[str]] = defaultdict(list)
-    for element in parsed.elements:
-        number = element.page_number or 0
-        elements[number].append(element.text)
-        once[number].append(_without_repeats(element.text) if element.kind == "table" else element.text)
-        if element.kind == "table":
-            tables[number] += element.text.splitlines()
-            headings[number].append(element.text.split("\n", 1)[0])
-            reading.tables[number] = reading.tables.get(number, 0) + 1
+    pages = _by_page(reading, parsed)
+    elements, headings = pages.whole, pages.headers
     for number, text in enumerate(texts, start=1):
         whole = tokens("\n".join(elements[number]))
         headers = tokens("\n".join(headings[number]))
@@ -249,7 +271,7 @@ def _compare(
         first = tokens(headings[number][0]) if headings[number] else Counter()
         before = tokens(headings[number - 1][-1]) if headings[number - 1] else Counter()
         continued = first if first == before else Counter[str]()
-        said_once = tokens("\n".join(once[number]))
+        said_once = tokens("\n".join(pages.once[number]))
         extra = {word for word in said_once - headers - words if word[0].isdigit()}
         extra |= {word for word in headers - continued if word[0].isdigit() and word not in words}
         reading.numbers_added += len(extra)
@@ -259,7 +281,7 @@ def _compare(
         reading.running_kept += len(kept_rows)
         edges = running[number - 1]
         inner = [row for row in rows[number - 1] if " ".join(row) not in edges]
-        missing = list(_untabled(reading, inner, tables[number]))
+        missing = list(_untabled(reading, inner, pages.rows[number]))
         if len(reading.examples) < 200:
             reading.examples += [f"{number} row: {row}" for row in missing[:3]]
             reading.examples += [f"{number} kept: {row}" for row in kept_rows[:1]]

@@ -120,27 +120,27 @@ def _folded(text: str) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.steps", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="a set of passages and questions")
-    parser.add_argument("--out", type=Path, required=True, help="folder of a question set with passages")
+    parser.add_argument("--data", type=Path, required=True, help="folder of a question set with passages")
+    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
     parser.add_argument(
         "--runs",
         type=Path,
         default=None,
-        help=("folder for the recorded runs (default: OUT with the suffix .runs)"),
+        help="folder for the recorded runs (default: OUT with the suffix .runs)",
     )
     parser.add_argument(
-        "--questions", type=int, default=25, help=("number of questions to sample (default: %(default)s)")
+        "--questions", type=int, default=25, help="number of questions to sample (default: %(default)s)"
     )
     parser.add_argument(
-        "--seed", type=int, default=1, help=("random seed of the sample (default: %(default)s)")
+        "--seed", type=int, default=1, help="random seed of the sample (default: %(default)s)"
     )
     parser.add_argument(
         "--patient",
         action="store_true",
-        help=("raise all time limits, for an endpoint with replies written by a person"),
+        help="raise all time limits, for an endpoint with replies written by a person",
     )
     parser.add_argument(
-        "--at-once", type=int, default=AT_ONCE, help=("number of concurrent questions (default: %(default)s)")
+        "--at-once", type=int, default=AT_ONCE, help="number of concurrent questions (default: %(default)s)"
     )
     return parser.parse_args()
 

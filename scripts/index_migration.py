@@ -29,7 +29,7 @@ STEPS = ("adopt", "plan", "run", "switch", "back", "drop", "abandon")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Perform one step of a migration. Return 0 if it is done, and 1 if it was refused or failed."""
     parser = argparse.ArgumentParser(
-        prog="index_migration", description=("Migrate a search index without downtime.")
+        prog="index_migration", description="Migrate a search index without downtime."
     )
     parser.add_argument("step", choices=STEPS)
     parser.add_argument("which", choices=INDEXES)

@@ -95,7 +95,7 @@ def main() -> int:
         "groups", nargs="*", help="names of groups in tests/mutation/modules.toml (default: all)"
     )
     parser.add_argument(
-        "--out", type=Path, default=WORK / "report.json", help=("JSON report to write (default: %(default)s)")
+        "--out", type=Path, default=WORK / "report.json", help="JSON report to write (default: %(default)s)"
     )
     arguments = parser.parse_args()
     groups = read_groups()

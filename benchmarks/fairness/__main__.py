@@ -128,13 +128,11 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON report to write")
     parser.add_argument("--rounds", type=int, default=10, help="Ben's files and questions per phase")
-    parser.add_argument(
-        "--pages", type=int, default=5000, help=("number of Ben's files and questions in each phase")
-    )
-    parser.add_argument("--files", type=int, default=200, help="number of pages in Anna's largest PDF")
+    parser.add_argument("--pages", type=int, default=5000, help="number of pages in Anna's largest PDF")
+    parser.add_argument("--files", type=int, default=200, help="number of Anna's other files")
     parser.add_argument(
         "--pace",
-        help=("knobs of the chat model, such as ttft=700,tps=70; without them it replies without delay"),
+        help="knobs of the chat model, such as ttft=700,tps=70; without them it replies without delay",
     )
     return parser.parse_args()
 

@@ -119,7 +119,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
     parser.add_argument("--users", type=int, default=50)
     parser.add_argument(
-        "--seconds", type=float, default=120.0, help=("duration of the phase with all users, in seconds")
+        "--seconds", type=float, default=120.0, help="duration of the phase with all users, in seconds"
     )
     parser.add_argument(
         "--alone", type=float, default=60.0, help="duration of the phase with a single user, in seconds"
@@ -133,7 +133,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--pace",
         default=PACE,
-        help=("knobs of the local model (default: %(default)s); an empty text means full speed"),
+        help="knobs of the local model (default: %(default)s); an empty text means full speed",
     )
     parser.add_argument("--seed", type=int, default=20251121)
     parser.add_argument("--out", type=Path, default=Path("report.json"))

@@ -65,7 +65,7 @@ def main() -> int:
     """Run the benchmark and print the results. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.start", description=__doc__)
     parser.add_argument(
-        "--runs", type=int, default=7, help=("number of processes for each variant (default: %(default)s)")
+        "--runs", type=int, default=7, help="number of processes for each variant (default: %(default)s)"
     )
     runs = parser.parse_args().runs
     seen = measure_in_turns({"base": BASE_IMPORTS, "app": APP_IMPORT, "agent": AGENT_CREATION}, runs)

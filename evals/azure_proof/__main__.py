@@ -127,6 +127,18 @@ def _show(text: str) -> None:
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    options: argparse.Namespace = parser.parse_args(arguments)
+    if options.pause is None:
+        # According to the documentation, idle instances are removed after some minutes (unmeasured).
+        options.pause = 0.0 if options.local else 900.0
+    if not (options.local or options.dry_run or options.subscription):
+        parser.error("--subscription names the subscription that pays; --dry-run shows what would be called")
+    options.subscription = options.subscription or "SUBSCRIPTION"
+    return options
+
+
+def _parser() -> Any:
     parser: Any = argparse.ArgumentParser(
         prog="python -m evals.azure_proof",
         description=__doc__,
@@ -138,43 +150,39 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--step",
         action="append",
         choices=ORDER,
-        help=("run only this step; may be repeated (default: all steps)"),
+        help="run only this step; may be repeated (default: all steps)",
     )
     parser.add_argument(
         "--out",
         type=Path,
         default=Path("build/proof"),
-        help=("folder for the evidence (default: %(default)s)"),
+        help="folder for the evidence (default: %(default)s)",
     )
     parser.add_argument("--keep", action="store_true", help="keep the resources after a complete run")
     parser.add_argument(
-        "--pause", type=float, default=None, help=("keep the Azure resources after a complete run")
+        "--pause",
+        type=float,
+        default=None,
+        help="idle time before the cold start, in seconds (default: 900 in Azure)",
     )
     parser.add_argument(
         "--environment",
         default="groundwork-proof",
-        help=("idle time before the cold start, in seconds (default: 900 in Azure)"),
+        help="name of the azd environment (default: %(default)s)",
+    )
+    parser.add_argument("--subscription", default="", help="id of the subscription")
+    parser.add_argument(
+        "--location", default="swedencentral", help="region of the app (default: %(default)s)"
     )
     parser.add_argument(
-        "--subscription", default="", help=("name of the azd environment (default: %(default)s)")
-    )
-    parser.add_argument("--location", default="swedencentral", help="region of the app")
-    parser.add_argument(
-        "--openai-location", default="swedencentral", help=("region of the app (default: %(default)s)")
+        "--openai-location", default="swedencentral", help="region of the models (default: %(default)s)"
     )
     parser.add_argument(
         "--as-application",
         action="store_true",
         help="allow sign-in as an application instead of a user, for pipelines",
     )
-    options: argparse.Namespace = parser.parse_args(arguments)
-    if options.pause is None:
-        # According to the documentation, idle instances are removed after some minutes (unmeasured).
-        options.pause = 0.0 if options.local else 900.0
-    if not (options.local or options.dry_run or options.subscription):
-        parser.error("--subscription names the subscription that pays; --dry-run shows what would be called")
-    options.subscription = options.subscription or "SUBSCRIPTION"
-    return options
+    return parser
 
 
 if __name__ == "__main__":

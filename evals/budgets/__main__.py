@@ -131,17 +131,17 @@ def _arguments() -> argparse.Namespace:
         "--budget-ms",
         type=int,
         default=25_000,
-        help=("MAX_TOTAL_LATENCY_MS; the other time limits are scaled with it"),
+        help="MAX_TOTAL_LATENCY_MS; the other time limits are scaled with it",
     )
     parser.add_argument(
-        "--lanes", type=int, default=3, help=("number of parallel stacks (default: %(default)s)")
+        "--lanes", type=int, default=3, help="number of parallel stacks (default: %(default)s)"
     )
     parser.add_argument("--at-once", type=int, default=1, help="concurrent questions per stack")
     parser.add_argument(
         "--batch",
         type=int,
         default=BATCH,
-        help=("number of concurrent questions per stack (default: %(default)s)"),
+        help="number of questions between restarts of a host (default: %(default)s)",
     )
     parser.add_argument(
         "--faults",

@@ -97,24 +97,26 @@ def _write(out: Path, results: list[SetResult], origin: Origin) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.evaluation", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of one question set or several")
-    parser.add_argument("--sets", default="", help="folder of one question set, or of several")
+    parser.add_argument("--data", type=Path, required=True, help="folder of one question set, or of several")
     parser.add_argument(
-        "--out", type=Path, required=True, help=("names of question sets, separated by commas (default: all)")
+        "--sets", default="", help="names of question sets, separated by commas (default: all)"
     )
-    parser.add_argument("--limit", type=int, default=None, help="only the first N questions of a set")
-    parser.add_argument("--queries", default=None, help="use only the first N questions of each set")
+    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--limit", type=int, default=None, help="use only the first N questions of each set")
+    parser.add_argument(
+        "--queries", default=None, help="name of the question file in a set, such as queries.jsonl"
+    )
     parser.add_argument(
         "--no-answers",
         action="store_true",
-        help=("name of the question file in a set, such as queries.jsonl"),
+        help="measure only the search",
     )
-    parser.add_argument("--prompts", action="store_true", help="measure only the search")
+    parser.add_argument("--prompts", action="store_true", help="record the prompts")
     parser.add_argument(
         "--keep", action="store_true", help="skip the ingestion, because the app already has the documents"
     )
     parser.add_argument(
-        "--baseline", type=Path, default=None, help=("earlier report to compare the results with")
+        "--baseline", type=Path, default=None, help="earlier report to compare the results with"
     )
     parser.add_argument("--at-once", type=int, default=ASK_AT_ONCE, help="number of concurrent questions")
     parser.add_argument(

@@ -88,13 +88,19 @@ def _stack(folder: Path) -> LocalStack:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.fuzz", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
-    parser.add_argument("--cases", type=int, default=5000, help="requests to send")
-    parser.add_argument("--scenarios", type=int, help="number of requests to send (default: %(default)s)")
+    parser.add_argument(
+        "--cases", type=int, default=5000, help="number of requests to send (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--scenarios",
+        type=int,
+        help="number of scenarios, sequences of dependent calls (default: cases / 50)",
+    )
     parser.add_argument(
         "--seed",
         type=int,
         default=1,
-        help=("number of scenarios, sequences of dependent calls (default: cases / 50)"),
+        help="random seed (default: %(default)s)",
     )
     return parser.parse_args()
 

@@ -61,20 +61,23 @@ def _line(done: int, total: int, entry: FileReport) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.ingest_report", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with files of any kind")
     parser.add_argument(
-        "--out", type=Path, required=True, help=("folder with the files to ingest, of any type")
+        "--data", type=Path, required=True, help="folder with the files to ingest, of any type"
     )
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of files ingested at once")
+    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        default=AT_ONCE,
+        help="number of files ingested concurrently (default: %(default)s)",
+    )
     parser.add_argument(
         "--timeout",
         type=float,
         default=TIMEOUT_S,
-        help=("number of files ingested concurrently (default: %(default)s)"),
+        help="timeout for each file, in seconds (default: %(default)s)",
     )
-    parser.add_argument(
-        "--keep", action="store_true", help=("timeout for each file, in seconds (default: %(default)s)")
-    )
+    parser.add_argument("--keep", action="store_true", help="keep the documents in the app")
     return parser.parse_args()
 
 

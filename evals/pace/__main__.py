@@ -91,7 +91,7 @@ def _arguments() -> argparse.Namespace:
         "--runs",
         type=Path,
         default=None,
-        help=("folder for the recorded runs (default: OUT with the suffix .runs)"),
+        help="folder for the recorded runs (default: OUT with the suffix .runs)",
     )
     parser.add_argument("--limit", type=int, default=None, help="only the first N questions")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent conversations")

@@ -90,12 +90,12 @@ def _arguments() -> argparse.Namespace:
         "--runs",
         type=Path,
         default=None,
-        help=("folder for the recorded runs (default: OUT with the suffix .runs)"),
+        help="folder for the recorded runs (default: OUT with the suffix .runs)",
     )
     parser.add_argument(
         "--patient",
         action="store_true",
-        help=("raise all time limits, for an endpoint with replies written by a person"),
+        help="raise all time limits, for an endpoint with replies written by a person",
     )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="number of concurrent conversations")
     return parser.parse_args()

@@ -42,20 +42,20 @@ def main() -> int:
     """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
     parser.add_argument(
-        "--data", type=Path, required=True, help=("folder with queries.jsonl and the databases in db/")
+        "--data", type=Path, required=True, help="folder with queries.jsonl and the databases in db/"
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(
         "--questions",
         action="store_true",
-        help=("also ask the set's questions, with the model set by OPENAI_BASE_URL and CHAT_MODEL"),
+        help="also ask the set's questions, with the model set by OPENAI_BASE_URL and CHAT_MODEL",
     )
     parser.add_argument("--replies", type=Path, help="file with recorded replies, used instead of a model")
     parser.add_argument(
-        "--rows", type=int, default=0, help=("also load and query a generated table with this many rows")
+        "--rows", type=int, default=0, help="also load and query a generated table with this many rows"
     )
     parser.add_argument(
-        "--at-once", type=int, default=4, help=("number of concurrent questions (default: %(default)s)")
+        "--at-once", type=int, default=4, help="number of concurrent questions (default: %(default)s)"
     )
     arguments = parser.parse_args()
     lines = (arguments.data / "queries.jsonl").read_text(encoding="utf-8").splitlines()

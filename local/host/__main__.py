@@ -42,7 +42,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--app",
         default="function_app",
-        help=("name of a module in the current folder, or path of a .py file (default: %(default)s)"),
+        help="name of a module in the current folder, or path of a .py file (default: %(default)s)",
     )
     return parser.parse_args()
 

@@ -32,7 +32,7 @@ def read_arguments() -> argparse.Namespace:
         ),
     )
     parser.add_argument(
-        "--token", default=None, help=("bearer token accepted as an alternative to the key, as in Azure")
+        "--token", default=None, help="bearer token accepted as an alternative to the key, as in Azure"
     )
     return parser.parse_args()
 

@@ -90,7 +90,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--demo",
         action="store_true",
-        help=("ask all demo questions as each sample user, check every answer, and stop"),
+        help="ask all demo questions as each sample user, check every answer, and stop",
     )
     parser.add_argument("--once", action="store_true", help="stop after the sample question")
     return parser.parse_args()

@@ -45,14 +45,14 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.search_server", description=__doc__)
     parser.add_argument("--port", type=int, default=17080, help="port on 127.0.0.1 (default: %(default)s)")
     parser.add_argument(
-        "--data", type=Path, required=True, help=("folder with the index files; created if missing")
+        "--data", type=Path, required=True, help="folder with the index files; created if missing"
     )
     key = os.environ.get("SERVER_KEY")
     parser.add_argument(
         "--key",
         required=key is None,
         default=key,
-        help=("API key that clients must send as `api-key` (default: SERVER_KEY)"),
+        help="API key that clients must send as `api-key` (default: SERVER_KEY)",
     )
     return parser.parse_args()
 

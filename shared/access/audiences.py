@@ -71,13 +71,13 @@ async def audiences_of(user: UserContext, directory: GroupDirectory, settings: S
 
 
 async def find_audiences(text: str, directory: GroupDirectory) -> AudienceList:
-    """Return up to 10 people and groups whose name contains a word starting with `text`."""
+    """Return up to 10 directory entries with a word that starts with `text`, people first."""
     matches = await directory.search(text, _MOST)
     return AudienceList(audiences=tuple(Audience(**dict(entry)) for entry in matches))
 
 
 async def audiences_named(principals: Sequence[str], directory: GroupDirectory) -> AudienceList:
-    """Return the people and groups with these ids; unknown ids are omitted."""
+    """Return the directory entries with these ids. Unknown ids and failed lookups are omitted."""
     answers = await asyncio.gather(*map(directory.named, principals), return_exceptions=True)
     entries = [
         entry

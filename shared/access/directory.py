@@ -54,15 +54,16 @@ class GroupDirectory(Protocol):
         """Return the display names of a person's groups by id. Raises the same errors as `groups_of`."""
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return the people and groups whose id, name or mail address equals `text`.
+        """Return the entries that `text` identifies: by id, by display name or, for people, possibly by mail
+        address. Several entries mean that the text is ambiguous.
 
         Raises:
             DependencyError: as `groups_of`.
         """
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Return up to `most` people and groups whose name contains a word starting with `text`. Raises the
-        same errors as `named`.
+        """Return up to `most` entries with a word that starts with `text`, people first. Mail addresses or
+        ids may match as well as names. Raises the same errors as `named`.
         """
 
 
@@ -263,8 +264,8 @@ class GraphDirectory(GroupDirectory):
         )
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return people and groups by id, or by exact name or mail address. Quotation marks are escaped in
-        the Graph filter.
+        """Return the person or group with this id. Any other text is compared with the display names of
+        groups and people and with the mail addresses and user principal names of people, at most two of each.
         """
         deadline = Deadline(self._timeout_s)
         if _USER_ID.fullmatch(text):
@@ -279,7 +280,9 @@ class GraphDirectory(GroupDirectory):
         return (*groups, *people)
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Return people (by name or mail address) and groups (by name) with a word starting with `text`."""
+        """Return up to `most` people whose name or mail address has a word that starts with `text`, followed
+        by groups whose name has one.
+        """
         deadline = Deadline(self._timeout_s)
         words = text.replace("\\", " ").replace('"', " ")
         by_name = quote(f'"displayName:{words}"', safe="")

@@ -243,7 +243,7 @@ def _admission(
 
 
 async def _let_in(change: Awaitable[UserLimits], action: str) -> UserLimits | None:
-    """Return the row; None, with a log line, if the store failed or was slow."""
+    """Return the user's row, or None if the store failed or timed out. Exceeded limits are still raised."""
     try:
         return await change
     except TooManyRequestsError:

@@ -44,7 +44,7 @@ class ListedDirectory(GroupDirectory):
         return exact or tuple(entry for entry in self._entries if entry.name.casefold() == text.casefold())
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Return people and groups whose name contains a word starting with `text`, people first."""
+        """Return up to `most` entries with a word that starts with `text` in their name or id."""
         start = text.casefold()
         matches = [entry for entry in self._entries if _begins(entry, start)]
         return tuple(matches[:most])

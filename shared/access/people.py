@@ -41,7 +41,7 @@ class PersonList(Model):
 async def people_found(
     text: str, directory: GroupDirectory, settings: Settings, limits: UserLimitStore
 ) -> PersonList:
-    """Return the usage of people whose name contains a word starting with `text`."""
+    """Return the usage of the people that `find_audiences` finds, at most 10."""
     audiences = (await find_audiences(text, directory)).audiences
     people = [(one.principal, one.name, one.detail) for one in audiences if one.kind == "person"]
     return await _with_use(people, settings, limits)

@@ -45,20 +45,21 @@ _NEAR_BEST = 0.5  # share of the best block's score; unrelated figures on the pa
 _DESCRIBING_S = 2.0  # one search by ids, which takes 10 ms
 
 
+async def _still_usable(
+    doc_ids: Sequence[str], request: RunRequest, documents: DocumentSearch
+) -> tuple[str, ...]:
+    """Return the documents of an earlier answer that the user can still read, within the caller's limits."""
+    records = await documents.get_many(doc_ids[:MAX_NAMED])
+    return tuple(doc_id for doc_id in doc_ids if doc_id in records and _is_within(request, records[doc_id]))
+
+
 async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> StoredPlan:
     """Return the plan with the documents that its references mean, or with options if they are ambiguous."""
     plan = stored.plan
     if every := await every_document(request, plan, documents):
         return _with_every(stored, [record.doc_id for record in every])
-    before = documents_before(request, plan)
-    if before:
-        # Fetch the documents again: permissions may have changed since that answer, and the caller's limits
-        # apply.
-        records = await documents.get_many(before[:MAX_NAMED])
-        within = tuple(
-            doc_id for doc_id in before if doc_id in records and _is_within(request, records[doc_id])
-        )
-        return stored.model_copy(update={"doc_ids": within})
+    if before := documents_before(request, plan):
+        return stored.model_copy(update={"doc_ids": await _still_usable(before, request, documents)})
     own = _own_files(request, stored)
     if own and points_back(request.question) and not any(map(str.strip, plan.document_references)):
         return stored.model_copy(update={"doc_ids": own[:MAX_READ]})

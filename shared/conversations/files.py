@@ -38,12 +38,12 @@ class ThreadFile(Model):
 
     doc_id: str = Field(description="Id of the file's document.")
     filename: str = Field(description="File name.")
-    status: DocumentStatus = Field(description="Status; answers can use it once it is `ready`.")
-    added_at: datetime = Field(description="Ingestion status. Answers can use the file once it is `ready`.")
-    size_bytes: int | None = Field(description="Time at which the file was added.")
-    page_count: int | None = Field(
-        default=None, description="Size in bytes; null until the file has arrived."
+    status: DocumentStatus = Field(
+        description="Ingestion status. Answers can use the file once it is `ready`."
     )
+    added_at: datetime = Field(description="Time at which the file was added.")
+    size_bytes: int | None = Field(description="Size in bytes; null until the file has arrived.")
+    page_count: int | None = Field(default=None, description="Number of pages; null if the format has none.")
     status_reason: str | None = Field(default=None, description="Explanation of a failure.")
     hint: str | None = Field(default=None, description="How to resolve the problem.")
     failure: FileFailure | None = Field(default=None, description="Stable error code of a failure.")

@@ -31,7 +31,7 @@ CHANGES_KEPT = timedelta(days=1)
 _MOST_KNOWN = 10_000
 
 
-class _Known(NamedTuple):
+class _IndexedAs(NamedTuple):
     """The index rows of a document that are known to exist.
 
     Attributes:
@@ -48,14 +48,14 @@ class StateIndex:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, _IndexedAs] = OrderedDict()
 
     def note_read(self, state: DocumentState) -> None:
         """Remember which index rows a document has according to its state, which avoids unnecessary writes
         later.
         """
-        known = self._known.get(state.doc_id, _Known())
-        self._remember(state.doc_id, _Known(_is_unfinished(state), known.changed, state.owners))
+        indexed = self._known.get(state.doc_id, _IndexedAs())
+        self._remember(state.doc_id, _IndexedAs(_is_unfinished(state), indexed.changed, state.owners))
 
     async def before_write(self, state: DocumentState) -> None:
         """Write the index rows that a state needs, before the state itself is written.
@@ -63,26 +63,27 @@ class StateIndex:
         Raises:
             GroundworkError: the store failed.
         """
-        known, owners = self._known.get(state.doc_id, _Known()), state.owners
+        indexed, owners = self._known.get(state.doc_id, _IndexedAs()), state.owners
         partition = _partition_of(state.updated_at)
-        is_new = partition != known.changed
+        is_new = partition != indexed.changed
         needed = [partition] if is_new else []
-        if _is_unfinished(state) and (is_new or not known.is_unfinished):
+        if _is_unfinished(state) and (is_new or not indexed.is_unfinished):
             needed.append(_UNFINISHED)
-        needed += map(_partition_of_owner, owners - known.owners)
+        needed += map(_partition_of_owner, owners - indexed.owners)
         if needed:
             await run_together(*(self._put(one, state.doc_id) for one in needed))
-        is_unfinished = known.is_unfinished or _is_unfinished(state)
-        self._remember(state.doc_id, _Known(is_unfinished, partition, owners | known.owners))
+        is_unfinished = indexed.is_unfinished or _is_unfinished(state)
+        # Rows of former owners are left out: a reader that finds them superfluous deletes them.
+        self._remember(state.doc_id, _IndexedAs(is_unfinished, partition, owners))
 
     async def after_write(self, state: DocumentState) -> None:
         """Delete the index row of a document that is no longer unfinished. Storage errors are ignored,
         because a superfluous row is harmless.
         """
-        known = self._known.get(state.doc_id, _Known(is_unfinished=True))
-        if known.is_unfinished and not _is_unfinished(state):
+        indexed = self._known.get(state.doc_id, _IndexedAs(is_unfinished=True))
+        if indexed.is_unfinished and not _is_unfinished(state):
             await self._remove(_UNFINISHED, state.doc_id)
-            self._remember(state.doc_id, known._replace(is_unfinished=False))
+            self._remember(state.doc_id, indexed._replace(is_unfinished=False))
 
     async def after_delete(self, state: DocumentState) -> None:
         """Delete the index rows of a document whose state was deleted. Storage errors are ignored, because a
@@ -139,8 +140,8 @@ class StateIndex:
         except GroundworkError:
             return  # A reader that finds the row superfluous will delete it.
 
-    def _remember(self, doc_id: str, known: _Known) -> None:
-        self._known[doc_id] = known
+    def _remember(self, doc_id: str, indexed: _IndexedAs) -> None:
+        self._known[doc_id] = indexed
         self._known.move_to_end(doc_id)
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)

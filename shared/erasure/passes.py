@@ -271,9 +271,50 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
     is_repeated = record.counted > record.passes
     done = frozenset(() if is_repeated else record.threads)
     threads = [one async for one in services.threads.of_owner(user_id) if one.thread_id not in done]
-    records = [one async for one in services.runs.of_owner(user_id, prefix)]
-    # Some runs have stored files but no record.
-    folders = await folders_of(blobs, _RUNS, prefix, user_id)
+    found_runs = await _find_runs(record, prefix, services)
+    messages = await activities_of(prefix, blobs)
+    own_memories = Memories(services.memory_index, UserContext(user_id=user_id))
+    memories = await own_memories.search(SearchRequest(select=("memory_id",), top=1, count=True))
+    sessions = [one.name async for one in blobs.list_blobs(WORK, SESSIONS + prefix)]
+    states = [one async for one in services.documents.of_owner(user_id)]
+    alone = tuple(one for one in states if is_alone(one, user_id))
+    of_threads = tuple(one for one in alone if one.thread_id)
+    uploads = (uploads_of(user_id), f"{CONVERSATION_FILES}/{prefix}")
+    return ErasureFindings(
+        threads=tuple(threads),
+        runs=found_runs.places,
+        at_work=found_runs.at_work,
+        summary_count=found_runs.summary_count,
+        memory_count=memories.count or 0,
+        messages=tuple(messages),
+        sessions=tuple(sessions),
+        documents=alone if record.documents == "delete" else of_threads,
+        sidecars=tuple([name for start in uploads async for name in _unused_sidecars(start, blobs)]),
+        kept=own_documents(
+            (one for one in states if not one.thread_id),
+            user_id,
+            named_count=await _count_named(user_id, services),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _FoundRuns:
+    """A person's runs.
+
+    Attributes:
+        at_work: number of active runs that answer a question.
+    """
+
+    places: tuple[RunPlace, ...]
+    at_work: int
+    summary_count: int
+
+
+async def _find_runs(record: ErasureRecord, prefix: str, services: ErasureServices) -> _FoundRuns:
+    """Find the person's runs by their records and by their folders, since some have files but no record."""
+    records = [one async for one in services.runs.of_owner(record.user_id, prefix)]
+    folders = await folders_of(services.blobs, _RUNS, prefix, record.user_id)
     # A folder with only the list of sub-agents is not new: the list is kept until the erasure finishes.
     recorded = {one.run_id for one in record.runs}
     runs = {
@@ -288,27 +329,10 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
         for run_id, one in folders.items()
         if one.request is not None and one.request.summary is not None
     }
-    messages = await activities_of(prefix, blobs)
-    own_memories = Memories(services.memory_index, UserContext(user_id=user_id))
-    memories = await own_memories.search(SearchRequest(select=("memory_id",), top=1, count=True))
-    sessions = [one.name async for one in blobs.list_blobs(WORK, SESSIONS + prefix)]
-    states = [one async for one in services.documents.of_owner(user_id)]
-    alone = tuple(one for one in states if is_alone(one, user_id))
-    of_threads = tuple(one for one in alone if one.thread_id)
-    uploads = (uploads_of(user_id), f"{CONVERSATION_FILES}/{prefix}")
-    return ErasureFindings(
-        threads=tuple(threads),
-        runs=tuple(RunPlace(run_id=run_id, at=at) for run_id, at in runs.items()),
+    return _FoundRuns(
+        places=tuple(RunPlace(run_id=run_id, at=at) for run_id, at in runs.items()),
         at_work=sum(one.finished_at is None for one in records if one.profile == "answer"),
         summary_count=len(summaries & runs.keys()),
-        memory_count=memories.count or 0,
-        messages=tuple(messages),
-        sessions=tuple(sessions),
-        documents=alone if record.documents == "delete" else of_threads,
-        sidecars=tuple([name for start in uploads async for name in _unused_sidecars(start, blobs)]),
-        kept=own_documents(
-            (one for one in states if not one.thread_id), user_id, named=await _count_named(user_id, services)
-        ),
     )
 
 

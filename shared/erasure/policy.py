@@ -47,15 +47,15 @@ def is_alone(state: DocumentState, user_id: str) -> bool:
     return state.owners == {user_id} and readers <= {user_id}
 
 
-def own_documents(states: Iterable[DocumentState], user_id: str, *, named: int) -> OwnDocuments:
+def own_documents(states: Iterable[DocumentState], user_id: str, *, named_count: int) -> OwnDocuments:
     """Count the documents of a person.
 
     Args:
         states: of the documents that the person owns.
-        named: number of other people's documents whose access lists name the person.
+        named_count: number of other people's documents whose access lists name the person.
     """
     counts = Counter(is_alone(state, user_id) for state in states)
-    return OwnDocuments(alone=counts[True], shared=counts[False], named=named)
+    return OwnDocuments(alone=counts[True], shared=counts[False], named=named_count)
 
 
 def sum_counts(counts: ErasedCounts, more: ErasedCounts) -> ErasedCounts:

@@ -53,6 +53,27 @@ async def accept(task: IngestTask) -> Accepted:
     return await _compare_blob(task, reset_after_deletion(state), properties)
 
 
+async def _compare_hints(task: IngestTask, state: DocumentState, blob_name: str) -> DocumentState:
+    """Return the state, marked as outdated if the hints for the file's tables have changed."""
+    hints = hints_of(blob_name)
+    hints_blob = await task.blobs.properties(DOCUMENTS, hints) if hints else None
+    hints_etag = hints_blob.etag if hints_blob is not None else ""
+    if state.hints_etag == hints_etag:
+        return state
+    return await task.update(hints_etag=hints_etag, pipeline="", failed_tries=0)
+
+
+def _needs_ingestion(state: DocumentState, properties: BlobProperties, settings: Settings) -> bool:
+    """Return whether the indexed content is not that of the blob, and its ingestion may be tried."""
+    has_rows = state.content_hash != "" and state.pipeline == pipeline(settings)
+    is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
+    # An attempt that died in the last step leaves stale rows and files, so only a finished one counts as
+    # current.
+    has_ended = state.status in ("ready", "failed")
+    is_current = has_rows and state.blob_etag == properties.etag and has_ended
+    return not is_current and not is_refused
+
+
 async def _compare_blob(task: IngestTask, state: DocumentState, properties: BlobProperties) -> Accepted:
     """Return the work for a document whose blob exists, and update the document's row."""
     services, blob_name = task.services, properties.name
@@ -62,18 +83,8 @@ async def _compare_blob(task: IngestTask, state: DocumentState, properties: Blob
         # upload URL that outlived the erasure of its sender, so it must not become a document.
         await task.blobs.delete(DOCUMENTS, blob_name)
         return Accepted(outcome="gone", **task.looked)
-    hints = hints_of(blob_name)
-    hints_blob = await task.blobs.properties(DOCUMENTS, hints) if hints else None
-    hints_etag = hints_blob.etag if hints_blob is not None else ""
-    if state.hints_etag != hints_etag:  # treat the content as new until an ingestion has finished
-        state = await task.update(hints_etag=hints_etag, pipeline="", failed_tries=0)
-    has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
-    is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
-    # An attempt that died in the last step leaves stale rows and files, so only a finished one counts as
-    # current.
-    has_ended = state.status in ("ready", "failed")
-    is_current = has_rows and state.blob_etag == properties.etag and has_ended
-    content_changed = not is_current and not is_refused
+    state = await _compare_hints(task, state, blob_name)
+    content_changed = _needs_ingestion(state, properties, services.settings)
     # Even if the rows were built with other settings, a narrower access list applies before they are
     # replaced. Outdated permissions in the indexes are rewritten here unless the ingestion rewrites all rows
     # anyway.

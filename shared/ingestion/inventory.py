@@ -4,6 +4,7 @@ If there are more documents than fit into memory, successive calls read differen
 """
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from shared.documents.ids import (
@@ -178,12 +179,14 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
             if doc_id not in seen
         },
         {doc_id: found.count for doc_id, found in blocks.items() if doc_id not in seen},
-        tuple(
-            blob
-            for found in files.values()
-            for blob in found.values()
-            if has_own_sidecar(blob.name) and "" not in found
-        ),
+        _sidecars_without_file(files.values()),
+    )
+
+
+def _sidecars_without_file(files: Iterable[Mapping[str, BlobProperties]]) -> tuple[BlobProperties, ...]:
+    """Return the access lists of uploads whose file never arrived. `files` maps suffixes to blobs."""
+    return tuple(
+        blob for blobs in files for blob in blobs.values() if has_own_sidecar(blob.name) and "" not in blobs
     )
 
 

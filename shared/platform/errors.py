@@ -292,13 +292,13 @@ class Problem(Model):
     """Error response (RFC 9457) extended by hints. docs/events-and-errors.md lists all codes."""
 
     type: str = Field(
-        description=("The error code, prefixed with `urn:groundwork:error:`."),
+        description="The error code, prefixed with `urn:groundwork:error:`.",
         examples=["urn:groundwork:error:NotFoundError"],
     )
     title: str = Field(description="The error code.", examples=["NotFoundError"])
     status: int = Field(description="The HTTP status.", examples=[404])
     detail: str = Field(
-        description=("Explanation for users. It contains no secrets, document text or internals.")
+        description="Explanation for users. It contains no secrets, document text or internals."
     )
     hints: tuple[str, ...] = Field(description="Advice on how to resolve the error, one sentence each.")
     failure: FileFailure | None = Field(

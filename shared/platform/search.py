@@ -21,11 +21,11 @@ class DateRange(Model):
 
     start: str | None = Field(
         default=None,
-        description=("Start in ISO 8601 with a UTC offset. A date without a time means midnight UTC."),
+        description="Start in ISO 8601 with a UTC offset. A date without a time means midnight UTC.",
     )
     end: str | None = Field(
         default=None,
-        description=("End in ISO 8601 with a UTC offset. A date without a time means midnight UTC."),
+        description="End in ISO 8601 with a UTC offset. A date without a time means midnight UTC.",
     )
 
 

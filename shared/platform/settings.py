@@ -166,7 +166,7 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
     """Search service. Connection to Azure AI Search and the names of its indexes."""
 
     endpoint: str = Field(
-        description=("URL of the search service that holds the indexes."),
+        description="URL of the search service that holds the indexes.",
         examples=["https://NAME.search.windows.net"],
     )
     api_key: str | None = Field(
@@ -179,7 +179,7 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
     content_index: str = Field(default="content-blocks", description="Name of the index of blocks.")
     documents_index: str = Field(default="documents-metadata", description="Name of the index of documents.")
     memory_index: str = Field(
-        default="conversation-memory", description=("Name of the index of past questions.")
+        default="conversation-memory", description="Name of the index of past questions."
     )
     # A generous limit: a search usually takes a few tenths of a second.
     timeout_s: float = constant(30, alias="SEARCH_TIMEOUT_S")
@@ -269,7 +269,7 @@ class ModelSettings(SettingsGroup):
     )
     azure_openai_api_key: str | None = Field(
         default=None,
-        description=("API key of the Azure OpenAI resource; unset = managed identity."),
+        description="API key of the Azure OpenAI resource; unset = managed identity.",
         repr=False,
     )
     chat: str = Field(
@@ -447,7 +447,7 @@ class IngestionSettings(SettingsGroup):
     )
     text_recognition: Literal["tesseract", "document_intelligence"] = Field(
         default="tesseract",
-        description=("OCR engine for pages without text. Used only if PARSER_BACKEND is local."),
+        description="OCR engine for pages without text. Used only if PARSER_BACKEND is local.",
     )
     # fits, together with PARSE_TIMEOUT_S, into the host's limit of 10 minutes
     parser_service_timeout_s: float = constant(180)
@@ -623,7 +623,7 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     """Limits of sub-agents. How many may run, how long, and with which tools."""
 
     enabled: bool = Field(
-        default=True, description=("Whether complex questions may be delegated to sub-agents.")
+        default=True, description="Whether complex questions may be delegated to sub-agents."
     )
     max_per_request: int = Field(
         default=2, ge=0, le=10, description="Maximum number of sub-agents per question."
@@ -669,7 +669,7 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         examples=["Human Resources,Legal"],
     )
     degraded_mode: bool = Field(
-        default=False, description=("Whether sub-agents are temporarily disabled, e.g. during an outage.")
+        default=False, description="Whether sub-agents are temporarily disabled, e.g. during an outage."
     )
     # Unmeasured.
     circuit_breaker_failure_rate_threshold: float = constant(
@@ -770,7 +770,7 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
     )
     key_header: _HeaderName = Field(
         default="X-Api-Key",
-        description=("HTTP header for the API key. Ignored by `brave`."),
+        description="HTTP header for the API key. Ignored by `brave`.",
         examples=["Authorization"],
     )
 

@@ -452,7 +452,7 @@ class RunView(Model):
     """
 
     run_id: str = Field(description="Id of the run.")
-    thread_id: str = Field(description="Id of the run.")
+    thread_id: str = Field(description="Id of the thread.")
     question: str = Field(description="The question.")
     status: RunStatus = Field(description="Status.")
     created_at: datetime = Field(description="Creation time.")

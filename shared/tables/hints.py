@@ -120,7 +120,7 @@ def _line(place: _Place, lines: _Lines) -> int:
 
 
 class _Reader:
-    """Reader of a sidecar's hints: applies each to its table, and notes those that fit none."""
+    """Applies the hints of a sidecar to the tables of a file, and records hints that match no table."""
 
     def __init__(self, name: str, tables: list[Table]) -> None:
         self.tables = tables

@@ -22,7 +22,7 @@ class ActivityParty(BaseModel):
     id: str = Field(
         min_length=1,
         max_length=1024,
-        description=("Id that the channel assigned to the user or conversation."),
+        description="Id that the channel assigned to the user or conversation.",
     )
 
 
@@ -45,13 +45,13 @@ class ChannelActivity(BaseModel):
         alias="channelId",
         min_length=1,
         max_length=1024,
-        description=("Channel that sent the activity, such as `msteams`."),
+        description="Channel that sent the activity, such as `msteams`.",
     )
     service_url: str = Field(
         alias="serviceUrl",
         min_length=1,
         max_length=1024,
-        description=("URL of the channel service to which replies are sent."),
+        description="URL of the channel service to which replies are sent.",
     )
     conversation: ActivityParty
 

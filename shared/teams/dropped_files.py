@@ -224,18 +224,18 @@ async def keep_file(incoming: IncomingMessage) -> ReplyStep:
     thread_id = turn.thread_id if turn and incoming.is_from_person else None
     stored = await stored_files(thread_id, services) if thread_id else []
     files = {file.filename: file.blob for file in stored if file.blob is not None}
-    wanted = file_to_keep(incoming.message.text).casefold()
-    chosen = [name for name in files if wanted in ("", name.casefold())]
+    filename = file_to_keep(incoming.message.text).casefold()
+    chosen = [name for name in files if filename in ("", name.casefold())]
     if not files:
         return await incoming.finish(messages.NOTHING_TO_KEEP)
     if len(chosen) != 1:
         return await incoming.finish(messages.KEEP_WHICH, ", ".join(map(markdown_name, files)))
     user, _ = await incoming.user()
     request = UploadRequest(filename=chosen[0], replace=False)
-    blob, shown = files[chosen[0]], markdown_name(chosen[0])
+    blob, name = files[chosen[0]], markdown_name(chosen[0])
     try:
         content = services.blobs.chunks(DOCUMENTS, blob.name, etag=blob.etag)
         await receive(request, content, user, services)
     except DocumentExistsError:
-        return await incoming.finish(messages.KEPT_BEFORE, shown)
-    return await incoming.finish(messages.KEPT, shown)
+        return await incoming.finish(messages.KEPT_BEFORE, name)
+    return await incoming.finish(messages.KEPT, name)

@@ -168,6 +168,20 @@ async def test_documents_of_an_owner_are_found_without_reading_others(
     assert await ids(other.of_owner("bob")) == {OTHERS, OTHERS + 1}
 
 
+async def test_an_owner_who_gets_a_document_back_is_found_again(
+    table: CountingTable, store: DocumentStore
+) -> None:
+    ada, bob = (Rights(owner_id=owner, acl=(owner,)) for owner in ("ada", "bob"))
+    document = await store.create(owned(OTHERS, "ada"))
+    document = await store.replace(document.model_copy(update={"rights": bob, "wanted_rights": bob}))
+    row = next(row for row in table.rows.values() if row["PartitionKey"].startswith("~owned-"))  # Ada's
+    row.metadata["timestamp"] = NOW - timedelta(hours=1)
+    assert await ids(DocumentStore(table).of_owner("ada")) == set()
+    assert row not in table.rows.values()
+    await store.replace(document.model_copy(update={"rights": ada, "wanted_rights": ada}))
+    assert await ids(store.of_owner("ada")) == {OTHERS}
+
+
 async def test_rows_of_old_changes_are_purged(table: CountingTable, store: DocumentStore) -> None:
     await store.create(state(OTHERS, age_s=0))
     assert await store.purge_changes(NOW, most=10) == 0

@@ -172,5 +172,5 @@ async def chat(model: Model | None = None, **settings: Any) -> Chat:
 
 
 def first_step(message: BotMessage) -> ReplyStep:
-    """How the orchestration of a reply begins."""
+    """Return the input of the orchestration that replies to a message."""
     return ReplyStep(reply_key=reply_key(message, OWNER_ID_KEY), folder=folder_of(message, OWNER_ID_KEY))

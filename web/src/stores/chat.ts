@@ -46,7 +46,7 @@ export const draft = signal(sessionStorage.getItem(DRAFT) ?? "");
 export const isDeep = signal(false);
 export const scope = signal<Scope>(NO_SCOPE);
 export const sendError = signal("");
-/** Set while an earlier question is edited. It is sent to a new thread with the turns up to `through`, or as a new version. */
+/** The question being edited. `through` is the run before it, the last one that a new thread would share. */
 export const editing = signal<{ through: string; turn: Turn } | null>(null);
 
 const queues = signal<Readonly<Record<string, readonly string[]>>>(JSON.parse(sessionStorage.getItem(QUEUE) ?? "{}"));
@@ -173,7 +173,7 @@ export function page({ versions, before }: Shown, at: number): void {
   chosen.value = { ...chosen.value, [before]: versions[at]!.key };
 }
 
-/** Puts a question into the composer; `ask` decides where the edited question goes. */
+/** Puts a question into the composer for editing. See `ask` for where it is sent. */
 export async function edit(turn: Turn): Promise<void> {
   write(turn.question);
   if (hasOlder.value && shown.value[0]!.turn === turn) await loadOlder();
@@ -217,8 +217,8 @@ async function reply(turn: Turn): Promise<void> {
 
 /**
  * Sends the composer's text as a question or as the reply to a clarifying question.
- * An edited question goes to a new thread, unless this one has files, which a new thread would lack: then it is
- * asked here as a new version.
+ * An edited question is sent to a new thread. If this thread has files, it stays here as a new version, because
+ * threads don't share files.
  */
 export async function ask(hasFiles = false): Promise<void> {
   const question = draft.value.trim();

@@ -10,16 +10,16 @@ import { site } from "./session";
 export interface Upload {
   id: number;
   file: File;
-  /** Name under which it is stored: another than the file's if both are to be kept. */
+  /** Name of the stored document. It differs from the file name if the user keeps both documents. */
   name: string;
   folder: string;
-  /** `exists`: a document of this name exists, and the user decides. */
+  /** `exists`: a document with this name exists, and the user has to choose what happens. */
   state: "waiting" | "sending" | "sent" | "exists" | "failed";
-  /** Whether it may replace a document of the same name. */
+  /** Whether the upload may replace a document with the same name. */
   replace: boolean;
   share: number;
   error: string;
-  /** Id of the resulting document, or of the one that exists; empty until known. */
+  /** Id of the resulting document, or of the existing document with the same name; empty until known. */
   docId: string;
 }
 
@@ -106,7 +106,7 @@ function nextName(name: string): string {
   return `${stem} (${Number(number ?? 1) + 1})${suffix ?? ""}`;
 }
 
-/** Sends files whose names exist after all: as new versions, or as documents of their own under other names. */
+/** Uploads files with existing names, either as new versions of those documents or under new names. */
 export function resolveExisting(ids: readonly number[], how: "replace" | "keepBoth"): void {
   for (const { id, name } of uploads.value.filter((one) => one.state === "exists" && ids.includes(one.id)))
     set(id, { state: "waiting", docId: "", ...(how === "replace" ? { replace: true } : { name: nextName(name) }) });

@@ -26,7 +26,7 @@ export function CitationList({ citations, runId }: Props) {
             <Icon name={isOutside(cited[0]!) ? "external" : "book"} />
             <bdi>{cited[0]!.filename}</bdi>
             {kindOf(cited[0]!) && <span class="tag">{kindOf(cited[0]!)}</span>}
-            {runId && isGone(id) && <span class="tag">{t("files.gone")}</span>}
+            {runId && isGone(cited[0]!.doc_id) && <span class="tag">{t("files.gone")}</span>}
             <span class="chips">
               {cited.map((citation) => (
                 <Chip key={citation.n} citation={citation} runId={runId} />

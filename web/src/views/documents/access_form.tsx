@@ -69,18 +69,18 @@ interface PickerProps {
   taken: readonly string[];
   onPick(principal: string): Promise<boolean>;
   name?: string;
-  /** Whether the field has the focus when a dialog opens. */
+  /** Whether a dialog with the picker opens with the focus in its field. */
   autofocus?: boolean;
-  /** Called by a button "Done", after the text in the field has been picked. */
+  /** Adds a button "Done", which picks the text in the field and then calls this. */
   onDone?(): void;
 }
 
-/** Whether an entry admits more people than the user can know by name. */
+/** Whether an access list entry stands for everyone or for a whole organisation. */
 const isWide = (principal: string) => principal === "*" || principal.startsWith("org:");
 
 /** A search field for principals. Free text can be added as well; the server rejects unknown principals. */
 export function Picker({ taken, onPick, name = t("addReader"), autofocus = false, onDone }: PickerProps) {
-  const [wide, setWide] = useState(""); // the wide entry that the user has yet to confirm
+  const [wide, setWide] = useState(""); // an entry for everyone or an organisation, until the user confirms it
   const [words, setWords] = useState("");
   const [found, setFound] = useState<readonly Audience[]>([]);
   const [at, setAt] = useState(-1);
@@ -199,7 +199,7 @@ export function Picker({ taken, onPick, name = t("addReader"), autofocus = false
       )}
       {onDone && (
         <div class="dialog-foot">
-          <button type="button" class="button primary" onClick={done}>
+          <button type="button" class="button primary" disabled={wide !== ""} onClick={done}>
             {t("done")}
           </button>
         </div>

@@ -193,7 +193,7 @@ function UploadList({ uploads }: { uploads: readonly Followed[] }) {
   );
 }
 
-/** Says who has access to the document that a file would replace, and offers both ways out. */
+/** Shows who has access to the document that a file would replace, if known, and lets the user choose. */
 function Existing({ one, document }: { one: Upload; document: DocumentView | undefined }) {
   const others = (document?.acl ?? []).filter((principal) => principal !== me.value?.user_id);
   useEffect(() => void loadNames(others).catch(() => {}), [others.join("\n")]);
@@ -201,7 +201,7 @@ function Existing({ one, document }: { one: Upload; document: DocumentView | und
   return (
     <>
       <span class="small warning-text">
-        {t("upload.exists", { name: one.name })} {readers ? t("upload.existsFor", { readers }) : t("upload.existsForYou")}
+        {t("upload.exists", { name: one.name })} {readers ? t("upload.existsFor", { readers }) : document?.acl && t("upload.existsForYou")}
       </span>
       <button type="button" class="button" onClick={() => resolveExisting([one.id], "replace")}>
         {t("upload.replace")}
