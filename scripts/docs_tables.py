@@ -137,8 +137,8 @@ def render_policy(kind: RuleKind, when: str) -> str:
     """Return a Markdown table of the delegation rules of one kind. `when` is the heading of the
     conditions.
     """
-    rows = (f"| `{rule.code}` | {rule.when} | {rule.words} |" for rule in RULES if rule.kind == kind)
-    return "\n".join([f"| code | {when} | words |", "|---|---|---|", *rows])
+    rows = (f"| `{rule.code}` | {rule.when} |" for rule in RULES if rule.kind == kind)
+    return "\n".join([f"| code | {when} |", "|---|---|", *rows])
 
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
