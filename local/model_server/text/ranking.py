@@ -4,7 +4,7 @@ The score, 0.25 * BM25 / best BM25 + 0.75 * cosine, picked the sentence of the r
 (84.7 %) than BM25 (84.0 %) or MiniLM (80.8 %) alone. Embedding is slow, so only the likely passages are
 embedded.
 
-docs/internals/model-server.md, Abstention, explains when passages count as an answer.
+docs/internals/model-server.md explains when passages count as an answer.
 """
 
 import math
