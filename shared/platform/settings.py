@@ -197,33 +197,35 @@ class StorageSettings(SettingsGroup):
         alias="DocumentsStorage",
         default=None,
         description=(
-            "Connection string of the storage account that holds the documents; unset = managed identity "
-            "and the three settings `DocumentsStorage__…`."
+            "Connection string of the documents' storage account; unset = managed identity and the "
+            "settings `DocumentsStorage__…`."
         ),
         repr=False,
     )
     blob_uri: str | None = Field(
         alias="DocumentsStorage__blobServiceUri",
         default=None,
-        description="Blob endpoint of the storage account that holds the documents.",
+        description="Blob endpoint of the documents' storage account.",
         examples=["https://NAME.blob.core.windows.net"],
     )
     queue_uri: str | None = Field(
         alias="DocumentsStorage__queueServiceUri",
         default=None,
-        description="Queue endpoint of the storage account that holds the documents.",
+        description="Queue endpoint of the documents' storage account.",
         examples=["https://NAME.queue.core.windows.net"],
     )
     table_uri: str | None = Field(
         alias="DocumentsStorage__tableServiceUri",
         default=None,
-        description="Table endpoint of the storage account that holds the documents.",
+        description="Table endpoint of the documents' storage account.",
         examples=["https://NAME.table.core.windows.net"],
     )
     tables_endpoint: str | None = Field(
         default=None,
-        description="Table endpoint of a separate account, such as Cosmos DB for Table; unset = the storage "
-        "account that holds the documents.",
+        description=(
+            "Table endpoint of a separate account, such as Cosmos DB for Table; unset = the "
+            "documents' storage account."
+        ),
         examples=["https://NAME.table.cosmos.azure.com"],
     )
     tables_key: str | None = Field(
@@ -278,10 +280,7 @@ class ModelSettings(SettingsGroup):
     vision: str | None = Field(
         alias="VISION_MODEL",
         default=None,
-        description=(
-            "Name of the deployment or model that describes figures; unset = CHAT_MODEL, if it accepts "
-            "images."
-        ),
+        description="Deployment or model that describes figures; unset = CHAT_MODEL, if it accepts images.",
         examples=["gpt-5.4-mini"],
     )
     embedding: str = Field(
@@ -297,8 +296,10 @@ class ModelSettings(SettingsGroup):
         default=None,
         gt=0,
         le=1,
-        description="Median cosine similarity of a question and a passage that answers it (docs/models.md); "
-        "unset = a known value for EMBEDDING_MODEL.",
+        description=(
+            "Median cosine similarity of questions and matching passages (docs/models.md); unset = "
+            "the known value for EMBEDDING_MODEL."
+        ),
         examples=["0.44"],
     )
     embedding_timeout_s: float = model_timeout(120)  # unmeasured
@@ -309,8 +310,8 @@ class ModelSettings(SettingsGroup):
         alias="MODEL_FEATURES",
         default=AUTO,
         description=(
-            "Features of the OpenAI protocol that the endpoint supports (docs/models.md), comma separated; "
-            "auto = detect them."
+            "[Protocol features](models.md#missing-features) of the endpoint, comma separated; auto = "
+            "detect them."
         ),
         examples=["json_object,max_tokens,system_role,images"],
     )
@@ -338,8 +339,8 @@ class ModelSettings(SettingsGroup):
         gt=0,
         le=1000,
         description=(
-            "Factor by which all model call timeouts are multiplied: 1 for models with 50 tokens per second "
-            "or more, 2 for 25, and so on. Raise MAX_TOTAL_LATENCY_MS as well."
+            "Factor for all timeouts of model calls: 1 for at least 50 tokens per second, 2 for 25. "
+            "Raise MAX_TOTAL_LATENCY_MS as well."
         ),
     )
     input_usd_per_million_tokens: float = Field(
@@ -425,19 +426,23 @@ class IngestionSettings(SettingsGroup):
         default=200,
         ge=0,
         le=2000,
-        description="Maximum number of figures per document. Each new figure costs one vision model call.",
+        description="Maximum number of figures per document. Each costs one vision model call.",
     )
     ocr_timeout_s: float = Field(
         default=200,
         ge=0,
         le=400,
-        description="Timeout in seconds for OCR of a file with Tesseract, in addition to 300 s for parsing; "
-        "a page takes 1 to 4 s. 0 = no OCR.",
+        description=(
+            "Timeout in seconds for OCR of a file with Tesseract, in addition to 300 s for parsing; 0 "
+            "= no OCR."
+        ),
     )
     ocr_language_folder: str | None = Field(
         default=None,
-        description="Folder with Tesseract language data (`fra.traineddata` …). Up to three languages are "
-        "used: `eng` and `deu` first, then others by name. Unset = the installed ones, English and German.",
+        description=(
+            "Folder with Tesseract language data (`fra.traineddata` …), up to three languages; unset "
+            "= English and German."
+        ),
     )
     parser_backend: Literal["local", "document_intelligence", "docling"] = Field(
         default="local",
@@ -508,8 +513,8 @@ class AnsweringSettings(SettingsGroup):
     web_consent: Literal["ask", "allow", "deny"] = Field(
         default="ask",
         description=(
-            "Whether questions may use the web. `ask` = ask the user once per conversation, showing the "
-            "first search text; `allow` or `deny` = don't ask."
+            "Whether questions may use the web: `ask` = ask once per conversation; `allow` or `deny` "
+            "= don't ask."
         ),
     )
     clarification_timeout_s: float = constant(3 * 86400)  # a weekend plus one day
@@ -521,7 +526,7 @@ class AnsweringSettings(SettingsGroup):
     max_answer_tokens: int = Field(
         default=4000,  # An answer has about 600 tokens, but hidden reasoning counts too.
         gt=0,
-        description="Maximum length of an answer in tokens, including hidden reasoning.",
+        description="Maximum length of an answer in tokens, including reasoning.",
     )
     answer_blocks: int = constant(10)  # docs/performance.md explains this value
     whole_documents_tokens: int = constant(10_000)  # in total; a quarter of this for fact lookups
@@ -530,8 +535,7 @@ class AnsweringSettings(SettingsGroup):
         ge=0,
         le=3,
         description=(
-            "Maximum number of figures in a prompt, about 1,000 tokens each; 0 = no figures, and no "
-            "`view_figure` tool."
+            "Maximum number of figures in a prompt, about 1,000 tokens each; 0 also disables `view_figure`."
         ),
     )
     organisation: str = Field(
@@ -548,18 +552,12 @@ class AnsweringSettings(SettingsGroup):
     )
     agents_folder: str = Field(
         default="agents",
-        description=(
-            "Folder with agent files (`NAME.agent.md`), absolute or relative to the app folder. It need not "
-            "exist."
-        ),
+        description="Folder with agent files (`NAME.agent.md`), absolute or relative to the app folder.",
         examples=["samples/agents"],
     )
     agent_tools: str = Field(
         default="",
-        description=(
-            "[Optional tools](extend.md#the-tools) to enable for questions and for agents that list them, "
-            "comma separated."
-        ),
+        description="[Optional tools](extend.md#the-tools) to enable, comma separated.",
         examples=["python,file_read,file_write"],
     )
     max_question_chars: int = constant(8000)  # about four pages; longer texts should be uploaded as documents
@@ -577,24 +575,22 @@ class ConversationSettings(SettingsGroup):
     turn_summary_timeout_s: float = model_timeout(60)  # runs in the background; unmeasured
     sharing: bool = Field(
         default=False,
-        description="Whether users may share answers with colleagues who can read all documents cited in "
-        "them. While this is disabled, existing shares cannot be opened.",
+        description=(
+            "Whether users may share answers with colleagues. While this is disabled, existing shares "
+            "cannot be opened."
+        ),
     )
     run_retention_days: int = Field(
         default=30,
         ge=1,
         description=(
-            "Retention of journals, workspace files and document summaries in days. Answers are kept as long "
-            "as their thread."
+            "Retention of journals and document summaries in days. Answers are kept with their thread."
         ),
     )
     conversation_file_days: int = Field(
         default=30,
         ge=1,
-        description=(
-            "Days after the last question of a thread before files uploaded to it are deleted. Answers are "
-            "kept."
-        ),
+        description="Days after the last question before a thread's files are deleted. Answers are kept.",
     )
 
 
@@ -610,8 +606,8 @@ class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
         default=2_000_000,  # enough for 235 windows, i.e. 20 documents of about 50 pages
         ge=20_000,
         description=(
-            "Maximum number of input and output tokens per summary, divided equally among its documents. A "
-            "document that exceeds its share is summarised in part."
+            "Maximum number of tokens per summary, divided equally among its documents. Longer "
+            "documents are summarised in part."
         ),
     )
     documents_at_once: int = constant(4)  # leaves model capacity for other users; unmeasured
@@ -651,8 +647,7 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     restricted_tools: str = Field(
         default="retrieve_documents,query_metadata",
         description=(
-            "Tools for restricted sub-agents, comma separated: retrieve_documents, query_metadata, "
-            "web_search."
+            "Tools of restricted sub-agents, comma separated: retrieve_documents, query_metadata, web_search."
         ),
     )
     compliance_mode: Literal["normal", "strict"] = Field(
@@ -663,9 +658,7 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     )
     sensitive_departments: str = Field(
         default="",
-        description=(
-            "Departments whose documents must not be used together with a web search, comma separated."
-        ),
+        description="Departments whose documents must not be combined with web search, comma separated.",
         examples=["Human Resources,Legal"],
     )
     degraded_mode: bool = Field(
@@ -728,9 +721,7 @@ class BudgetSettings(SettingsGroup):
     max_total_latency_ms: int = Field(
         default=60_000,
         gt=0,
-        description=(
-            "Maximum time from question to answer in milliseconds. It also limits the timeout of each step."
-        ),
+        description="Maximum time from question to answer in milliseconds.",
     )
     min_remaining_latency_to_delegate_ms: int = constant(20_000)  # the reserve plus a minimal delegated task
     min_remaining_tokens_to_delegate: int = constant(26_000)  # the reserve plus one turn with passages
@@ -780,8 +771,7 @@ class WebPageSettings(SettingsGroup):
 
     web_fetch_hosts: _Hosts = Field(
         default="",
-        description="Hosts from which `web_fetch` may read any page, comma separated. They receive URLs "
-        "written by a model.",
+        description="Hosts from which `web_fetch` may read any page, comma separated.",
         examples=["docs.python.org"],
     )
 
@@ -801,8 +791,8 @@ class SharePointSettings(SettingsGroup, alias_generator=prefixed("SHAREPOINT_"))
     libraries: _Addresses = Field(
         default="",
         description=(
-            "URLs of the sites, libraries, folders or OneDrives to synchronise, comma separated; empty "
-            "= none. Requires ALLOWED_TENANTS."
+            "Sites, libraries, folders or OneDrives to synchronise, comma separated. Requires "
+            "ALLOWED_TENANTS."
         ),
         examples=["https://contoso.sharepoint.com/sites/hr/Shared%20Documents"],
     )
@@ -837,8 +827,8 @@ class LimitSettings(SettingsGroup):
         ge=0,
         le=100_000,
         description=(
-            "Maximum number of questions, searches, summaries and uploads per user and minute. Further "
-            "requests are rejected with 429. 0 = no limit, as for all limits below."
+            "Maximum number of [metered calls](api.md#limits) per user and minute. 0 = no limit, as "
+            "for all limits below."
         ),
     )
     max_concurrent_runs: int = Field(
@@ -846,8 +836,7 @@ class LimitSettings(SettingsGroup):
         ge=0,
         le=1000,
         description=(
-            "Maximum number of concurrent questions and summaries per user. Runs that wait for the user's "
-            "reply don't count."
+            "Maximum number of concurrent questions and summaries per user. Waiting runs don't count."
         ),
     )
     max_open_streams: int = constant(10)  # per user; an instance serves 32 requests at a time
@@ -880,18 +869,14 @@ class TelemetrySettings(SettingsGroup):
         alias="OTEL_EXPORTER_OTLP_ENDPOINT",
         default=None,
         description=(
-            "Base URL of an OTLP/HTTP receiver for traces and metrics, without /v1/traces. The exporter is "
-            "not installed in Azure."
+            "Base URL of an OTLP/HTTP receiver, without /v1/traces. The exporter is not installed in Azure."
         ),
         examples=["http://localhost:4318"],
     )
     otlp_header_list: _Headers | None = Field(
         alias="OTEL_EXPORTER_OTLP_HEADERS",
         default=None,
-        description=(
-            "Headers for the OTLP receiver, such as a key, as comma-separated name=value pairs; requires "
-            "https."
-        ),
+        description="Headers for the OTLP receiver as comma-separated name=value pairs; requires https.",
         examples=["x-api-key=KEY"],
         repr=False,
     )
@@ -922,10 +907,7 @@ class TelemetrySettings(SettingsGroup):
         default=1.0,
         ge=0,
         le=1,
-        description=(
-            "Fraction of traces to record, from 0 to 1. A sampling decision in the caller's traceparent "
-            "takes precedence."
-        ),
+        description="Fraction of traces to record, 0 to 1. The caller's traceparent takes precedence.",
     )
     trace_content: bool = Field(
         default=False, description="Whether traces contain prompts and model output. Only for development."
@@ -962,10 +944,7 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
     )
     tenant_id: _EntraId | None = Field(
         default=None,
-        description=(
-            "Entra tenant of the bot's users; messages from other tenants are rejected. Required with "
-            "BOT_APP_ID."
-        ),
+        description="Entra tenant of the bot's users. Required with BOT_APP_ID.",
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
     )
     cloud: Literal["public", "usgov"] = Field(
@@ -976,8 +955,7 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
     local_anonymous: bool = Field(
         default=False,
         description=(
-            "Whether to accept messages without a token from this machine, e.g. from the Agents Playground. "
-            "Not allowed in hosted deployments."
+            "Whether to accept messages without a token from this machine. Not allowed in hosted deployments."
         ),
     )
     attachment_host_list: _Hosts = Field(
@@ -1022,8 +1000,8 @@ class IdentitySettings(SettingsGroup):
     guests: Literal["named", "members", "refused"] = Field(
         default="named",
         description=(
-            "Which documents guests can read. named = documents shared with them, their groups or `*`; "
-            "members = also those shared with the organisation; refused = guests cannot use the app."
+            "Access of guests: named = documents shared with them, their groups or `*`; members = "
+            "also with the organisation; refused = none."
         ),
     )
     allow_applications: bool = Field(
@@ -1037,19 +1015,15 @@ class IdentitySettings(SettingsGroup):
     group_overage: Literal["resolve", "refuse", "ignore"] = Field(
         default="resolve",
         description=(
-            "What to do if a user has more groups than fit into a token: resolve = look them up in Microsoft "
-            "Graph; refuse = reject the user with 403; ignore = treat the user as having no groups."
+            "Treatment of users with too many groups for a token: resolve = look them up in Microsoft "
+            "Graph; refuse = 403; ignore = no groups."
         ),
     )
     group_cache_s: int = Field(
         default=300,
         ge=0,
         le=3600,
-        description=(
-            "Seconds for which group memberships from Microsoft Graph are cached. A removed membership "
-            "remains "
-            "effective for that long."
-        ),
+        description="Seconds for which group memberships from Microsoft Graph are cached.",
     )
     graph_endpoint: _Origin = Field(
         default="https://graph.microsoft.com",
@@ -1060,8 +1034,10 @@ class IdentitySettings(SettingsGroup):
     graph_timeout_s: float = constant(5)
     local_directory: Annotated[str, AfterValidator(_people)] = Field(
         default="",
-        description="People with whom documents can be shared, as a JSON list. In Azure, Microsoft Graph is "
-        "used instead. Empty = outside Azure, access lists accept any name.",
+        description=(
+            "People to share documents with, as a JSON list, for use outside Azure. Empty = access "
+            "lists accept any name."
+        ),
         examples=['[{"id": "anna", "name": "Anna Bergqvist", "groups": ["safety-committee"]}]'],
     )
     publish_role: str = Field(
@@ -1078,8 +1054,10 @@ class IdentitySettings(SettingsGroup):
     )
     owner_id_key: _Secret = Field(
         min_length=32,
-        description="Secret for deriving pseudonymous owner ids, at least 32 random characters. Never change "
-        "it: requests to erase a person's data would no longer find older questions and conversations.",
+        description=(
+            "Secret for pseudonymous owner ids, at least 32 random characters. Never change it: "
+            "erasing a person would miss older conversations."
+        ),
         examples=["the output of: openssl rand -hex 32"],
         repr=False,
     )
@@ -1119,10 +1097,7 @@ class HostSettings(SettingsGroup):
     )
     public_url: _Origin | None = Field(
         default=None,
-        description=(
-            "URL at which browsers reach the app, for links in chats; unset = the host name assigned by "
-            "Azure."
-        ),
+        description="URL of the app for links in chats; unset = the host name assigned by Azure.",
         examples=["https://groundwork.contoso.com"],
     )
     website_hostname: str | None = of_the_platform(None)
