@@ -79,7 +79,7 @@ def test_the_roles_of_the_app_are_those_on_the_page() -> None:
     roles = (BICEP / "modules/roles.bicep").read_text(encoding="utf-8")
     given = set(re.findall(r"^  \w+: '[0-9a-f-]{36}' // (.+)$", roles, re.MULTILINE))
     told = re.findall(
-        r"^\| (?!on \|)[^|]+ \| ([A-Z][^|`]+) \|$", section("deploy", "What the app may do"), re.MULTILINE
+        r"^\| (?!on \|)[^|]+ \| ([A-Z][^|`]+) \|$", section("deploy", "Roles of the app"), re.MULTILINE
     )
     assert {role for row in told for role in row.split(", ")} == given
 
