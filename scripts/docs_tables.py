@@ -48,7 +48,7 @@ def render_errors() -> str:
     errors: dict[tuple[int, str], type[GroundworkError]] = {}
     for error in _subclasses(GroundworkError):
         errors.setdefault((error.status, error.code), error)  # a subclass may have the code of its base class
-    lines = ["| code | status | retry | what it means |", "|---|---|---|---|"]
+    lines = ["| code | status | retry | meaning |", "|---|---|---|---|"]
     for (status, code), error in sorted(errors.items()):
         meaning = (error.__doc__ or "").split("\n")[0]
         lines.append(f"| `{code}` | {status} | {'yes' if error.retryable else 'no'} | {meaning} |")
@@ -68,7 +68,8 @@ def _tool(tool: type[Tool]) -> str:
     for name, parameter in schema["properties"].items():
         values = ", ".join(f"`{value}`" for value in parameter.get("enum", ()))
         default = f"default `{json.dumps(parameter['default'])}`" if "default" in parameter else "optional"
-        facts = f"{values or parameter['type']}; {'required' if name in required else default}"
+        kind = values or ("" if parameter["type"] == "string" else parameter["type"])
+        facts = "; ".join(filter(None, (kind, "required" if name in required else default)))
         text = f": {parameter['description']}" if "description" in parameter else ""
         if name == "filters":
             text = ": [fields and values](#filters)"
@@ -77,9 +78,12 @@ def _tool(tool: type[Tool]) -> str:
 
 
 def render_log_events() -> str:
-    """Return a Markdown table of the events in the app's log."""
-    rows = (f"| `{name}` | {event.level} | {event.text} |" for name, event in sorted(LOG_EVENTS.items()))
-    return "\n".join(["| line | level | what happened |", "|---|---|---|", *rows])
+    """Return a Markdown list of the log events for each level, the most severe first."""
+    lines = []
+    for level in ("error", "warning", "info"):
+        events = sorted((name, event.text) for name, event in LOG_EVENTS.items() if event.level == level)
+        lines += ["", f"### Level `{level}`", "", *(f"- `{name}`: {text}" for name, text in events)]
+    return "\n".join(lines[1:])
 
 
 def render_run_events() -> str:
@@ -130,7 +134,7 @@ def render_stores() -> str:
 def render_limits() -> str:
     """Return a Markdown table of the API's limits."""
     rows = (f"| {limit.subject} | {limit.value} | {limit.refusal} |" for limit in LIMITS)
-    return "\n".join(["| what | limit | refused with |", "|---|---|---|", *rows])
+    return "\n".join(["| subject | limit | response |", "|---|---|---|", *rows])
 
 
 def render_policy(kind: RuleKind, when: str) -> str:

@@ -53,9 +53,9 @@ class FetchPage(Tool):
     )
     parameters = FetchPageParameters
     documentation = (
-        "A public page that the person named or a search of this run found, or of `WEB_FETCH_HOSTS`: "
-        "`doc_id`, `final_url`, `title`, `text`, `published_at`, `fetched_at`, `sha256`, `content_type`, "
-        "`truncated`. Its text is kept with the run and proves quotations."
+        "A public page named by the user, found by a search of this run, or on `WEB_FETCH_HOSTS`: "
+        "`doc_id`, `final_url`, `title`, `text`, `published_at`, `fetched_at`, `sha256`, "
+        "`content_type`, `truncated`. Its text proves quotations."
     )
     example = '{"url": "https://example.org/"}'
     is_optional = True

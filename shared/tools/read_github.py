@@ -126,9 +126,8 @@ class ReadGithub(Tool):
     )
     parameters = GithubParameters
     documentation = (
-        "Reads `GITHUB_REPOSITORIES`, for everyone who can ask; arguments that repeat documents are "
-        "refused: `results`, a file's `text` or a folder's `entries`, `commits`, or an issue with its "
-        "`comments`."
+        "Reads `GITHUB_REPOSITORIES` for all users: `results`, `text`, `entries`, `commits`, or "
+        "an issue with `comments`. Arguments that repeat documents are refused."
     )
     example = '{"action": "get_file", "repo": "contoso/app", "path": "README.md"}'
     settings = GithubSettings

@@ -57,9 +57,9 @@ class RunPython(Tool):
     )
     parameters = RunPythonParameters
     documentation = (
-        "Runs a short program in a separate process without files, network or environment "
-        "([Monty](https://github.com/pydantic/monty): no generators, no third-party modules): `result`, "
-        "`stdout`, `engine`, `duration_ms`. At most 2 s, 64 MB, 20,000 bytes of output."
+        "Runs a program in an isolated process ([Monty](https://github.com/pydantic/monty): no "
+        "generators, no third-party modules): `result`, `stdout`, `engine`, `duration_ms`. At "
+        "most 2 s, 64 MB, 20,000 bytes of output."
     )
     example = '{"code": "1 + 1"}'
     is_optional = True

@@ -43,12 +43,11 @@ class SearchWeb(Tool):
     )
     parameters = SearchWebParameters
     documentation = (
-        "The sub-agent `web_verifier` has it without `AGENT_TOOLS`. Pages from the engine behind "
-        "`WEB_SEARCH_URL`: `results` with `url`, `title`, `text`, `published_at`. [Queries that repeat "
-        "documents are refused](internals/delegation.md#the-web). Before the first call of a "
-        "conversation, of the agent or of a sub-agent, the person sees the text that would be sent and "
-        "is asked whether the web may be used; only a plain yes allows it, and the answer holds for the "
-        "thread. `WEB_CONSENT=allow` or `deny` presets it."
+        "Pages from `WEB_SEARCH_URL`: `results` with `url`, `title`, `text`, `published_at`. "
+        "[Queries that repeat documents are refused](internals/delegation.md#the-web). Before a "
+        "conversation's first call, the user sees the query and is asked for consent, unless "
+        "`WEB_CONSENT` is `allow` or `deny`. The sub-agent `web_verifier` has this tool without "
+        "`AGENT_TOOLS`."
     )
     example = '{"query": "pump"}'
     is_optional = True
