@@ -21,7 +21,11 @@ class ReadPagesParameters(Parameters):
 
     doc_id: str = Field(description="doc_id of the document.", min_length=1, max_length=1000)
     first: int = Field(default=1, ge=1, description="The first page, counted from 1.")
-    last: int = Field(default=1, ge=1, description=f"The last page; at most {MAX_PAGES} pages are read.")
+    last: int = Field(
+        default=0,
+        ge=0,
+        description=f"The last page; 0 reads `first` only. At most {MAX_PAGES} pages are read.",
+    )
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,9 @@ class ReadPages(Tool):
         return cls(DocumentBlocks(binding.blocks), DocumentSearch(binding.documents), binding.found)
 
     async def _run(self, arguments: ReadPagesParameters) -> ToolResult:
-        last = min(max(arguments.last, arguments.first), arguments.first + MAX_PAGES - 1)
-        hits = await self.blocks.pages(arguments.doc_id, arguments.first, last)
+        first = arguments.first
+        last = min(max(arguments.last, first), first + MAX_PAGES - 1)
+        hits = await self.blocks.pages(arguments.doc_id, first, last)
         self.found.hits.extend(hits)
         if not hits:
             return {**search_results(hits, {}), "hints": [await self._why_empty(arguments)]}

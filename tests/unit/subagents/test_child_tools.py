@@ -1,6 +1,7 @@
 """Tools of sub-agents: within the asker's rights and the task, whatever a model asks for."""
 
 import json
+import re
 from typing import Any, get_args
 
 import pytest
@@ -11,6 +12,7 @@ from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits, Message
 from shared.runs.models import SubagentTool
 from shared.tools.models import WebHit
+from shared.tools.read_pages import ReadPagesParameters
 from shared.tools.registry import TOOLS
 from shared.tools.web_search import WebSearch
 from tests.fakes.search_index import InMemorySearchIndex
@@ -130,6 +132,12 @@ async def test_pages_are_read_in_order() -> None:
     places = [told.text.index(f"is about part {part}.") for part in (17, 18, 19)]
     assert places == sorted(places)
     assert {hit.page_number for hit in (await world.state()).hits} >= {20, 21, 22}
+
+
+async def test_a_first_page_alone_reads_that_page() -> None:
+    _, (told,) = await results(("read_pages", {"doc_id": "old", "first": 20}))
+    assert set(re.findall(r'<block page="(\d+)"', told.text)) == {"20"}
+    assert ReadPagesParameters(doc_id="old", first=20).last == 0
 
 
 async def test_a_search_does_not_leave_what_the_caller_chose() -> None:
