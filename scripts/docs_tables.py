@@ -117,17 +117,14 @@ def render_headers(headers: Mapping[str, Header]) -> str:
 
 
 def render_stores() -> str:
-    """Return a heading and a Markdown table for each kind of store."""
+    """Return a heading and a Markdown list for each kind of store."""
     lines = []
     for kind, stores in STORES.items():
+        lines += ["", f"## {kind}", ""]
         lines += [
-            "",
-            f"## {kind}",
-            "",
-            "| store | what it holds of a person | erased | how |",
-            "|---|---|---|---|",
+            f"- `{store.name}` ({store.erased}): {store.content}. {store.how[0].upper()}{store.how[1:]}."
+            for store in stores
         ]
-        lines += [f"| `{store.name}` | {store.content} | {store.erased} | {store.how} |" for store in stores]
     return "\n".join(lines[1:])
 
 
@@ -137,12 +134,9 @@ def render_limits() -> str:
     return "\n".join(["| subject | limit | response |", "|---|---|---|", *rows])
 
 
-def render_policy(kind: RuleKind, when: str) -> str:
-    """Return a Markdown table of the delegation rules of one kind. `when` is the heading of the
-    conditions.
-    """
-    rows = (f"| `{rule.code}` | {rule.when} |" for rule in RULES if rule.kind == kind)
-    return "\n".join([f"| code | {when} |", "|---|---|", *rows])
+def render_policy(kind: RuleKind) -> str:
+    """Return a Markdown list of the delegation rules of one kind, with their conditions."""
+    return "\n".join(f"- `{rule.code}`: {rule.when}" for rule in RULES if rule.kind == kind)
 
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -156,10 +150,10 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "response-headers": lambda: render_headers(RESPONSE_HEADERS),
     "stores": render_stores,
     "limits": render_limits,
-    "policy-gates": lambda: render_policy("gate", "fails when"),
-    "policy-negative": lambda: render_policy("negative", "fires when"),
-    "policy-positive": lambda: render_policy("positive", "fires when"),
-    "policy-notes": lambda: render_policy("note", "given when"),
+    "policy-gates": lambda: render_policy("gate"),
+    "policy-negative": lambda: render_policy("negative"),
+    "policy-positive": lambda: render_policy("positive"),
+    "policy-notes": lambda: render_policy("note"),
 }
 PAGES = (
     "api.md",

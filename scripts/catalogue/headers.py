@@ -14,22 +14,16 @@ class Header(NamedTuple):
 
 
 REQUEST_HEADERS: Mapping[str, Header] = {
-    "Authorization": Header(
-        "a development token; the Bot Service's token", "on one machine, and for the bot"
-    ),
-    "X-MS-CLIENT-PRINCIPAL": Header(
-        "the signed-in user; the platform removes values sent by clients", "in Azure"
-    ),
-    "X-Request-Id": Header(
-        "the id in the log: 1-64 letters, digits, `.`, `_`, `-`; generated if missing or invalid"
-    ),
+    "Authorization": Header("a development token, or the Bot Service's", "locally, and for the bot"),
+    "X-MS-CLIENT-PRINCIPAL": Header("the signed-in user; the platform removes clients' values", "in Azure"),
+    "X-Request-Id": Header("the id in the log: 1-64 letters, digits, `.`, `_`, `-`"),
     "traceparent": Header("a W3C trace context to continue"),
     "Content-Type": Header("`multipart/form-data`; `application/json`", "uploads, `POST /messages`"),
-    "Content-Length": Header("rejects a file that is too large before its upload", "uploads"),
+    "Content-Length": Header("rejects a file that is too large", "uploads"),
     "Accept": Header("`text/html`, `application/json`, `text/markdown`", "pages, `readable`, `POST /mcp`"),
     "MCP-Protocol-Version": Header("the protocol version", "`POST /mcp`"),
-    "Mcp-Method": Header("the method; must match the body", "`POST /mcp`"),
-    "Mcp-Name": Header("the tool or resource; must match the body", "`POST /mcp`"),
+    "Mcp-Method": Header("must match the body", "`POST /mcp`"),
+    "Mcp-Name": Header("must match the body", "`POST /mcp`"),
     "Prefer": Header("`respond-async`; `wait=60`", "`POST /chat`, `POST /summaries`"),
     "Idempotency-Key": Header(
         "[sending again](../api.md#sending-again)", "`POST` requests that create a resource"
@@ -45,7 +39,7 @@ REQUEST_HEADERS: Mapping[str, Header] = {
     "Origin": Header("as `Sec-Fetch-Site`", "older browsers"),
     "X-Forwarded-Host": Header("the host that `Origin` must match", "behind a proxy"),
     "X-Forwarded-For": Header(
-        "the last IP address is recorded in the [audit trail](../api.md#audit-trail)", "in Azure"
+        "the last address goes into the [audit trail](../api.md#audit-trail)", "in Azure"
     ),
     "Accept-Encoding": Header("selects Brotli, gzip or no compression", "files of the web page"),
 }
@@ -57,7 +51,7 @@ RESPONSE_HEADERS: Mapping[str, Header] = {
     "Idempotency-Replayed": Header("`true`", "retries with an `Idempotency-Key`"),
     "RateLimit-Limit": Header("calls per minute", "counted calls"),
     "RateLimit-Remaining": Header("calls that may be made now", "counted calls"),
-    "RateLimit-Reset": Header("seconds until the full allowance is restored", "counted calls"),
+    "RateLimit-Reset": Header("seconds until the allowance is full", "counted calls"),
     "Allow": Header("methods that the URL supports", "405"),
     "Retry-After": Header("seconds to wait, if known", "429, 503"),
     "X-Max-Body-Bytes": Header("the maximum size in bytes", "413 for a body or file"),

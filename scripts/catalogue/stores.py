@@ -28,15 +28,15 @@ STORES: Mapping[Kind, Sequence[Store]] = {
     "Tables": (
         Store(
             "threads",
-            "titles, questions, beginnings of answers, summaries; keyed by a digest of the user's id",
+            "titles, questions, beginnings of answers, summaries, by a digest of the user's id",
             "yes",
-            "turns are emptied immediately; the last pass deletes all rows of the partition",
+            "turns are emptied immediately, all rows deleted in the last pass",
         ),
         Store(
             "runs",
             "owner's id, question, rating and comment",
             "yes",
-            "found by id prefix, even without a thread",
+            "found by id prefix",
         ),
         Store(
             "idempotency",
@@ -54,25 +54,19 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "botturns",
             "conversation references of chats, ids of runs and messages",
             "yes",
-            "the user's partition and the messages that it references",
+            "the user's partition, and the referenced messages",
         ),
         Store(
             "audit",
             "who read, changed, published or deleted what, when, from which IP address",
             "yes",
-            (
-                "a pseudonym replaces the id and the IP address is removed; entries expire "
-                "after `AUDIT_RETENTION_DAYS`"
-            ),
+            "a pseudonym replaces the id, the IP address is removed; expires after `AUDIT_RETENTION_DAYS`",
         ),
         Store(
             "quality",
             "numbers about an answer and its sub-agents under a digest of its run; no user ids",
             "yes",
-            (
-                "found by run id while it is known; records of runs deleted before expire "
-                "after `RUN_RETENTION_DAYS`"
-            ),
+            "found by run id; expires after `RUN_RETENTION_DAYS` if the run was deleted before",
         ),
         Store(
             "documents",
@@ -84,13 +78,13 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "libraries",
             "names of files in synchronised libraries; no user ids",
             "by itself",
-            "rows are deleted with their file in SharePoint",
+            "deleted with the file in SharePoint",
         ),
         Store(
             "subagentcontrol",
-            "ids of active sub-agents, for minutes",
+            "ids of active sub-agents",
             "by itself",
-            "leases expire",
+            "leases expire within minutes",
         ),
     ),
     "Containers": (
@@ -102,66 +96,57 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "documents",
-            "below `conversation-files/`: files for one conversation, below the thread's id",
+            "below `conversation-files/`: files of one conversation, below the thread's id",
             "yes",
-            "with their thread; a person's also by owner",
+            "deleted with their thread, or found by owner",
         ),
         Store(
             "run-log",
-            "journals and answers of runs, ids of the documents behind them, shares with their addressees",
+            "journals and answers of runs, ids of their documents, shares with their addressees",
             "yes",
-            "by run id",
+            "found by run id",
         ),
         Store(
             "work",
-            "below `runs/`",
+            "below `runs/`: questions with the user's id, large journal values, states of sub-agents",
             "yes",
-            (
-                "questions with the user's id, large journal values, states of sub-agents; "
-                "found by id prefix, even without a record"
-            ),
+            "found by id prefix",
         ),
         Store(
             "work",
-            "below `shares/`",
+            "below `shares/`: ids of runs",
             "yes",
-            "ids of runs by the random ids of their shares; deleted with the run, or after 90 days",
+            "deleted with the run, or after 90 days",
         ),
         Store(
             "work",
-            "below `sessions/`, by owner",
+            "below `sessions/`, by owner: waiting questions of programs that use the agents as a library",
             "yes",
-            "waiting questions of programs that use the agents as a library",
+            "found by owner",
         ),
         Store(
             "work",
-            "below `workspaces/`",
+            "below `workspaces/`: files written by agents, by a digest of the user's id",
             "yes",
-            (
-                "files written by agents, in a folder named by a digest of the user's id; "
-                "they expire after a day"
-            ),
+            "found by owner; expires after a day",
         ),
         Store(
             "work",
-            "below `channel/`, by day and writer",
+            "below `channel/`, by day and writer: chat messages that wait for an answer",
             "yes",
-            "chat messages that wait for an answer, including those in group chats",
+            "including group chats",
         ),
         Store(
             "work",
-            "below `erasures/`",
+            "below `erasures/`: the user's id during their erasure, then a digest and counts",
             "by itself",
-            (
-                "the user's id while their erasure is in progress; then a digest and counts for "
-                "`RUN_RETENTION_DAYS`"
-            ),
+            "expires after `RUN_RETENTION_DAYS`",
         ),
         Store(
             "work",
-            "below `versions/`",
+            "below `versions/`: artefacts of ingested documents",
             "on request",
-            "artefacts of ingested documents; deleted with the document",
+            "deleted with the document",
         ),
     ),
     "Indexes": (
@@ -169,19 +154,19 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "conversation-memory",
             "questions and beginnings of answers",
             "yes",
-            "by `user_id`",
+            "found by `user_id`",
         ),
         Store(
             "content-blocks",
             "access lists with the user's id",
             "on request",
-            "with the document",
+            "deleted with the document",
         ),
         Store(
             "documents-metadata",
             "owner and access list",
             "on request",
-            "with the document",
+            "deleted with the document",
         ),
     ),
     "Queues": (
@@ -219,7 +204,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "blob-deleted-poison",
             "names of files",
             "by itself",
-            "removed by an operator after inspection",
+            "an operator deletes them",
         ),
         Store(
             "ingestions",
@@ -231,13 +216,13 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "ingestions-poison",
             "random tokens; no names",
             "by itself",
-            "removed by an operator after inspection",
+            "an operator deletes them",
         ),
         Store(
             "webjobs-blobtrigger-poison",
             "names of files",
             "by itself",
-            "removed by an operator after inspection",
+            "an operator deletes them",
         ),
     ),
 }
