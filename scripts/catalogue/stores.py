@@ -132,9 +132,9 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "work",
-            "below `channel/`, by day and writer: chat messages that wait for an answer",
+            "below `channel/`, by day and writer: chat messages waiting for an answer",
             "yes",
-            "including group chats",
+            "also messages in group chats",
         ),
         Store(
             "work",
