@@ -24,7 +24,7 @@ from functions.http.requests import (
     note_act,
 )
 from functions.http.responses import json_response
-from shared.access.idempotency import Claimed, beginning
+from shared.access.idempotency import KeyClaim, complete_key
 from shared.access.limits import release, slot_of_summary
 from shared.access.models import UserContext
 from shared.answering import summary_runs
@@ -190,15 +190,15 @@ async def _begin(summary_request: _SummaryRequest) -> RunRecord:
         summary_request.request, summary_request.order, summary_request.user, services, resource_id=summary_id
     )
 
-    async def find(claimed: Claimed) -> RunRecord | None:
+    async def find(claimed: KeyClaim) -> RunRecord | None:
         return await services.runs.get(claimed.resource_id)
 
-    async def make(claimed: Claimed | None, existing: RunRecord | None) -> RunRecord:
+    async def make(claimed: KeyClaim | None, existing: RunRecord | None) -> RunRecord:
         if existing is None:
             record = await _store(claimed.resource_id if claimed else summary_id, summary_request)
         else:
             record = await current_record(existing, services.run_log)
-        async with beginning(claimed, services.idempotency):  # closes the summary if it cannot be started
+        async with complete_key(claimed, services.idempotency):  # closes the summary if it cannot be started
             await _start(record, summary_request, is_known=existing is not None)
         return record
 

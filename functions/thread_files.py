@@ -14,7 +14,7 @@ from functions.http.responses import json_response, validate_as
 from functions.ingest import start_ingestions
 from functions.threads import ThreadId
 from functions.uploads import CountedContent, admit_document, max_form_bytes, refuse_large
-from shared.access.idempotency import Claimed, finish, reused
+from shared.access.idempotency import KeyClaim, finish, key_reused_error
 from shared.conversations import files
 from shared.conversations.files import RemovedFile, ThreadFile, ThreadFileList
 from shared.conversations.threads import owned_thread
@@ -63,14 +63,14 @@ async def add_thread_file(
     name, location = blob_name_in(thread_id, request.filename), f"/api/threads/{thread_id}/files"
     content = CountedContent(form.parts(), max_form_bytes(services))
 
-    async def find(claimed: Claimed) -> ThreadFile | None:
+    async def find(claimed: KeyClaim) -> ThreadFile | None:
         if not claimed.claim.is_done:
             return None
         if await content.digest_of_rest() != claimed.claim.content:
-            raise reused()
+            raise key_reused_error()
         return await _file_of(thread_id, name, services)
 
-    async def make(claimed: Claimed | None, _: ThreadFile | None) -> ThreadFile:
+    async def make(claimed: KeyClaim | None, _: ThreadFile | None) -> ThreadFile:
         await files.announce_file(thread_id, name, user, services)
         await admit_document(req, user, services)
         await store(name, _as_upload(request), aiter(content), user, services)

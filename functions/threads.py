@@ -21,7 +21,7 @@ from functions.http.requests import (
 )
 from functions.http.responses import json_response, tagged_response
 from functions.ingest import start_ingestions
-from shared.access.idempotency import Claimed, finish
+from shared.access.idempotency import KeyClaim, finish
 from shared.conversations import models as conversations
 from shared.conversations import threads
 from shared.conversations.branches import branch_thread
@@ -81,12 +81,12 @@ async def create_thread(req: Request, body: NewThread, user: Caller, services: R
     """Create an empty thread, or a branch of an existing thread."""
     key = Key(req, body, user, services, resource_id=new_id(user, services))
 
-    async def find(claimed: Claimed) -> ThreadView | None:
+    async def find(claimed: KeyClaim) -> ThreadView | None:
         if not claimed.claim.is_done:
             return None  # the earlier request did not finish, so `make` completes the thread
         return view_of(await owned_thread(claimed.resource_id, user, services.threads))
 
-    async def make(claimed: Claimed | None, _: ThreadView | None) -> ThreadView:
+    async def make(claimed: KeyClaim | None, _: ThreadView | None) -> ThreadView:
         await count_call(req, user, services)
         thread_id = claimed.resource_id if claimed else key.resource_id
         if body.branch:

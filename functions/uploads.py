@@ -26,7 +26,7 @@ from functions.ingest import start_ingestions
 from shared.access.access_lists import with_ids
 from shared.access.audit_trail import is_wide
 from shared.access.daily_use import SENDING, Usage
-from shared.access.idempotency import Claimed, finish, reused
+from shared.access.idempotency import KeyClaim, finish, key_reused_error
 from shared.access.models import AuditAction, UserContext
 from shared.documents import requests
 from shared.documents.ids import document_id, sender_of
@@ -90,13 +90,13 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
     request = await _with_ids(body, user, services)
     doc_id = document_id(blob_name_of(request, user))
 
-    async def find(claimed: Claimed) -> UploadTicket | None:
+    async def find(claimed: KeyClaim) -> UploadTicket | None:
         # A retry gets the same document, with a new URL that is valid for an hour from now, even if the
         # file has arrived in the meantime.
         again = request.model_copy(update={"replace": True})
         return await make_ticket(again, user, services) if claimed.claim.is_done else None
 
-    async def make(claimed: Claimed | None, _: UploadTicket | None) -> UploadTicket:
+    async def make(claimed: KeyClaim | None, _: UploadTicket | None) -> UploadTicket:
         await admit_document(req, user, services)
         made = await make_ticket(request, user, services)
         await finish(claimed, services.idempotency)
@@ -127,12 +127,12 @@ async def import_page(
         raise AccessDeniedError("Importing web pages is disabled.", "Save the page and upload the file.")
     pages = services.web_pages
 
-    async def find(claimed: Claimed) -> DocumentState | None:
+    async def find(claimed: KeyClaim) -> DocumentState | None:
         if not claimed.claim.is_done:
             return None
         return await changeable(claimed.resource_id, user, services.documents)
 
-    async def make(claimed: Claimed | None, _: DocumentState | None) -> DocumentState:
+    async def make(claimed: KeyClaim | None, _: DocumentState | None) -> DocumentState:
         await admit_document(req, user, services)
         page = await fetch_for_import(asked, pages)
         request = await _with_ids(upload_of(asked, page), user, services)
@@ -168,14 +168,14 @@ async def _receive(
     doc_id = document_id(blob_name_of(request, user))
     content = CountedContent(form.parts(), max_form_bytes(services))
 
-    async def find(claimed: Claimed) -> DocumentState | None:
+    async def find(claimed: KeyClaim) -> DocumentState | None:
         if not claimed.claim.is_done:
             return None
         if await content.digest_of_rest() != claimed.claim.content:
-            raise reused()
+            raise key_reused_error()
         return await changeable(doc_id, user, services.documents)
 
-    async def make(claimed: Claimed | None, _: DocumentState | None) -> DocumentState:
+    async def make(claimed: KeyClaim | None, _: DocumentState | None) -> DocumentState:
         await admit_document(req, user, services)
         state = await receive(request, aiter(content), user, services)
         await start_ingestions(client, services)

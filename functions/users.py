@@ -17,10 +17,10 @@ from functions.http.requests import (
     note_act,
 )
 from functions.http.responses import json_response
-from shared.access.audiences import AudienceList, audiences_named, audiences_of, find_audiences
+from shared.access.audiences import AudienceList, audiences_of, find_audiences, look_up_audiences
 from shared.access.limits import use_of_today
 from shared.access.models import Me
-from shared.access.people import PersonList, people_active, people_found
+from shared.access.people import PersonList, list_active_people, search_people
 from shared.documents.rights import is_admin
 from shared.erasure.models import ErasureQuery, ErasureView
 from shared.erasure.requests import ask_for_erasure, erasure_of
@@ -95,7 +95,7 @@ async def get_audiences(
         return json_response(await find_audiences(query.q, services.directory))
     if query.principal:
         await count_call(req, user, services)
-        return json_response(await audiences_named(query.principal, services.directory))
+        return json_response(await look_up_audiences(query.principal, services.directory))
     return json_response(await audiences_of(user, services.directory, services.settings))
 
 
@@ -117,9 +117,9 @@ async def list_users(
     """
     settings, limits = services.settings, services.user_limits
     if query.q:
-        people = await people_found(query.q, services.directory, settings, limits)
+        people = await search_people(query.q, services.directory, settings, limits)
     else:
-        people = await people_active(services.audit, services.directory, settings, limits)
+        people = await list_active_people(services.audit, services.directory, settings, limits)
     await note_act(req, administrator, services, "read_audit", may_repeat=True)
     return json_response(people)
 

@@ -2,7 +2,7 @@
 
 A repeated request with the same key gets the result of the first one. It counts as a call, and its response
 has the header `Idempotency-Replayed`. Each route decides when its result counts as complete (`finish` or
-`beginning`).
+`complete_key`).
 """
 
 import re
@@ -16,7 +16,7 @@ from fastapi import Request
 
 from functions.http.requests import count_call
 from functions.http.responses import add_headers
-from shared.access.idempotency import LIFETIME, Claimed, claim_key, digest_of
+from shared.access.idempotency import LIFETIME, KeyClaim, claim_key, digest_of
 from shared.access.models import UserContext
 from shared.access.owner_ids import owned_id
 from shared.platform.errors import CallerError, NotFoundError
@@ -45,7 +45,7 @@ class Key:
     value: str | None = None
     holds: timedelta = LIFETIME
 
-    async def claim(self) -> Claimed | None:
+    async def claim(self) -> KeyClaim | None:
         """Claim the key for this request. Return None if the request has no key.
 
         Raises:
@@ -75,8 +75,8 @@ def new_id(user: UserContext, services: Services) -> str:
 
 async def idempotent(
     key: Key,
-    make: Callable[[Claimed | None, Made | None], Awaitable[Made]],
-    find: Callable[[Claimed], Awaitable[Made | None]],
+    make: Callable[[KeyClaim | None, Made | None], Awaitable[Made]],
+    find: Callable[[KeyClaim], Awaitable[Made | None]],
 ) -> Made:
     """Create a resource, or return the one that an earlier request with the same key created.
 

@@ -15,7 +15,7 @@ from fastapi import Request
 from functions.http.event_stream import NamedFrame, closer, follow_named
 from functions.http.idempotency import Key, idempotent, new_id
 from functions.http.requests import client_address, count_call
-from shared.access.idempotency import LIFETIME, Claimed, beginning
+from shared.access.idempotency import LIFETIME, KeyClaim, complete_key
 from shared.access.limits import is_expected, release, slot_of_run
 from shared.access.models import UserContext
 from shared.access.security_filter import in_thread
@@ -100,17 +100,17 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
         holds=question.key_holds,
     )
 
-    async def find(claimed: Claimed) -> _Begun | None:
+    async def find(claimed: KeyClaim) -> _Begun | None:
         record = await services.runs.get(claimed.resource_id)
         return None if record is None else _Begun(record.run_id, None, is_running=record.status == "running")
 
-    async def make(claimed: Claimed | None, existing: _Begun | None) -> _Begun:
+    async def make(claimed: KeyClaim | None, existing: _Begun | None) -> _Begun:
         if existing is not None:
             return existing
         run_id = claimed.resource_id if claimed else key.resource_id
         first_slice = await _store(run_id, question, is_claimed=claimed is not None)
         is_repeat = claimed is not None and claimed.is_repeat
-        async with beginning(claimed, services.idempotency):  # closes the run if it cannot be started
+        async with complete_key(claimed, services.idempotency):  # closes the run if it cannot be started
             await (_start_late if is_repeat else _start)(run_id, question)
         return _Begun(run_id, first_slice)
 

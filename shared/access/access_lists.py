@@ -1,4 +1,4 @@
-"""Validation of access lists: resolves names to directory ids and checks who may publish widely.
+"""Validation of access lists: replaces names by directory ids, and checks who may publish to everyone.
 
 Azure identifies groups by object id, so `acl=finance` would match no token. A misspelt name would match
 nobody, while the owner believes that the document is shared.
@@ -30,14 +30,13 @@ async def with_ids(
     *,
     current: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the access list with each person's or group's name replaced by the id that access tokens
-    contain.
+    """Return an access list in which names of people and groups are replaced by their directory ids.
 
-    Outside Azure the list is unchanged unless LOCAL_DIRECTORY lists people. Departments are names too: the
-    user's own is valid, and in Azure any other if DEPARTMENT_CLAIM is set.
+    Outside Azure the list is unchanged unless LOCAL_DIRECTORY lists people. The user's own department is
+    always a valid entry; other departments need DEPARTMENT_CLAIM or LOCAL_DIRECTORY.
 
     Args:
-        current: current entries of the list, which stay valid even if the person has left the directory.
+        current: entries of the existing list, which stay valid even if the directory no longer has them.
 
     Raises:
         AccessDeniedError: the list opens the document to everyone, and the user lacks PUBLISH_ROLE.
@@ -59,10 +58,10 @@ async def _id_of(principal: str, own: set[str | None], directory: GroupDirectory
     if is_wide([principal]) or principal in own:
         return principal
     try:
-        matches = await directory.named(principal)
+        matches = await directory.resolve(principal)
     except GroundworkError:
         if _ID.fullmatch(principal):
-            return principal  # the app may lack permission to query the directory
+            return principal  # accept an id unverified: the app may lack permission to query the directory
         matches = ()
     if len(matches) == 1:
         return matches[0].principal

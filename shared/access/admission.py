@@ -3,27 +3,28 @@
 import re
 from collections.abc import Iterable
 
-from shared.access.models import Claimed, UserContext
+from shared.access.models import TokenIdentity, UserContext
 from shared.access.security_filter import NOBODYS, PUBLIC
 from shared.platform.errors import AccessDeniedError, NotAuthenticatedError
 from shared.platform.settings import IdentitySettings
 
 ORGANISATION = "org:"
 _MAX_NAME_CHARS = 100
-# Object ids identify people and groups. A department is free text that people may be able to edit.
+# A department must not look like the id of a person or group: people may be able to edit theirs, and would
+# gain that access.
 _OBJECT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def plain_user(user: UserContext) -> UserContext:
-    """Return the user without reserved, repeated or blank principals, and without a department that looks
-    like an id.
+    """Return a copy of the user without blank, repeated or reserved principals. A department that looks like
+    an object id is dropped too.
 
     Raises:
         NotAuthenticatedError: the user id is missing or reserved.
     """
     if not user.user_id.strip() or _is_reserved(user.user_id):
         raise NotAuthenticatedError("The identity has no user id.", "Sign in with a user account.")
-    name = " ".join((user.name or "").split())[:_MAX_NAME_CHARS]  # people choose their own display names
+    name = " ".join((user.name or "").split())[:_MAX_NAME_CHARS]  # people may choose their own display names
     return user.model_copy(
         update={
             "department": _department(user.department),
@@ -34,13 +35,15 @@ def plain_user(user: UserContext) -> UserContext:
     )
 
 
-def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
-    """Return the user that a token identifies. Groups omitted from the token are added later.
+def admit_user(claimed: TokenIdentity, rules: IdentitySettings) -> UserContext:
+    """Return the user that a token identifies, if the rules admit them. Groups that the token omits are not
+    added.
 
-    A guest's department is dropped: it belongs to another organisation and may share a name with one of ours.
+    A guest loses `org_id` unless GUESTS is `members`, and also the department, which belongs to another
+    organisation and may have the same name as a department of this one.
 
     Raises:
-        AccessDeniedError: an application, a guest or a tenant that isn't admitted.
+        AccessDeniedError: the rules exclude the tenant, guests or applications.
     """
     user = claimed.user
     if rules.tenants and (user.org_id or "").casefold() not in rules.tenants:
@@ -48,7 +51,7 @@ def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
     if claimed.is_application and not rules.allow_applications:
         raise AccessDeniedError(
             "Applications have no access.",
-            "Sign in as a person, or ask the operator for ALLOW_APPLICATIONS.",
+            "Sign in as a person, or ask the operator to set ALLOW_APPLICATIONS.",
         )
     if not claimed.is_guest or rules.guests == "members":
         return user
@@ -58,7 +61,7 @@ def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
 
 
 def with_groups(user: UserContext, groups: Iterable[str]) -> UserContext:
-    """Return the user with these groups instead, sorted because a directory returns
+    """Return a copy of the user with `groups` in place of their groups, sorted because a directory returns
     them in arbitrary order.
     """
     return user.model_copy(update={"groups": _groups(sorted(groups))})
@@ -75,5 +78,5 @@ def _groups(groups: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_reserved(name: str) -> bool:
-    """Return whether the name is reserved for organisations, conversations or everyone."""
+    """Return whether a principal is reserved for everyone, an organisation or a conversation."""
     return name.strip() == PUBLIC or name.strip().startswith((ORGANISATION, *NOBODYS))

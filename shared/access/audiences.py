@@ -1,24 +1,25 @@
-"""Audiences with whom a person may share a document: themselves, their groups, department, organisation or
-everyone.
+"""The audiences that a person may share a document with: themselves, their groups, department, organisation,
+or everyone.
 
 Names help people choose; access lists contain only the principal.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from shared.access.access_lists import may_publish
 from shared.access.admission import ORGANISATION
 from shared.access.directory import GroupDirectory
-from shared.access.models import UserContext
+from shared.access.models import DirectoryEntry, UserContext
 from shared.access.security_filter import PUBLIC
+from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
-_MOST = 10  # length of a suggestion list
+_MOST = 10  # entries in a list of suggestions
+_LOOKUPS_AT_ONCE = 8  # unmeasured; 50 requests at once could exceed the rate limit of Microsoft Graph
 AudienceKind = Literal["person", "group", "department", "organisation", "everyone"]
 
 
@@ -39,17 +40,19 @@ class Audience(Model):
 
 
 class AudienceList(Model):
-    """The audiences offered to the caller.
+    """Audiences to choose from when sharing a document.
 
     Attributes:
-        audiences: the caller, their groups by name, then the wider audiences.
+        audiences: of the caller: themselves, their groups by name, then wider audiences; of a search: people
+            first.
     """
 
     audiences: tuple[Audience, ...]
 
 
 async def audiences_of(user: UserContext, directory: GroupDirectory, settings: Settings) -> AudienceList:
-    """Return the caller's audiences. A group without a known name is shown by its id.
+    """Return the audiences that a user may share a document with. A group without a known name is shown by
+    its id.
 
     The organisation and everyone are omitted if the user lacks PUBLISH_ROLE.
     """
@@ -71,28 +74,34 @@ async def audiences_of(user: UserContext, directory: GroupDirectory, settings: S
 
 
 async def find_audiences(text: str, directory: GroupDirectory) -> AudienceList:
-    """Return up to 10 directory entries with a word that starts with `text`, people first."""
+    """Search the directory for up to 10 entries with a word that starts with `text`, people first. Groups
+    match by name only; people also match by mail address.
+    """
     matches = await directory.search(text, _MOST)
     return AudienceList(audiences=tuple(Audience(**dict(entry)) for entry in matches))
 
 
-async def audiences_named(principals: Sequence[str], directory: GroupDirectory) -> AudienceList:
-    """Return the directory entries with these ids. Unknown ids and failed lookups are omitted."""
-    answers = await asyncio.gather(*map(directory.named, principals), return_exceptions=True)
-    entries = [
-        entry
-        for principal, answer in zip(principals, answers, strict=True)
-        if not isinstance(answer, BaseException)
-        for entry in answer
-        if entry.principal == principal
-    ]
-    return AudienceList(audiences=tuple(Audience(**dict(entry)) for entry in entries))
+async def look_up_audiences(ids: Sequence[str], directory: GroupDirectory) -> AudienceList:
+    """Return the directory entries with these ids, in order. At most 8 ids are looked up at once. Unknown ids
+    and ids whose lookup fails are left out.
+    """
+    answers = await run_together(*(_entries(one, directory) for one in ids), at_once=_LOOKUPS_AT_ONCE)
+    return AudienceList(audiences=tuple(Audience(**dict(entry)) for entries in answers for entry in entries))
+
+
+async def _entries(principal: str, directory: GroupDirectory) -> list[DirectoryEntry]:
+    try:
+        return [entry for entry in await directory.resolve(principal) if entry.principal == principal]
+    except GroundworkError:
+        return []
 
 
 async def _group_names(user: UserContext, directory: GroupDirectory, settings: Settings) -> Mapping[str, str]:
-    """Return group names by id; empty if the directory fails, because names are only for display."""
+    """Return the names of the user's groups by id. The result is empty if the directory fails, because names
+    are only for display.
+    """
     if not user.groups or not settings.host.in_azure:
-        return {}  # outside Azure, a group's id is its name
+        return {}  # outside Azure, the id of a group is its name
     try:
         return await directory.group_names(user.user_id)
     except GroundworkError as failed:

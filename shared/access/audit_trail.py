@@ -28,14 +28,14 @@ from shared.platform.tables import Entity, Table
 from shared.platform.telemetry import get_logger, pseudonym
 
 REPEAT_AFTER = timedelta(minutes=10)
-"""For so long, one entry stands for equal acts of a person."""
+"""If a person repeats an action within this time, no further entry is stored."""
 
 _MAX_REMEMBERED = 10_000  # entries per process, about 200 bytes each
-_ADD_LIMIT_S = 2.0  # a few milliseconds are usual, and a reader is waiting
-_MAX_SCANNED = (
-    5000  # rows scanned per page; a filter for a document that nobody read would scan the whole table
-)
-# Steps of a run write these actions and may be repeated, so equal entries get equal row keys.
+_ADD_LIMIT_S = 2.0  # a response waits for the entry, which usually takes a few milliseconds
+# Rows scanned per page. Without a limit, a filter for a rarely read document would scan the whole table.
+_MAX_SCANNED = 5000
+# A repeated step of a run records these actions again. Its entries get the same row keys, so they are stored
+# once.
 _OF_STEPS: frozenset[AuditAction] = frozenset({"answer", "cancel", "fail"})
 _HOUR_KEYS = 10**8
 _MICROSECOND_KEYS = 10**17
@@ -43,7 +43,9 @@ _MICROSECOND_KEYS = 10**17
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """A filter of entries. Empty values match everything; `since` <= at < `until`."""
+    """Criteria for audit entries from `since` (inclusive) to `until` (exclusive). Empty fields match every
+    entry.
+    """
 
     since: datetime
     until: datetime
@@ -60,7 +62,9 @@ class AuditTrail:
         self._added: OrderedDict[str, datetime] = OrderedDict()
 
     async def add_unless_repeated(self, entry: AuditEntry) -> None:
-        """Store an entry, unless this process stored an equal one within `REPEAT_AFTER`."""
+        """Store an entry unless this process stored the same action of the person within `REPEAT_AFTER` (ten
+        minutes).
+        """
         key = digest(entry.user_id, entry.action, entry.run_id, entry.subject, entry.origin, *entry.doc_ids)
         before = self._added.get(key)
         if before is not None and entry.at - before < REPEAT_AFTER:
@@ -72,14 +76,16 @@ class AuditTrail:
             self._added.popitem(last=False)
 
     async def add(self, entry: AuditEntry) -> None:
-        """Store an entry. If a step of a run is repeated, its entry is still stored only once."""
+        """Store an entry. If a repeated step of a run has already stored it, do nothing."""
         try:
             await self._table.insert(_to_entity(entry))
         except ConflictError:
             return
 
     async def page(self, criteria: AuditFilter, limit: int, cursor: str = "") -> AuditPage:
-        """Return up to `limit` entries. `cursor` comes from the previous page and matches AUDIT_CURSOR."""
+        """Return a page of up to `limit` matching entries, newest first. `cursor` is that of the previous
+        page, or "" for the first page.
+        """
         entries: list[AuditEntry] = []
         scanned, last = 0, cursor
         async for row in self._table.query(_condition(criteria, cursor), page_size=min(1000, limit * 4)):
@@ -94,8 +100,8 @@ class AuditTrail:
         return AuditPage(entries=tuple(entries), cursor=None)
 
     async def pseudonymise(self, user_id: str) -> int:
-        """Replace a person's id with a pseudonym and remove their addresses. Return the number of changed
-        entries.
+        """Replace a person's id with a pseudonym and remove the network addresses in all their entries.
+        Return the number of changed entries.
         """
         count = 0
         async for row in self._table.query(f"user_id eq {quote(user_id)}"):
@@ -105,14 +111,14 @@ class AuditTrail:
         return count
 
     async def delete_before(self, moment: datetime, most: int = 10_000) -> int:
-        """Delete up to `most` entries from hours before the hour of `moment`. Return the number of deleted
-        entries.
+        """Delete up to `most` entries older than the hour that contains `moment`. Return the number of
+        deleted entries.
         """
         return await self._table.delete_found(f"PartitionKey gt {quote(_hour_key(moment))}", most)
 
 
 async def record_act(trail: AuditTrail, entry: AuditEntry, *, may_repeat: bool = False) -> None:
-    """Add an entry within 2 s. Never raise; a failure is logged as an alert for operators.
+    """Store an audit entry within 2 seconds. Failures are never raised, but logged as an alert for operators.
 
     Args:
         may_repeat: skip the entry if an equal one was stored in the last ten minutes.
@@ -125,12 +131,14 @@ async def record_act(trail: AuditTrail, entry: AuditEntry, *, may_repeat: bool =
 
 
 def access_action(acl: Sequence[str]) -> AuditAction:
-    """Return `publish` if the list opens the document to everyone or an organisation."""
+    """Return the audit action for setting an access list: `publish` if it includes everyone or an
+    organisation, otherwise `change_access`.
+    """
     return "publish" if is_wide(acl) else "change_access"
 
 
 def is_wide(acl: Sequence[str]) -> bool:
-    """Return whether an access list contains everyone or an organisation."""
+    """Return whether an access list includes everyone or a whole organisation."""
     return any(name == PUBLIC or name.startswith(ORGANISATION) for name in acl)
 
 

@@ -37,12 +37,13 @@ _WORDS: Mapping[Resource, str] = {
 
 
 class Usage(Model):
-    """Amounts used, by resource.
+    """A person's usage of the metered resources.
 
     Attributes:
-        size_bytes, parser_seconds, blocks, captions: of ingested files; `captions` counts pictures described
-            by a model. `parser_seconds` includes SQL over tables.
-        chat_tokens: read and written by models for questions and summaries.
+        documents, size_bytes, blocks: ingested files, with their sizes and blocks.
+        parser_seconds: time for parsing files and running SQL over tables.
+        captions: pictures described by a model.
+        chat_tokens: tokens read and written by models for questions and summaries.
         page_images: rendered pages.
     """
 
@@ -55,14 +56,14 @@ class Usage(Model):
     page_images: int = 0
 
     def plus(self, other: Usage) -> Usage:
-        """Return the sum of both amounts for each resource. `other` may be negative (a refund); results below
-        0 become 0.
+        """Return the sum for each resource. Negative amounts in `other` are refunds; a sum never falls below
+        0.
         """
         return Usage.model_validate({name: max(0, value + getattr(other, name)) for name, value in self})
 
 
 class UsageView(Model):
-    """The amount of one resource used today, and its limit; 0 = no limit."""
+    """Today's usage of one resource and its daily limit; a limit of 0 means that there is none."""
 
     resource: Resource = Field(description="The limited resource.")
     used: float = Field(description="Amount used today (UTC).")
@@ -75,7 +76,7 @@ def limit_of(resource: Resource, rules: LimitSettings) -> float:
 
 
 def require_left(used: Usage, resources: Sequence[Resource], rules: LimitSettings, now: datetime) -> None:
-    """Check that none of the resources is used up.
+    """Raise an error if one of the resources is used up for today.
 
     Raises:
         DailyLimitError: a resource is used up; the error names it and the seconds until midnight UTC.

@@ -1,4 +1,4 @@
-"""Lookup of people and groups in Microsoft Graph with the identity of the app, and a cache for the results.
+"""Lookup of people and groups in Microsoft Graph, authenticated as the app, with a cache in memory.
 
 The token is sent only to the configured host: redirects are not followed, and a next page on another host is
 refused. Responses are bounded, and either complete or an error.
@@ -40,7 +40,8 @@ class GroupDirectory(Protocol):
     """The organisation's directory of people and groups."""
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
-        """Return the ids of all of a person's groups, nested ones included. The result is never partial.
+        """Return the ids of all groups that a person belongs to, directly or through other groups. An
+        incomplete list is never returned.
 
         Raises:
             NotFoundError: the directory has no such person.
@@ -48,35 +49,37 @@ class GroupDirectory(Protocol):
         """
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Return the directory's record of a person. Raises the same errors as `groups_of`."""
+        """Return a person's directory record. Raises the same errors as `groups_of`."""
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
         """Return the display names of a person's groups by id. Raises the same errors as `groups_of`."""
 
-    async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return the entries that `text` identifies: by id, by display name or, for people, possibly by mail
-        address. Several entries mean that the text is ambiguous.
+    async def resolve(self, text: str) -> tuple[DirectoryEntry, ...]:
+        """Find the entries that `text` identifies exactly: by id, by display name or, in some directories, by
+        the mail address of a person. More than one entry means that the text is ambiguous.
 
         Raises:
-            DependencyError: as `groups_of`.
+            DependencyError: the directory failed or refused the app.
         """
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Return up to `most` entries with a word that starts with `text`, people first. Mail addresses or
-        ids may match as well as names. Raises the same errors as `named`.
+        """Search for up to `most` entries with a word that starts with `text`, people first. Names always
+        match; some directories also match mail addresses or ids. Raises the same errors as `resolve`.
         """
 
 
-UNKNOWN_KEPT_S = 15.0  # a user just added to the directory will retry
-MAX_GROUPS = 100_000  # ids in total, about 12 MB: 300 people with 300 groups each
+UNKNOWN_KEPT_S = 15.0  # short, because people may retry right after being added to the directory
+MAX_GROUPS = 100_000  # group ids of all cached people, about 12 MB
 MAX_PEOPLE = 10_000
 Value = TypeVar("Value")
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class _Kept(Generic[Value]):
-    """A cached value, valid until `until`; None = the directory has no such person."""
+class _CachedRecord(Generic[Value]):
+    """A cached directory record that expires at `until`. A `value` of None means that the directory has no
+    such person.
+    """
 
     value: Value | None
     until: float
@@ -84,24 +87,24 @@ class _Kept(Generic[Value]):
 
 
 class CachedDirectory:
-    """A cache in front of another `GroupDirectory`, with entries valid for `kept_s`."""
+    """A directory that caches the records of another directory. Searches are not cached."""
 
     def __init__(self, directory: GroupDirectory, kept_s: float, clock: Clock = time.monotonic) -> None:
-        """Wrap a directory.
+        """Cache the records of `directory`.
 
         Args:
-            kept_s: lifetime of cached entries; a removed membership remains effective for as long.
-            clock: returns seconds.
+            kept_s: lifetime of cached records in seconds; a removed membership stays effective as long.
+            clock: returns monotonic seconds.
         """
-        self.groups_of = _Answers(directory.groups_of, len, kept_s, MAX_GROUPS, clock).get
-        self.group_names = _Answers(directory.group_names, len, kept_s, MAX_GROUPS, clock).get
-        self.person = _Answers(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock).get
-        self.named = directory.named  # not cached, because access lists are rarely written
+        self.groups_of = _RecordCache(directory.groups_of, len, kept_s, MAX_GROUPS, clock).get
+        self.group_names = _RecordCache(directory.group_names, len, kept_s, MAX_GROUPS, clock).get
+        self.person = _RecordCache(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock).get
+        self.resolve = directory.resolve  # not cached, because access lists are rarely changed
         self.search = directory.search
 
 
-class _Answers(Generic[Value]):
-    """An LRU cache of directory records by user id, bounded by total weight."""
+class _RecordCache(Generic[Value]):
+    """An LRU cache of directory records by user id, bounded by their total weight."""
 
     def __init__(
         self,
@@ -111,27 +114,29 @@ class _Answers(Generic[Value]):
         most: int,
         clock: Clock,
     ) -> None:
-        self._ask = ask
+        self._load = ask
         self._weigh = weigh
         self._kept_s = kept_s
         self._most = most
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept[Value]] = OrderedDict()
+        self._kept: OrderedDict[str, _CachedRecord[Value]] = OrderedDict()
         self._weight = 0
-        self._asking: dict[str, asyncio.Task[Value | None]] = {}
+        self._requests: dict[str, asyncio.Task[Value | None]] = {}
 
     async def get(self, user_id: str) -> Value:
-        """Return the cached value or fetch it. Concurrent callers for the same person share one request."""
+        """Return the cached record of a person, or fetch it. Concurrent calls for one person share a
+        request.
+        """
         entry = self._kept.get(user_id)
         if entry is not None and self._clock() < entry.until:
             self._kept.move_to_end(user_id)
             value = entry.value
         else:
-            if user_id not in self._asking:
-                self._asking[user_id] = asyncio.create_task(self._fetch(user_id))
-                self._asking[user_id].add_done_callback(lambda done: self._answered(user_id, done))
+            if user_id not in self._requests:
+                self._requests[user_id] = asyncio.create_task(self._fetch(user_id))
+                self._requests[user_id].add_done_callback(lambda done: self._on_done(user_id, done))
             # A cancelled caller must not cancel the request for the others.
-            value = await asyncio.shield(self._asking[user_id])
+            value = await asyncio.shield(self._requests[user_id])
         if value is None:
             raise NotFoundError("The directory has no such person.")
         return value
@@ -139,19 +144,19 @@ class _Answers(Generic[Value]):
     async def _fetch(self, user_id: str) -> Value | None:
         began = self._clock()
         try:
-            value = await self._ask(user_id)
+            value = await self._load(user_id)
         except NotFoundError:
-            self._keep(user_id, _Kept(None, began + min(UNKNOWN_KEPT_S, self._kept_s), 1))
+            self._keep(user_id, _CachedRecord(None, began + min(UNKNOWN_KEPT_S, self._kept_s), 1))
             return None
-        self._keep(user_id, _Kept(value, began + self._kept_s, 1 + self._weigh(value)))
+        self._keep(user_id, _CachedRecord(value, began + self._kept_s, 1 + self._weigh(value)))
         return value
 
-    def _answered(self, user_id: str, done: asyncio.Task[Value | None]) -> None:
-        self._asking.pop(user_id, None)
+    def _on_done(self, user_id: str, done: asyncio.Task[Value | None]) -> None:
+        self._requests.pop(user_id, None)
         if not done.cancelled():
-            done.exception()  # mark the exception as retrieved, because all callers may have left
+            done.exception()  # mark the exception as retrieved, because all callers may have been cancelled
 
-    def _keep(self, user_id: str, entry: _Kept[Value]) -> None:
+    def _keep(self, user_id: str, entry: _CachedRecord[Value]) -> None:
         before = self._kept.pop(user_id, None)
         self._weight += entry.weight - (before.weight if before else 0)
         self._kept[user_id] = entry
@@ -162,9 +167,11 @@ class _Answers(Generic[Value]):
 
 _CONNECT_TIMEOUT_S = 3
 _RETRIES = 2
-MAX_PAGES = 12  # about 12,000 groups; more would be a mistake or an attack on the search service
-MAX_ANSWER_BYTES = 2_000_000  # a page of 999 ids has about 130 KB, with names 390 KB
-_USER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)  # becomes part of a URL
+MAX_PAGES = 12  # about 12,000 groups; more in one filter would overload the search service
+MAX_ANSWER_BYTES = 2_000_000  # a page of 999 groups has about 390 KB with names
+_USER_ID = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
+)  # safe to insert into a URL
 _MEMBERSHIPS = "transitiveMemberOf/microsoft.graph.group?$top=999&$count=true&$select="
 _PERSON = "$select=userType,department,displayName"
 _ENTRY_FIELDS = "$select=id,displayName,mail"
@@ -192,15 +199,17 @@ Answer = TypeVar("Answer", bound=Wire)
 
 
 def connect_graph() -> Connection[ClientSession]:
-    """Return the HTTP session, created on first use together with the imports of
-    aiohttp and azure-identity.
+    """Return a connection to Microsoft Graph. The session is opened, and aiohttp and azure-identity are
+    imported, on first use.
     """
     headers = {"ConsistencyLevel": "eventual", "Accept": "application/json"}
     return connect_http(_CONNECT_TIMEOUT_S, headers, IDENTITY_SDK)
 
 
 def graph_token(settings: Settings, credentials: Credentials) -> Token:
-    """Return the app's token for Graph, which azure-identity caches until shortly before it expires."""
+    """Return a function that gets the app's access token for Graph. azure-identity caches the token until
+    shortly before it expires.
+    """
     scope = f"{settings.identity.graph_endpoint.rstrip('/')}/.default"
 
     async def token() -> str:
@@ -211,13 +220,13 @@ def graph_token(settings: Settings, credentials: Credentials) -> Token:
 
 
 class GraphDirectory(GroupDirectory):
-    """A client of Microsoft Graph."""
+    """A directory backed by Microsoft Graph."""
 
     def __init__(
         self, connection: Connection[ClientSession], token: Token, endpoint: str, timeout_s: float
     ) -> None:
-        """Store the connection. `timeout_s` limits one query with its pages and
-        retries, including the token.
+        """Send requests over `connection`. `timeout_s` limits each lookup as a whole, including its token,
+        pages and retries.
         """
         self._connection = connection
         self._token = token
@@ -225,15 +234,15 @@ class GraphDirectory(GroupDirectory):
         self._timeout_s = timeout_s
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
-        """Return the ids of the person's security groups and Microsoft 365 groups.
+        """Return the ids of the groups that a person belongs to, directly or through other groups.
 
         Raises:
-            DependencyError: as the base class, and if there are more than about 12,000.
+            DependencyError: Graph failed or refused the app, or lists more than about 12,000 groups.
         """
         return frozenset(member.id for member in await self._memberships(user_id, "id"))
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Return the names of the person's groups by id; a group without a name is shown by its id. Raises
+        """Return the display names of a person's groups by id. A missing name is replaced by the id. Raises
         the same errors as `groups_of`.
         """
         members = await self._memberships(user_id, "id,displayName")
@@ -252,48 +261,50 @@ class GraphDirectory(GroupDirectory):
             if not address.startswith(self._base):
                 raise not_understood(SERVICE)
         raise DependencyError(
-            f"More than {len(groups)} groups come from {SERVICE.name}.",
-            "Leave some groups, or ask the operator.",
+            f"You belong to more than {len(groups)} groups, more than the app can use.",
+            "Leave some groups, or ask the operator for help.",
         )
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Return the directory record of a person, who counts as a guest unless Graph reports a member."""
+        """Return a person's directory record. Anyone whom Graph doesn't report as a member counts as a
+        guest.
+        """
         record = await self._read(f"{self._user(user_id)}?{_PERSON}", _Person, Deadline(self._timeout_s))
         return DirectoryPerson(
             is_guest=record.user_type != "Member", department=record.department, name=record.display_name
         )
 
-    async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return the person or group with this id. Any other text is compared with the display names of
-        groups and people and with the mail addresses and user principal names of people, at most two of each.
+    async def resolve(self, text: str) -> tuple[DirectoryEntry, ...]:
+        """Find the person or group with this id. If `text` isn't an id, find groups by display name, and
+        people by display name, mail address or user principal name: at most two of each.
         """
         deadline = Deadline(self._timeout_s)
         if _USER_ID.fullmatch(text):
-            return await self._with_id(text, deadline)
+            return await self._find_by_id(text, deadline)
         same = literal(text)
         by_name = quote(f"displayName eq {same}", safe="")
         by_mail = quote(f"mail eq {same} or userPrincipalName eq {same} or displayName eq {same}", safe="")
         groups, people = await run_together(
-            self._listed("group", f"groups?$filter={by_name}&{_ENTRY_FIELDS}&$top=2", deadline),
-            self._listed("person", f"users?$filter={by_mail}&{_ENTRY_FIELDS}&$top=2", deadline),
+            self._list("group", f"groups?$filter={by_name}&{_ENTRY_FIELDS}&$top=2", deadline),
+            self._list("person", f"users?$filter={by_mail}&{_ENTRY_FIELDS}&$top=2", deadline),
         )
         return (*groups, *people)
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Return up to `most` people whose name or mail address has a word that starts with `text`, followed
-        by groups whose name has one.
+        """Search for up to `most` people and groups, people first, with a word that starts with `text`.
+        Groups match by display name only; people also match by mail address.
         """
         deadline = Deadline(self._timeout_s)
         words = text.replace("\\", " ").replace('"', " ")
         by_name = quote(f'"displayName:{words}"', safe="")
         by_mail = quote(f'"displayName:{words}" OR "mail:{words}"', safe="")
         people, groups = await run_together(
-            self._listed("person", f"users?$search={by_mail}&{_ENTRY_FIELDS}&$top={most}", deadline),
-            self._listed("group", f"groups?$search={by_name}&{_ENTRY_FIELDS}&$top={most}", deadline),
+            self._list("person", f"users?$search={by_mail}&{_ENTRY_FIELDS}&$top={most}", deadline),
+            self._list("group", f"groups?$search={by_name}&{_ENTRY_FIELDS}&$top={most}", deadline),
         )
         return (*people, *groups)[:most]
 
-    async def _with_id(self, object_id: str, deadline: Deadline) -> tuple[DirectoryEntry, ...]:
+    async def _find_by_id(self, object_id: str, deadline: Deadline) -> tuple[DirectoryEntry, ...]:
         paths: tuple[tuple[Literal["person", "group"], str], ...] = (("person", "users"), ("group", "groups"))
         for kind, path in paths:
             try:
@@ -305,7 +316,7 @@ class GraphDirectory(GroupDirectory):
             return (_entry(kind, member),)
         return ()
 
-    async def _listed(
+    async def _list(
         self, kind: Literal["person", "group"], path: str, deadline: Deadline
     ) -> tuple[DirectoryEntry, ...]:
         page = await self._read(f"{self._base}{path}", _Members, deadline)
@@ -318,20 +329,19 @@ class GraphDirectory(GroupDirectory):
 
     async def _read(self, address: str, kind: type[Answer], deadline: Deadline) -> Answer:
         with call_span(SERVICE, "read"):
-            content = await call_within(deadline, _RETRIES, lambda: self._got(address, deadline))
+            content = await call_within(deadline, _RETRIES, lambda: self._get(address, deadline))
         try:
             return kind.model_validate_json(content)
         except ValidationError:
             raise not_understood(SERVICE) from None
 
-    async def _got(self, address: str, deadline: Deadline) -> bytes:
+    async def _get(self, address: str, deadline: Deadline) -> bytes:
         with http_errors(SERVICE):
             async with asyncio.timeout_at(deadline.at):
                 session = await self._connection.opened()
 
                 headers = {"Authorization": f"Bearer {await self._token()}"}
-                # The URL is already encoded: Graph signs the URL of the next page, and quoting it again would
-                # break the signature.
+                # Graph's next-page URLs are already encoded. Encoding one again would corrupt its skip token.
                 url = URL(address, encoded=True)
                 async with session.get(url, headers=headers, allow_redirects=False) as response:
                     if response.status == 404:

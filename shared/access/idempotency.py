@@ -1,4 +1,4 @@
-"""Idempotency keys: a request repeated by the same person under the same key creates only one resource.
+"""Idempotency keys: requests that a person repeats under the same key create only one resource.
 
 A key is claimed, with the id of the future resource, before anything is created; each write then creates what
 is missing. So a repeat completes what a crash interrupted, and concurrent requests create one resource.
@@ -23,15 +23,15 @@ from shared.platform.telemetry import get_logger
 
 
 class Claim(Model):
-    """The stored claim of an idempotency key by the first request that used it.
+    """The stored claim of an idempotency key, written by the first request that uses the key.
 
     Attributes:
-        route: such as `POST /chat`.
-        body: digest of the request.
-        resource_id: id of the resource, chosen before it is created; for an imported web page it follows from
-            the content.
-        content: digest of the uploaded file; None until it has arrived, and without one.
-        is_done: whether the resource was created. If it no longer exists, it was deleted since.
+        route: method and path of the request, such as `POST /chat`.
+        body: digest of the request body.
+        resource_id: id of the resource, chosen before it is created. Only the id of an imported web page
+            depends on its content.
+        content: digest of the uploaded file; None until it has arrived, or if there is none.
+        is_done: whether the resource was created. It may have been deleted later.
         revision: changes with every write; None before the first.
     """
 
@@ -45,12 +45,12 @@ class Claim(Model):
 
 
 LIFETIME = timedelta(hours=24)  # clients retry within minutes; a day covers an overnight outage
-PURGED_AT_ONCE = 5000  # single deletions take tens of seconds; the next hourly run continues
+PURGED_AT_ONCE = 5000  # rows per run, which takes tens of seconds; the next hourly run continues
 _TRIES = 8
 
 
 @dataclass(frozen=True)
-class Claimed:
+class KeyClaim:
     """The result of claiming an idempotency key for a request.
 
     Attributes:
@@ -69,7 +69,7 @@ class Claimed:
 
 
 def digest_of(order: Model) -> str:
-    """Return a digest of all fields of a request body, including defaults."""
+    """Return a digest of a request body, including default values, to recognise a repeated request."""
     return digest(order.model_dump_json())
 
 
@@ -82,12 +82,12 @@ async def claim_key(
     body: str,
     resource_id: str,
     holds: timedelta = LIFETIME,
-) -> Claimed:
+) -> KeyClaim:
     """Claim an idempotency key for a request, or return the existing claim of an earlier request.
 
     Args:
-        route: such as `POST /chat`.
-        body: digest of the request.
+        route: method and path of the request, such as `POST /chat`.
+        body: digest of the request body.
         resource_id: id of the resource if this is the first request.
         holds: lifetime of the key.
 
@@ -100,26 +100,26 @@ async def claim_key(
     for _ in range(_TRIES):
         try:
             stored = await idempotency.write(user.user_id, key, new)
-            return Claimed(user.user_id, key, stored, is_repeat=False)
+            return KeyClaim(user.user_id, key, stored, is_repeat=False)
         except ConflictError:
             claim = await idempotency.get(user.user_id, key)
         if claim is not None and claim.created_at > now - holds:
             if (claim.route, claim.body) != (route, body):
-                raise reused()
-            return Claimed(user.user_id, key, claim, is_repeat=True)
+                raise key_reused_error()
+            return KeyClaim(user.user_id, key, claim, is_repeat=True)
         # The previous claim has expired or has just been purged, so this request may replace it.
         new = new.model_copy(update={"revision": claim.revision if claim else None})
-    raise ConflictError("Too many concurrent requests with this key.", "Send it again.")
+    raise ConflictError("Too many concurrent requests with this key.", "Send the request again.")
 
 
 async def finish(
-    claimed: Claimed | None,
+    claimed: KeyClaim | None,
     idempotency: IdempotencyStore,
     content: str | None = None,
     resource_id: str | None = None,
 ) -> None:
-    """Record that the request created its resource. Store failures are ignored, because a repeated request
-    finds the resource itself.
+    """Mark the claim of a request as completed. A failure of the store is only logged, because a repeated
+    request finds the resource without the mark.
 
     Args:
         claimed: None = the request has no key.
@@ -138,15 +138,15 @@ async def finish(
     except ConflictError:
         stored = await idempotency.get(claimed.user_id, claimed.key)
         if content is not None and stored is not None and stored.content not in (None, content):
-            raise reused() from None
+            raise key_reused_error() from None
     except GroundworkError as failed:
         get_logger().warning("idempotency.store_failed", error_type=failed.code)
 
 
 @asynccontextmanager
-async def beginning(claimed: Claimed | None, idempotency: IdempotencyStore) -> AsyncIterator[None]:
-    """Wrap the creation of a resource and mark its idempotency key as finished afterwards. Does nothing
-    without a key.
+async def complete_key(claimed: KeyClaim | None, idempotency: IdempotencyStore) -> AsyncIterator[None]:
+    """Mark an idempotency key as completed once the enclosed block has created the resource. If the block
+    raises, delete the key, so that the request can be repeated. Do nothing without a key.
 
     If the block raises, the key is deleted, so that the next request under it starts again.
     """
@@ -165,14 +165,16 @@ async def beginning(claimed: Claimed | None, idempotency: IdempotencyStore) -> A
 async def purge_old_requests(
     now: datetime, idempotency: IdempotencyStore, user_limits: UserLimitStore
 ) -> int:
-    """Delete expired keys, and limits of people without a call for a day. Return the number of rows."""
+    """Delete expired idempotency keys, and the limits of people without a request for a day. Return the
+    number of deleted rows.
+    """
     moment, most = now - LIFETIME, PURGED_AT_ONCE
     return await idempotency.delete_before(moment, most) + await user_limits.delete_before(moment, most)
 
 
-def reused() -> IdempotencyKeyReusedError:
-    """Return the error for a key reused with a different request. It reveals nothing about the first
-    request.
+def key_reused_error() -> IdempotencyKeyReusedError:
+    """Return the error for an idempotency key that was used for a different request. The error reveals
+    nothing about that request.
     """
     return IdempotencyKeyReusedError(
         "The Idempotency-Key was used for another request within 24 hours.",
@@ -198,8 +200,8 @@ class IdempotencyStore:
         return Claim.from_payload({**entity, "revision": revision_of(entity)}) if entity else None
 
     async def write(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """Store a claim. Raise ConflictError if it changed, was created or was deleted since
-        `claim.revision`.
+        """Store a claim. Raise ConflictError if the stored claim has changed since `claim.revision` was
+        read.
         """
         fields = claim.model_dump(exclude={"revision"}, exclude_none=True)
         entity = {"PartitionKey": digest(user_id), "RowKey": digest(key), **fields}

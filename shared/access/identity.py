@@ -1,4 +1,5 @@
-"""Authentication: App Service's principal in Azure, signed development tokens elsewhere. Fails closed.
+"""Authentication with the principal header of App Service in Azure, or with signed development tokens
+elsewhere. Fails closed.
 
 Takes header values, settings and the directory, and returns a UserContext or raises; independent of HTTP
 frameworks and SDKs. App Service maps some claims of a token to long names, so each claim is looked up under
@@ -16,9 +17,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.access.admission import admitted, plain_user, with_groups
+from shared.access.admission import admit_user, plain_user, with_groups
 from shared.access.directory import GroupDirectory
-from shared.access.models import Claimed, UserContext
+from shared.access.models import TokenIdentity, UserContext
 from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     AccessDeniedError,
@@ -31,7 +32,7 @@ from shared.platform.loading import load, load_module
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 
-MAX_HEADER_CHARS = 32 * 1024  # the host's limit for all headers together; 200 groups need 17 KB
+MAX_HEADER_CHARS = 32 * 1024  # the host accepts no more in all headers; 200 groups need 17 KB
 
 _PROVIDERS = ("aad", "azureactivedirectory")
 _MICROSOFT = "http://schemas.microsoft.com/identity/claims/"
@@ -59,8 +60,8 @@ _DEPARTMENT = re.compile(
 Claims = Sequence[tuple[str, str]]
 
 
-def read_principal(header: str, department_claim: str | None = None) -> Claimed:
-    """Parse the principal header.
+def read_principal(header: str, department_claim: str | None = None) -> TokenIdentity:
+    """Parse the principal header of App Service into a user and the facts that decide on their admission.
 
     Args:
         department_claim: the only claim that may carry the department; None = the usual ones.
@@ -70,8 +71,8 @@ def read_principal(header: str, department_claim: str | None = None) -> Claimed:
             Entra ID.
     """
     claims = _claims_of(header)
-    user_id = _only(claims, _USER) or ""
-    tenant_id = _only(claims, _TENANT)
+    user_id = _single_value(claims, _USER) or ""
+    tenant_id = _single_value(claims, _TENANT)
     user = UserContext(
         user_id=user_id,
         department=_department(claims, department_claim),
@@ -80,7 +81,7 @@ def read_principal(header: str, department_claim: str | None = None) -> Claimed:
         roles=tuple(_values(claims, _ROLES)),
         name=next((value for name in _NAMES for value in _values(claims, (name,))), None),
     )
-    return Claimed(
+    return TokenIdentity(
         user=plain_user(user),
         has_more_groups=_has_more_groups(claims),
         is_guest=_is_guest(claims, tenant_id),
@@ -98,9 +99,9 @@ def _claims_of(header: str) -> Claims:
         provider: Any = decoded["auth_typ"]
         claims = [(claim["typ"], claim["val"]) for claim in decoded["claims"]]
     except (binascii.Error, ValueError, KeyError, TypeError, RecursionError):
-        raise _unreadable() from None
+        raise _unreadable_header() from None
     if not all(isinstance(text, str) for claim in claims for text in (provider, *claim)):
-        raise _unreadable()
+        raise _unreadable_header()
     if provider.casefold() not in _PROVIDERS:
         raise NotAuthenticatedError(
             "Identities of this provider are not accepted.", "Sign in with an account of Entra ID."
@@ -108,26 +109,26 @@ def _claims_of(header: str) -> Claims:
     return claims
 
 
-def _unreadable() -> NotAuthenticatedError:
+def _unreadable_header() -> NotAuthenticatedError:
     return NotAuthenticatedError("The identity header cannot be read.", "Sign in again.")
 
 
 def _has_more_groups(claims: Claims) -> bool:
-    """Return whether the token refers to a group list elsewhere (groups overage).
+    """Return whether the token omits groups because the user has too many (groups overage).
 
     The implicit flow sends `hasgroups`; other flows send `_claim_names`, an object whose `groups` names a
     source. App Service passes it as text or flattened as `groups:src1`.
     """
     return any(
         (typ == "hasgroups" and val.strip().casefold() != "false")
-        or (typ == "_claim_names" and _names_groups(val))
+        or (typ == "_claim_names" and _includes_groups(val))
         or typ.startswith("groups:src")
         for typ, val in claims
     )
 
 
-def _names_groups(text: str) -> bool:
-    """Return whether distributed claims include groups. Unparseable text counts as including them."""
+def _includes_groups(text: str) -> bool:
+    """Return whether a `_claim_names` value includes groups. Invalid JSON counts as including them."""
     try:
         claim_names = json.loads(text)
     except (ValueError, RecursionError):
@@ -136,8 +137,8 @@ def _names_groups(text: str) -> bool:
 
 
 def _is_guest(claims: Claims, tenant_id: str | None) -> bool:
-    """Return whether `acct` marks a guest; without that optional claim, whether `idp`
-    names another tenant.
+    """Return whether the account is a guest, according to `acct` or, without that optional claim, to an `idp`
+    of another tenant.
     """
     kinds = _values(claims, _ACCOUNT_KIND)
     if kinds:
@@ -146,8 +147,8 @@ def _is_guest(claims: Claims, tenant_id: str | None) -> bool:
 
 
 def _is_application(claims: Claims, user_id: str) -> bool:
-    """Return whether `idtyp` marks an application; without it, whether the token is its own subject without
-    scopes.
+    """Return whether the token belongs to an application: according to `idtyp` or, without that claim,
+    because its subject is the user id and it has no scopes.
     """
     kinds = _values(claims, _TOKEN_KIND)
     if kinds:
@@ -156,7 +157,7 @@ def _is_application(claims: Claims, user_id: str) -> bool:
 
 
 def _department(claims: Claims, configured: str | None) -> str | None:
-    """Return the department, or None if two values differ, because each would grant access to other
+    """Return the department claim. Return None if values differ, because each would grant access to other
     documents.
     """
     values = {
@@ -167,11 +168,11 @@ def _department(claims: Claims, configured: str | None) -> str | None:
     return values.pop() if len(values) == 1 else None
 
 
-def _only(claims: Claims, names: tuple[str, ...]) -> str | None:
-    """Return the single value of a claim, or None if it is missing.
+def _single_value(claims: Claims, names: tuple[str, ...]) -> str | None:
+    """Return the value of a claim, or None if the claim is missing.
 
     Raises:
-        NotAuthenticatedError: two values differ, which would be two people or two organisations.
+        NotAuthenticatedError: two values differ, so the person or organisation is ambiguous.
     """
     values = set(_values(claims, names))
     if len(values) > 1:
@@ -206,7 +207,7 @@ class _DevClaims(Model):
 async def authenticate(
     headers: Mapping[str, str], settings: Settings, directory: GroupDirectory
 ) -> UserContext:
-    """Return the user of a request. Header names are lower case.
+    """Return the user who sent a request. Keys of `headers` must be lower case.
 
     The principal header is trusted only on App Service with authentication enabled, which strips copies sent
     by clients. The directory is queried only for users whose groups don't fit into a token.
@@ -214,22 +215,23 @@ async def authenticate(
     Raises:
         NotAuthenticatedError: no credential is valid.
         AccessDeniedError: the user isn't admitted.
-        DependencyError: the user's groups can't be looked up. Continuing with fewer groups would wrongly tell
-            them that documents don't exist.
+        DependencyError: the user's groups can't be looked up. Without them, documents would wrongly appear
+            not to exist.
     """
-    claimed = _claimed_by(headers, settings)
-    user = admitted(claimed, settings.identity)
+    claimed = _read_credentials(headers, settings)
+    user = admit_user(claimed, settings.identity)
     if not claimed.has_more_groups:
         return user
-    return with_groups(user, await _groups_elsewhere(user.user_id, settings, directory))
+    return with_groups(user, await _look_up_groups(user.user_id, settings, directory))
 
 
 async def user_from_directory(
     user_id: str, tenant_id: str, settings: Settings, directory: GroupDirectory
 ) -> UserContext:
-    """Return a user authenticated by a platform that provides only these ids, such as Teams.
+    """Return a user whom another platform, such as Teams, has authenticated. Department and groups come from
+    the directory.
 
-    Roles are unknown here, so nobody is an administrator.
+    The user has no roles, so they are not an administrator.
 
     Args:
         user_id: object id in Entra ID, as vouched for by the platform.
@@ -240,21 +242,21 @@ async def user_from_directory(
     """
     rules = settings.identity
     user = UserContext(user_id=user_id, org_id=tenant_id or None)
-    # Before the directory query, which must not receive ids of strangers.
-    admitted(Claimed(user=plain_user(user)), rules)
+    # Check admission before the directory query, which must not receive ids of strangers.
+    admit_user(TokenIdentity(user=plain_user(user)), rules)
     try:
         person, groups = await run_together(
-            directory.person(user_id), _groups_elsewhere(user_id, settings, directory)
+            directory.person(user_id), _look_up_groups(user_id, settings, directory)
         )
     except NotFoundError:
-        raise _unknown() from None
+        raise _unknown_person() from None
     details = {"department": person.department, "groups": tuple(sorted(groups)), "name": person.name}
     user = plain_user(user.model_copy(update=details))
-    return admitted(Claimed(user=user, is_guest=person.is_guest), rules)
+    return admit_user(TokenIdentity(user=user, is_guest=person.is_guest), rules)
 
 
 def sign_dev_token(claims: Mapping[str, Any], secret: str) -> str:
-    """Sign a development token; `claims` as in _DevClaims without `iss` and `aud`, `exp` required.
+    """Sign a development token. `claims` must contain `sub` and `exp`; `iss` and `aud` are added.
 
     Raises:
         ConfigurationError: `exp` is missing; tokens without an expiry are rejected.
@@ -266,15 +268,19 @@ def sign_dev_token(claims: Mapping[str, Any], secret: str) -> str:
     return token
 
 
-def _claimed_by(headers: Mapping[str, str], settings: Settings) -> Claimed:
+def _read_credentials(headers: Mapping[str, str], settings: Settings) -> TokenIdentity:
     if settings.host.website_auth_enabled and settings.host.in_azure:
         return read_principal(headers.get(PRINCIPAL_HEADER, ""), settings.identity.department_claim)
     if settings.identity.dev_token_secret and not settings.host.is_hosted:
-        return Claimed(user=_of_dev_token(headers.get(BEARER_HEADER, ""), settings.identity.dev_token_secret))
-    raise NotAuthenticatedError("No identity provider is configured.", "See docs/settings.md on identity.")
+        return TokenIdentity(
+            user=_read_dev_token(headers.get(BEARER_HEADER, ""), settings.identity.dev_token_secret)
+        )
+    raise NotAuthenticatedError(
+        "No identity provider is configured.", "See the section on identity in docs/settings.md."
+    )
 
 
-def _of_dev_token(header: str, secret: str) -> UserContext:
+def _read_dev_token(header: str, secret: str) -> UserContext:
     jwt = load_module("jwt")
 
     scheme, _, token = header.partition(" ")
@@ -299,8 +305,10 @@ def _of_dev_token(header: str, secret: str) -> UserContext:
     return plain_user(UserContext(user_id=claims.sub, **fields))
 
 
-async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDirectory) -> frozenset[str]:
-    """Look up groups that don't fit into a token, according to GROUP_OVERAGE (decision 0019)."""
+async def _look_up_groups(user_id: str, settings: Settings, directory: GroupDirectory) -> frozenset[str]:
+    """Return the groups of a user whose token doesn't list them, according to GROUP_OVERAGE (decision
+    0019).
+    """
     if settings.identity.group_overage == "ignore":
         return frozenset()
     if settings.identity.group_overage == "refuse":
@@ -311,13 +319,13 @@ async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDi
     try:
         return await directory.groups_of(user_id)
     except NotFoundError:
-        raise _unknown() from None
+        raise _unknown_person() from None
     except DependencyError as error:
         detail = f"Your groups cannot be looked up. {error.detail}"
         raise type(error)(detail, *error.hints, retry_after_s=error.retry_after_s) from None
 
 
-def _unknown() -> AccessDeniedError:
+def _unknown_person() -> AccessDeniedError:
     return AccessDeniedError(
         "You are not in the organisation's directory.", "Sign in with an account of the organisation."
     )

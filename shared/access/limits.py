@@ -1,4 +1,4 @@
-"""Personal limits and admission of calls.
+"""Limits per person: calls per minute, active runs and daily usage.
 
 If the store fails or is slow, calls are admitted: the limits keep people from harming each other but protect
 no data (decision 18). Functions that only release slots never raise, because unreleased slots expire.
@@ -24,7 +24,7 @@ from shared.platform.tracing import error_type_of
 
 
 class Allowance(Model):
-    """The rate limit as reported to callers.
+    """A person's rate limit, as reported in response headers.
 
     Attributes:
         limit: calls per minute.
@@ -39,17 +39,17 @@ class Allowance(Model):
 
 _NOTHING = Usage()
 _WINDOW = timedelta(minutes=1)
-_ROUNDING = timedelta(milliseconds=1)  # seven times 60 s / 7 exceeds 60 s by microseconds
-_SOON_S = 5.0  # until one of several runs ends; a typical answer takes less than 10 s
+_ROUNDING = timedelta(milliseconds=1)  # tolerance: seven times 60 s / 7 exceeds 60 s by microseconds
+_SOON_S = 5.0  # one of several active runs has usually ended by then
 
 
-def charged(state: UserLimits, calls: int, rules: LimitSettings, now: datetime) -> UserLimits:
-    """Return the state after `calls` more calls.
+def charge_calls(state: UserLimits, calls: int, rules: LimitSettings, now: datetime) -> UserLimits:
+    """Return the limits after charging `calls` calls to the rate limit.
 
-    A number above the limit counts as the limit; otherwise it could never be admitted.
+    At most the limit per minute is charged; otherwise a larger number of calls could never be admitted.
 
     Raises:
-        TooManyRequestsError: the allowance is used up; with the time to wait.
+        TooManyRequestsError: the allowance is used up. The error contains the time to wait.
     """
     if not rules.rate_limit_per_minute:
         return state
@@ -66,7 +66,7 @@ def charged(state: UserLimits, calls: int, rules: LimitSettings, now: datetime) 
 
 
 def allowance(state: UserLimits, rules: LimitSettings, now: datetime) -> Allowance | None:
-    """Return the remaining allowance; None if calls are not limited."""
+    """Return the remaining allowance, or None if calls are not limited."""
     if not rules.rate_limit_per_minute:
         return None
     used = max(now, state.whole_at or now) - now
@@ -83,7 +83,9 @@ def _worth(calls: int, rules: LimitSettings) -> timedelta:
 
 
 def limit_headers(left: Allowance | None) -> dict[str, str]:
-    """Return the allowance as headers. Source: draft-ietf-httpapi-ratelimit-headers-06."""
+    """Return the rate limit headers for an allowance; none if calls are not limited. Source:
+    draft-ietf-httpapi-ratelimit-headers-06.
+    """
     if left is None:
         return {}
     return {
@@ -93,11 +95,11 @@ def limit_headers(left: Allowance | None) -> dict[str, str]:
     }
 
 
-def occupied(state: UserLimits, slot: Slot, rules: LimitSettings, now: datetime) -> UserLimits:
-    """Return the state with a slot acquired. Work that already has a slot keeps it.
+def acquire_slot(state: UserLimits, slot: Slot, rules: LimitSettings, now: datetime) -> UserLimits:
+    """Return the limits with a slot acquired. Work that already has a slot keeps it.
 
     Raises:
-        TooManyRunsError: all slots are taken.
+        TooManyRunsError: all slots are in use.
     """
     active = [other for other in state.slots if now < other.until]
     if any(other.work_id == slot.work_id for other in active):
@@ -112,25 +114,25 @@ def occupied(state: UserLimits, slot: Slot, rules: LimitSettings, now: datetime)
     return state.model_copy(update={"slots": (*active, slot)})
 
 
-def held_anyway(state: UserLimits, slot: Slot, now: datetime) -> UserLimits:
-    """Return the state with a slot acquired even beyond the limit, for work admitted earlier."""
+def force_slot(state: UserLimits, slot: Slot, now: datetime) -> UserLimits:
+    """Return the limits with a slot acquired even if all slots are in use, for work admitted earlier."""
     others = (other for other in state.slots if now < other.until and other.work_id != slot.work_id)
     return state.model_copy(update={"slots": (*others, slot)})
 
 
-def released(state: UserLimits, work_id: str) -> UserLimits:
-    """Return the state without the work's slot."""
+def release_slot(state: UserLimits, work_id: str) -> UserLimits:
+    """Return the limits without the slot of this work. If it has none, they are unchanged."""
     slots = tuple(slot for slot in state.slots if slot.work_id != work_id)
     return state if slots == state.slots else state.model_copy(update={"slots": slots})
 
 
 def used_today(state: UserLimits, now: datetime) -> Usage:
-    """Return the usage since midnight (UTC)."""
+    """Return the usage since midnight UTC."""
     return state.used if state.used_on == now.date() else Usage()
 
 
 def with_use(state: UserLimits, used: Usage, now: datetime) -> UserLimits:
-    """Return the state with usage added."""
+    """Return the limits with `used` added to today's usage."""
     if used == Usage():
         return state
     return state.model_copy(update={"used_on": now.date(), "used": used_today(state, now).plus(used)})
@@ -141,13 +143,13 @@ _GRACE = timedelta(seconds=60)
 
 
 def slot_of_run(run_id: str, settings: Settings) -> Slot:
-    """Return the slot of a run that starts or resumes now."""
+    """Return a slot for a run that starts or resumes now. It expires one minute after the run's deadline."""
     until = datetime.now(UTC) + timedelta(milliseconds=settings.budgets.max_total_latency_ms) + _GRACE
     return Slot(work_id=run_id, until=until)
 
 
 def slot_of_summary(summary_id: str, settings: Settings) -> Slot:
-    """Return the slot of a summary that starts now."""
+    """Return a slot for a summary that starts now. It expires one minute after the summary's deadline."""
     until = datetime.now(UTC) + timedelta(seconds=settings.summaries.timeout_s) + _GRACE
     return Slot(work_id=summary_id, until=until)
 
@@ -162,20 +164,20 @@ async def admit(
     needs: Sequence[Resource] = (),
     used: Usage | None = None,
 ) -> Allowance | None:
-    """Charge a call, acquire a slot for the work it starts, and return the remaining allowance (None =
-    unlimited).
+    """Charge calls to the rate limit, acquire a slot for the work they start, and return the remaining
+    allowance. None means that calls are unlimited or that the store failed.
 
-    Repeating the call for the same work acquires no second slot.
+    Calling it again for the same work acquires no second slot.
 
     Args:
         calls: number of calls to charge.
-        needs: resources that must not be used up; work with a slot needs tokens.
-        used: usage that is certain already.
+        needs: resources that must not be used up. Tokens are added if there is a slot.
+        used: usage to record at once.
 
     Raises:
-        TooManyRequestsError: the rate limit is reached; with the time to wait.
+        TooManyRequestsError: the rate limit is exceeded. The error contains the time to wait.
         DailyLimitError: a needed resource is used up for today.
-        TooManyRunsError: all of the person's slots are taken.
+        TooManyRunsError: all of the person's slots are in use.
     """
     rules = settings.limits
     needs = (*needs, *(ASKING if slot else ()))
@@ -184,23 +186,27 @@ async def admit(
         return None
 
     decide = _admission(rules, calls, slot, needs, used or Usage())
-    state = await _let_in(user_limits.change(user.user_id, decide), "admit")
+    state = await _fail_open(user_limits.change(user.user_id, decide), "admit")
     return allowance(state, rules, datetime.now(UTC)) if state is not None else None
 
 
 async def use_of_today(
     user_id: str, settings: Settings, user_limits: UserLimitStore
 ) -> tuple[UsageView, ...]:
-    """Return a person's usage since midnight (UTC); empty if it can't be read."""
-    state = await _let_in(user_limits.read(user_id), "read")
+    """Return a person's usage since midnight UTC and the daily limits, by resource; empty if the store
+    fails.
+    """
+    state = await _fail_open(user_limits.read(user_id), "read")
     if state is None:
         return ()
     return usage_views(used_today(state, datetime.now(UTC)), settings.limits)
 
 
 def is_expected(user: UserContext, settings: Settings, user_limits: UserLimitStore, slot: Slot) -> bool:
-    """Return whether `admit` would probably accept this work, judging by the cached state."""
-    state, decide = user_limits.remembered(user.user_id), _admission(settings.limits, 1, slot, ASKING)
+    """Return whether `admit` would probably accept this work, according to cached limits. Without cached
+    limits, return False.
+    """
+    state, decide = user_limits.cached_limits(user.user_id), _admission(settings.limits, 1, slot, ASKING)
     try:
         return state is not None and state != decide(state)
     except TooManyRequestsError:
@@ -208,42 +214,46 @@ def is_expected(user: UserContext, settings: Settings, user_limits: UserLimitSto
 
 
 async def release(user_id: str, work_id: str, settings: Settings, user_limits: UserLimitStore) -> None:
-    """Free the slot of work that has ended or is waiting. Never raise."""
+    """Release the slot of work that has ended or is waiting. Never raise."""
     if settings.limits.max_concurrent_runs:
-        await _let_in(user_limits.change(user_id, partial(released, work_id=work_id)), "release")
+        await _fail_open(user_limits.change(user_id, partial(release_slot, work_id=work_id)), "release")
 
 
 async def charge(user_id: str, used: Usage, user_limits: UserLimitStore) -> None:
-    """Add to today's usage; negative amounts are refunds. Never raise."""
+    """Add to a person's usage today. Negative amounts are refunds. Never raise."""
     change = partial(with_use, used=used, now=datetime.now(UTC))
-    await _let_in(user_limits.change(user_id, change), "charge")
+    await _fail_open(user_limits.change(user_id, change), "charge")
 
 
 async def hold(user_id: str, slot: Slot, settings: Settings, user_limits: UserLimitStore) -> None:
-    """Acquire a slot even beyond the limit, for work admitted earlier. Never raise."""
+    """Acquire a slot even if all are in use, for work admitted earlier. Never raise."""
     if settings.limits.max_concurrent_runs:
-        change = partial(held_anyway, slot=slot, now=datetime.now(UTC))
-        await _let_in(user_limits.change(user_id, change), "hold")
+        change = partial(force_slot, slot=slot, now=datetime.now(UTC))
+        await _fail_open(user_limits.change(user_id, change), "hold")
 
 
 def _admission(
     rules: LimitSettings, calls: int, slot: Slot | None, needs: Sequence[Resource], used: Usage = _NOTHING
 ) -> Decide:
-    """Return the state change that admits a call or raises."""
+    """Return a function that charges a call and acquires its slot in a person's limits, or raises if a limit
+    is exceeded.
+    """
     now = datetime.now(UTC)
 
     def decide(state: UserLimits) -> UserLimits:
         require_left(used_today(state, now), needs, rules, now)
-        # The slot first: a refusal must not charge the call.
+        # Acquire the slot first, so that a refusal doesn't charge the call.
         if slot is not None and rules.max_concurrent_runs:
-            state = occupied(state, slot, rules, now)
-        return with_use(charged(state, calls, rules, now), used, now)
+            state = acquire_slot(state, slot, rules, now)
+        return with_use(charge_calls(state, calls, rules, now), used, now)
 
     return decide
 
 
-async def _let_in(change: Awaitable[UserLimits], action: str) -> UserLimits | None:
-    """Return the user's row, or None if the store failed or timed out. Exceeded limits are still raised."""
+async def _fail_open(change: Awaitable[UserLimits], action: str) -> UserLimits | None:
+    """Await an operation on the store. Return None if the store fails or is slow, so that calls are admitted
+    then. An exceeded limit is still raised.
+    """
     try:
         return await change
     except TooManyRequestsError:

@@ -1,6 +1,4 @@
-"""`GroupDirectory` over a configured list of people, for machines without Microsoft
-Graph (LOCAL_DIRECTORY).
-"""
+"""A directory of the people configured in LOCAL_DIRECTORY, for use without Microsoft Graph."""
 
 from collections.abc import Mapping
 
@@ -11,7 +9,7 @@ from shared.platform.listed_people import ListedPerson
 
 
 class ListedDirectory(GroupDirectory):
-    """A directory of listed people, with groups and departments identified by name."""
+    """A directory of configured people. Groups and departments are identified by their names."""
 
     def __init__(self, people: tuple[ListedPerson, ...]) -> None:
         self._people = {person.id: person for person in people}
@@ -24,29 +22,33 @@ class ListedDirectory(GroupDirectory):
         self._entries = entries
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
-        """Return the person's groups. Raise NotFoundError if the person isn't listed."""
+        """Return the names of a person's groups. Raise NotFoundError if the person isn't listed."""
         return frozenset(self._person(user_id).groups)
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Return the person as a member of the organisation. Raises the same errors as `groups_of`."""
+        """Return a person's record, always as a member of the organisation. Raises the same errors as
+        `groups_of`.
+        """
         person = self._person(user_id)
         return DirectoryPerson(is_guest=False, department=person.department or None, name=person.name)
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Return the person's groups, mapping each name to itself. Raises the same errors as `groups_of`."""
+        """Return the names of a person's groups, mapped to themselves. Raises the same errors as
+        `groups_of`.
+        """
         return {group: group for group in self._person(user_id).groups}
 
-    async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return entries whose principal equals `text`; if there are none, entries whose name matches
-        case-insensitively.
-        """
+    async def resolve(self, text: str) -> tuple[DirectoryEntry, ...]:
+        """Find entries with this id. If there are none, find entries with this name, ignoring case."""
         exact = tuple(entry for entry in self._entries if entry.principal == text)
         return exact or tuple(entry for entry in self._entries if entry.name.casefold() == text.casefold())
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Return up to `most` entries with a word that starts with `text` in their name or id."""
+        """Search for up to `most` entries whose name or id has a word that starts with `text`, people
+        first.
+        """
         start = text.casefold()
-        matches = [entry for entry in self._entries if _begins(entry, start)]
+        matches = [entry for entry in self._entries if _has_word(entry, start)]
         return tuple(matches[:most])
 
     def _person(self, user_id: str) -> ListedPerson:
@@ -64,6 +66,6 @@ def _groups(people: tuple[ListedPerson, ...]) -> list[str]:
     return sorted({group for person in people for group in person.groups})
 
 
-def _begins(entry: DirectoryEntry, start: str) -> bool:
+def _has_word(entry: DirectoryEntry, start: str) -> bool:
     words = f"{entry.name} {entry.principal}".casefold()
     return words.startswith(start) or f" {start}" in words

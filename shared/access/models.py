@@ -11,18 +11,18 @@ from shared.platform.models import Model
 
 
 class UserContext(Model):
-    """The person on whose behalf documents are read.
+    """A person with the principals that grant them access to documents.
 
     Attributes:
         user_id: stable id from the identity provider (`oid` or `sub`).
-        department: an additional principal, if the token carries it.
+        department: an additional principal; None if the token contains none.
         org_id: the organisation; becomes the principal `org:<org_id>`.
         groups: ids of all groups of the person.
         roles: application roles, such as `admin`; never principals of a document.
         name: display name for prompts; not an identifier.
         within: restricts visible documents to these values of a field; it never grants access.
-        thread_id: the thread whose own files are visible, too; "" = none. Only the server sets it, for runs
-            of that thread and for its owner.
+        thread_id: the thread whose files are visible as well; "" = none. Only the server sets it, for runs of
+            that thread and requests of its owner.
     """
 
     user_id: str
@@ -35,8 +35,8 @@ class UserContext(Model):
     thread_id: str = ""
 
 
-class Claimed(Model):
-    """The content of a valid token, before admission.
+class TokenIdentity(Model):
+    """A user as described by a valid token, before admission rules are applied.
 
     Attributes:
         user: the user; `org_id` is the token's tenant.
@@ -60,7 +60,7 @@ class DirectoryPerson(Model):
 
 
 class DirectoryEntry(Model):
-    """A person or group that an access list can contain.
+    """A person, group or department that an access list can contain.
 
     Attributes:
         principal: the entry of the access list.
@@ -125,25 +125,35 @@ AUDIT_CURSOR = r"^([0-9]{8}\.[0-9]{17}-[0-9A-Za-z_-]{1,64})?$"
 class AuditEntry(Model):
     """One audited action."""
 
-    at: datetime = Field(description="With zone; for an answer, the time of its question.")
-    user_id: str = Field(description="User id; a pseudonym after their erasure.")
-    action: AuditAction = Field(description="The action.")
-    doc_ids: tuple[str, ...] = Field(default=(), description="Documents; for an answer, the cited ones.")
-    run_id: str = Field(default="", description="Run id of an answer, or a summary's id.")
+    at: datetime = Field(
+        description=("Time of the action, with zone; for an answer, the time of its question.")
+    )
+    user_id: str = Field(description="Id of the person who acted; a pseudonym after their erasure.")
+    action: AuditAction = Field(description="Kind of action.")
+    doc_ids: tuple[str, ...] = Field(
+        default=(), description=("Ids of the documents involved; for an answer, of the cited documents.")
+    )
+    run_id: str = Field(default="", description="Id of the run or summary; empty for other actions.")
     subject: str = Field(
         default="",
-        description="Pseudonym of the person who was erased, or whose entries were read; of a refused "
-        "request its method and route, or its tool; of an opened share what was shown: `answer`, `question` "
-        "or, `refused`, nothing.",
+        description=(
+            "For an erasure or a view of the audit trail, the pseudonym of the person concerned. For a "
+            "refused request, its method and route or its tool. For an opened share, what was shown: "
+            "`answer`, `question` or, for nothing, `refused`."
+        ),
     )
     origin: str = Field(default="", description="The client's address, or the channel.")
 
 
 class AuditPage(Model):
-    """Entries, newest first."""
+    """A page of audit entries, newest first."""
 
-    entries: tuple[AuditEntry, ...] = Field(description="Actions, newest first.")
-    cursor: str | None = Field(description="Cursor of the next page; null at the end. Pages may be empty.")
+    entries: tuple[AuditEntry, ...] = Field(description="Entries, newest first.")
+    cursor: str | None = Field(
+        description=(
+            "Cursor of the next page; null on the last page. A page may be empty although another follows."
+        )
+    )
     names: Mapping[str, str] = Field(
         default_factory=dict, description="File names of the first three documents of each entry, by id."
     )

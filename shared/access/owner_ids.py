@@ -1,5 +1,5 @@
-"""Ids that begin with a keyed digest of the owner, so that all data of a person can be deleted by id prefix.
-Pure.
+"""Ids that begin with a keyed digest of their owner's user id, so that all data of a person can be deleted by
+id prefix. Pure.
 
 Ids appear in logs and URLs, and people's ids are known. The key (OWNER_ID_KEY) prevents others from linking
 the two. It must never change, or erasure would no longer find older data.
@@ -8,15 +8,15 @@ the two. It must never change, or erasure would no longer find older data.
 import hmac
 from datetime import datetime
 
-PREFIX_CHARS = 16  # 64 bits: in an organisation of a million, two share a prefix with a probability of 3e-8
-_UNIQUE_CHARS = 16  # unique among one owner's ids
-_DATED = "s"  # sorts after the hexadecimal digits of other ids
+PREFIX_CHARS = 16  # 64 bits: among a million people, two share a prefix with a probability of 3e-8
+_UNIQUE_CHARS = 16  # of an id after the prefix
+_DATED = "s"  # not a hexadecimal digit, so that dated ids sort after all others of their owner
 DATED_ID = r"[0-9a-f]{16}s[0-9a-f]{20}"
 _LAST_MILLISECOND = 16**12 - 1  # dated ids count down from here: the year 10889
 
 
 def owner_prefix(user_id: str, key: str) -> str:
-    """Return the prefix shared by all ids of a person's data: 16 hexadecimal digits.
+    """Return the prefix of all ids of a person's data: 16 hexadecimal digits.
 
     Args:
         key: OWNER_ID_KEY.
@@ -26,7 +26,7 @@ def owner_prefix(user_id: str, key: str) -> str:
 
 
 def owned_id(user_id: str, key: str, unique: str) -> str:
-    """Return an id of 32 hexadecimal digits for data of a person.
+    """Return an id of 32 hexadecimal digits for a person's data. It begins with the owner's prefix.
 
     Args:
         key: OWNER_ID_KEY.
@@ -36,12 +36,12 @@ def owned_id(user_id: str, key: str, unique: str) -> str:
         ValueError: `unique` has fewer than 16 digits.
     """
     if len(unique) < _UNIQUE_CHARS:
-        raise ValueError(f"{len(unique)} digits don't make an id unique; it takes {_UNIQUE_CHARS}")
+        raise ValueError(f"unique has {len(unique)} digits, but an id needs {_UNIQUE_CHARS}")
     return owner_prefix(user_id, key) + unique[:_UNIQUE_CHARS]
 
 
 def dated_id(user_id: str, key: str, at: datetime, unique: str) -> str:
-    """Return an id for a person's data that sorts by time, newest first.
+    """Return an id for a person's data that begins with the owner's prefix and sorts by time, newest first.
 
     Args:
         key: OWNER_ID_KEY.
@@ -53,7 +53,7 @@ def dated_id(user_id: str, key: str, at: datetime, unique: str) -> str:
 
 
 def dated_range(prefix: str, after: str = "") -> tuple[str, str]:
-    """Return exclusive lower and upper bounds for an owner's dated ids that sort after `after`; "" covers all
-    of them.
+    """Return exclusive lower and upper bounds that contain an owner's dated ids. With `after`, they contain
+    only ids that sort after it.
     """
     return after or prefix + _DATED, prefix + chr(ord(_DATED) + 1)

@@ -1,13 +1,11 @@
-"""Today's resource usage per person, for administrators: people matching a name, or people active
-recently.
-"""
+"""Usage per person today, for administrators: of people who match a search, or of people active recently."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from pydantic import Field
 
-from shared.access.audiences import audiences_named, find_audiences
+from shared.access.audiences import find_audiences, look_up_audiences
 from shared.access.audit_trail import AuditFilter, AuditTrail
 from shared.access.daily_use import UsageView
 from shared.access.directory import GroupDirectory
@@ -17,42 +15,49 @@ from shared.platform.concurrency import run_together
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 
-_MOST = 50  # people of one reply; each costs a read of their limits
+_MOST = 50  # people in one response; each requires reading their limits
 _ACTIVE = timedelta(hours=24)
-_PAGES = 5  # of the audit trail, 500 entries each: enough for 50 people unless one of them is a program
+# Pages of the audit trail, 500 entries each: enough to find 50 people, unless a program acted as one of them.
+_PAGES = 5
 _PAGE = 500
 
 
 class PersonUse(Model):
-    """A person with today's resource usage."""
+    """A person with today's usage of each resource."""
 
     user_id: str = Field(description="Id of the person.")
-    name: str = Field(description="Their name; the id if the directory doesn't know them.")
-    detail: str = Field(default="", description="Mail address or department.")
-    today: tuple[UsageView, ...] = Field(description="Used and allowed since midnight, UTC, by resource.")
+    name: str = Field(description="Display name, or the id if the directory doesn't know the person.")
+    detail: str = Field(default="", description="Mail address or department; empty if unknown.")
+    today: tuple[UsageView, ...] = Field(
+        description="Usage since midnight UTC and daily limit of each resource."
+    )
 
 
 class PersonList(Model):
-    """People with their limits."""
+    """People with today's usage."""
 
     people: tuple[PersonUse, ...] = Field(description="At most 50 people, sorted by name.")
 
 
-async def people_found(
+async def search_people(
     text: str, directory: GroupDirectory, settings: Settings, limits: UserLimitStore
 ) -> PersonList:
-    """Return the usage of the people that `find_audiences` finds, at most 10."""
+    """Return today's usage of people whose name or mail address has a word that starts with `text`. At most
+    10 people are returned.
+    """
     audiences = (await find_audiences(text, directory)).audiences
     people = [(one.principal, one.name, one.detail) for one in audiences if one.kind == "person"]
     return await _with_use(people, settings, limits)
 
 
-async def people_active(
+async def list_active_people(
     trail: AuditTrail, directory: GroupDirectory, settings: Settings, limits: UserLimitStore
 ) -> PersonList:
-    """Return the usage of people with an audit entry from the last 24 hours."""
+    """Return today's usage of up to 50 people with an audit entry from the last 24 hours. Only the newest
+    2,500 entries are read.
+    """
     ids = await _active_ids(trail)
-    entries = {one.principal: one for one in (await audiences_named(ids, directory)).audiences}
+    entries = {one.principal: one for one in (await look_up_audiences(ids, directory)).audiences}
     people = [
         (user_id, entries[user_id].name, entries[user_id].detail)
         if user_id in entries
@@ -77,7 +82,9 @@ async def _active_ids(trail: AuditTrail) -> list[str]:
 async def _with_use(
     identities: Sequence[tuple[str, str, str]], settings: Settings, limits: UserLimitStore
 ) -> PersonList:
-    """Return today's usage of each person in `identities`, given as (user id, name, detail)."""
+    """Return today's usage of the given people, sorted by name. `identities` contains (user id, name,
+    detail).
+    """
     use = await run_together(*(use_of_today(user_id, settings, limits) for user_id, _, _ in identities))
     people = [
         PersonUse(user_id=user_id, name=name, detail=detail, today=today)

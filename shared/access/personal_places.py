@@ -12,14 +12,16 @@ _RETRY_AFTER_S = 2.0  # such work usually takes tenths of a second
 
 @dataclass(eq=False)
 class _Person:
-    """One person's semaphore and the number of calls that hold it or wait for it."""
+    """A person's semaphore, and the number of calls that hold it or wait for it."""
 
     free: asyncio.Semaphore
     calls: int = 0
 
 
 class PersonalPlaces:
-    """A concurrency limit per person. Excess calls wait; calls beyond the waiting limit are refused."""
+    """A concurrency limit per person. Excess calls wait; if too many are waiting, further calls are
+    refused.
+    """
 
     def __init__(self, places: int, max_waiting: int) -> None:
         """Allow each person `places` concurrent calls, with up to `max_waiting` more waiting."""
@@ -29,7 +31,7 @@ class PersonalPlaces:
 
     @asynccontextmanager
     async def take(self, user_id: str) -> AsyncIterator[None]:
-        """Hold one of the person's places in the context, waiting until one is free.
+        """Hold one of the person's places in the context. Wait until a place is free.
 
         Raises:
             TooManyRequestsError: `max_waiting` calls of this person are already waiting.

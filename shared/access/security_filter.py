@@ -9,14 +9,16 @@ from shared.platform.odata import all_of, quote, search_in
 
 PUBLIC = "*"
 NOBODYS = ("conversation:", "channel:")
-"""How ids begin that the app gives to conversations: no identity may have one, and no list opens to one."""
+"""Prefixes of user ids that the app assigns to conversations. Neither a person nor an access list may contain
+one.
+"""
 
 
 def principals(user: UserContext) -> tuple[str, ...]:
-    """Return all principals of this user, their own id first.
+    """Return the principals of a user, their own id first: user id, department, groups, `org:<org_id>`, and
+    `*` for public documents.
 
-    user_id, department, each group, `org:<org_id>` and `*`, which public documents carry. A conversation with
-    several readers has `*` alone, whatever else its context contains.
+    A conversation with several readers has only `*`, whatever else its context contains.
 
     Raises:
         AccessDeniedError: the user id is empty. An anonymous user must not read even public documents.
@@ -32,7 +34,7 @@ def principals(user: UserContext) -> tuple[str, ...]:
 
 
 def security_filter(user: UserContext | None) -> str:
-    """Return the OData filter of documents that `user` may read.
+    """Return an OData filter for the documents that the user may read.
 
     Raises:
         AccessDeniedError: there is no user context.
@@ -46,24 +48,28 @@ def security_filter(user: UserContext | None) -> str:
 
 
 def in_thread(user: UserContext, thread_id: str) -> UserContext:
-    """Return the user context with which a thread's owner reads the files of that thread. The caller must
-    have checked the ownership.
+    """Return a copy of the user that may also read the files of a thread. The caller must have checked that
+    the user owns the thread.
     """
     return user.model_copy(update={"thread_id": thread_id})
 
 
 def is_in_reach(user: UserContext, thread_id: str) -> bool:
-    """Return whether documents of this thread are visible to the user; "" stands for documents outside any
+    """Return whether the user may see documents of this thread. "" stands for documents outside any
     thread.
     """
     return thread_id in ("", user.thread_id)
 
 
 def may_read(user: UserContext, access_control_list: tuple[str, ...]) -> bool:
-    """Return whether a user matches an access list. An empty list matches nobody."""
+    """Return whether an access list contains one of the user's principals. An empty list grants access to
+    nobody.
+    """
     return not set(principals(user)).isdisjoint(access_control_list)
 
 
 def readable_databases(user: UserContext, sources: Iterable[DatabaseSource]) -> dict[str, DatabaseSource]:
-    """Return the databases that the user may read, by `doc_id`; none if `user.within` restricts documents."""
+    """Return the databases that the user may read, by `doc_id`. The result is empty if `user.within` is
+    set.
+    """
     return {} if user.within else {one.doc_id: one for one in sources if may_read(user, one.access)}

@@ -1,4 +1,4 @@
-"""Storage of personal limits and usage: one table row per person, shared by all instances of the app.
+"""Storage of limits and usage per person: one table row each, shared by all instances of the app.
 
 A process combines the changes of all waiting calls into one write, so a few writes suffice for 200 concurrent
 calls of one person, and none is admitted merely because it waited too long.
@@ -27,7 +27,7 @@ from shared.platform.tables import Table, revision_of
 
 
 class Slot(Model):
-    """A slot held by an active run or summary of a person. It expires at `until`."""
+    """A concurrency slot of an active run or summary. It expires at `until` if it isn't released."""
 
     work_id: str
     until: datetime
@@ -38,7 +38,7 @@ class UserLimits(Model):
 
     Attributes:
         whole_at: when the full rate allowance is restored; None = it is full.
-        used: on the day (UTC) `used_on`.
+        used: usage on the UTC day `used_on`.
         revision: changes with every write; None before the first.
     """
 
@@ -50,21 +50,21 @@ class UserLimits(Model):
 
 
 Decide = Callable[[UserLimits], UserLimits]
-"""The row as it is to be, or TooManyRequestsError."""
+"""Returns the changed limits, or raises TooManyRequestsError. It may be called several times per change."""
 
 
-LIMIT_S = 2.0  # of one write with its retries; afterwards the call is admitted
-_MAX_TRIES = 12  # as many instances that write for one person at the same moment; see answering/control.py
+LIMIT_S = 2.0  # for one write with its retries; a call that waited longer is admitted
+_MAX_TRIES = 12  # allows as many instances to write for one person at the same moment
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
-_REMEMBERED = 1000  # people per process, a few hundred bytes each
+_REMEMBERED = 1000  # cached people per process, a few hundred bytes each
 _ROW_KEY = "limits"
 _STREAM_WAIT_S = 5.0
 
 
 @dataclass(eq=False)
 class _Change:
-    """A requested change of a row and its outcome."""
+    """A requested change of a person's row, with its outcome once it has been applied."""
 
     decide: Decide
     outcome: UserLimits | Exception | None = None
@@ -72,7 +72,7 @@ class _Change:
 
 @dataclass(eq=False)
 class _Row:
-    """The cached row of a person and the changes waiting for it."""
+    """The cached row of a person, and the changes waiting to be written."""
 
     state: UserLimits | None = None
     waiting: list[_Change] = field(default_factory=list)
@@ -80,25 +80,25 @@ class _Row:
 
 
 class OpenStream:
-    """One of a person's open streams. Its place is freed on `close` or garbage collection."""
+    """An open stream, which counts towards the person's limit until it is closed or garbage-collected."""
 
     def __init__(self, streams: WeakSet[OpenStream]) -> None:
         self._streams = streams
         streams.add(self)
 
     def close(self) -> None:
-        """Free the place. A second call is ignored."""
+        """Stop counting the stream. Repeated calls are ignored."""
         self._streams.discard(self)
 
 
 class OpenStreams:
-    """The open streams of one process, by person."""
+    """The open streams of this process, by person."""
 
     def __init__(self) -> None:
         self._streams: dict[str, WeakSet[OpenStream]] = {}
 
     def open(self, user_id: str, rules: LimitSettings) -> OpenStream:
-        """Acquire a place for a stream.
+        """Count a new stream of this person.
 
         Raises:
             TooManyRequestsError: the person has too many open streams.
@@ -115,7 +115,7 @@ class OpenStreams:
 
 
 class UserLimitStore:
-    """Usage and limits: one row per person, with the etag as revision.
+    """Store of limits and usage, with one row per person and the etag as revision.
 
     The table stores only a digest of the user id. `streams` and the cache belong to this process.
     """
@@ -125,12 +125,13 @@ class UserLimitStore:
         self._rows: OrderedDict[str, _Row] = OrderedDict()
         self.streams = OpenStreams()
 
-    def remembered(self, user_id: str) -> UserLimits | None:
-        """Return the person's row as this process last wrote it. It may be stale."""
+    def cached_limits(self, user_id: str) -> UserLimits | None:
+        """Return a person's limits as this process last wrote them, or None. They may be stale."""
         return self._rows[user_id].state if user_id in self._rows else None
 
     async def change(self, user_id: str, decide: Decide) -> UserLimits:
-        """Apply `decide` to the stored row and return the result.
+        """Apply `decide` to a person's limits, store the result and return it. Concurrent changes of one
+        person are written together.
 
         Raises:
             TooManyRequestsError: raised by `decide`.
@@ -144,8 +145,8 @@ class UserLimitStore:
         row.waiting.append(change)
         try:
             async with row.lock:
-                if change.outcome is None:  # otherwise the previous writer applied it with its own
-                    await self._make(user_id, row)
+                if change.outcome is None:  # otherwise the previous writer has already applied it
+                    await self._apply_waiting(user_id, row)
         finally:
             if change in row.waiting:  # its caller was cancelled
                 row.waiting.remove(change)
@@ -154,7 +155,7 @@ class UserLimitStore:
         raise change.outcome or ConflictError("The process is shutting down.")
 
     async def read(self, user_id: str) -> UserLimits:
-        """Return the person's row, or an empty one without a revision if none is stored.
+        """Return a person's limits; empty limits without a revision if none are stored.
 
         Raises:
             DependencyError: the row can't be read.
@@ -172,14 +173,16 @@ class UserLimitStore:
         return state.model_copy(update={"revision": revision_of(entity)})
 
     async def write(self, user_id: str, state: UserLimits) -> UserLimits:
-        """Store the row. Raise ConflictError if it changed or was deleted since `state.revision`."""
+        """Store a person's limits. Raise ConflictError if they have changed since `state.revision` was
+        read.
+        """
         content = state.model_dump_json(exclude={"revision"})
         entity = {"PartitionKey": digest(user_id), "RowKey": _ROW_KEY, "state": content}
         revision = await self._table.swap(entity, state.revision)
         return state.model_copy(update={"revision": revision})
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Delete up to `most` rows not written since `moment`. Return their number."""
+        """Delete up to `most` rows last written before `moment`. Return the number of deleted rows."""
         return await self._table.delete_before("Timestamp", moment, most)
 
     async def forget(self, user_id: str) -> int:
@@ -187,28 +190,28 @@ class UserLimitStore:
         self._rows.pop(user_id, None)
         return await self._table.delete_found(f"PartitionKey eq '{digest(user_id)}'", 1)
 
-    async def _make(self, user_id: str, row: _Row) -> None:
-        """Apply all waiting changes in one write."""
+    async def _apply_waiting(self, user_id: str, row: _Row) -> None:
+        """Apply all waiting changes of a person in one write and set their outcomes."""
         changes = list(row.waiting)
         try:
             async with asyncio.timeout(LIMIT_S):
-                outcomes = await self._swapped(user_id, row, changes)
+                outcomes = await self._write_changes(user_id, row, changes)
         except Exception as failed:  # noqa: BLE001  # each caller raises it
             outcomes = [failed] * len(changes)
         for change, outcome in zip(changes, outcomes, strict=True):
             change.outcome = outcome
         row.waiting = [change for change in row.waiting if change.outcome is None]
 
-    async def _swapped(
+    async def _write_changes(
         self, user_id: str, row: _Row, changes: Sequence[_Change]
     ) -> list[UserLimits | Exception]:
         for tries in range(_MAX_TRIES):
             state, row.state = row.state, None
-            outcomes = _applied(changes, state) if state is not None else []
+            outcomes = _apply_in_order(changes, state) if state is not None else []
             # A refusal or a no-op must be decided on the stored row, because the cached row may be stale.
-            if state is None or not _is_each_new(state, outcomes):
+            if state is None or not _all_changed(state, outcomes):
                 state = await self.read(user_id)
-                outcomes = _applied(changes, state)
+                outcomes = _apply_in_order(changes, state)
             stored = [outcome for outcome in outcomes if isinstance(outcome, UserLimits)]
             final = stored[-1] if stored else state
             try:
@@ -220,8 +223,8 @@ class UserLimitStore:
         raise ConflictError("Too many concurrent calls by one person.", "Try again in a moment.")
 
 
-def _applied(changes: Sequence[_Change], state: UserLimits) -> list[UserLimits | Exception]:
-    """Return the outcome of each change, applied in order."""
+def _apply_in_order(changes: Sequence[_Change], state: UserLimits) -> list[UserLimits | Exception]:
+    """Apply changes one after another. Return the resulting limits or the error of each."""
     outcomes: list[UserLimits | Exception] = []
     for change in changes:
         try:
@@ -233,7 +236,7 @@ def _applied(changes: Sequence[_Change], state: UserLimits) -> list[UserLimits |
     return outcomes
 
 
-def _is_each_new(state: UserLimits, outcomes: Sequence[UserLimits | Exception]) -> bool:
+def _all_changed(state: UserLimits, outcomes: Sequence[UserLimits | Exception]) -> bool:
     return all(
         not isinstance(outcome, Exception) and outcome != before
         for before, outcome in zip((state, *outcomes), outcomes, strict=False)

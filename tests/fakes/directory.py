@@ -39,7 +39,7 @@ class InMemoryDirectory(GroupDirectory):
         """Return the groups' names from `display_names`, or the id for a group without a name."""
         return {group: self.display_names.get(group, group) for group in await self.groups_of(user_id)}
 
-    async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
+    async def resolve(self, text: str) -> tuple[DirectoryEntry, ...]:
         """Return the entries of `names`, and users with groups."""
         if self.fails_with is not None:
             raise self.fails_with
@@ -50,5 +50,5 @@ class InMemoryDirectory(GroupDirectory):
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
         """Return the entries of `names` that begin with the text."""
-        found = [entry for name in self.names if name.startswith(text) for entry in await self.named(name)]
+        found = [entry for name in self.names if name.startswith(text) for entry in await self.resolve(name)]
         return tuple(found[:most])

@@ -1,10 +1,11 @@
-"""Whom somebody may share with: only who counts for them, by names where the directory knows any."""
+"""Audiences offered for sharing, and lookups of their names."""
 
+import asyncio
 from typing import Any
 
 from shared.access.access_lists import with_ids
-from shared.access.audiences import audiences_of
-from shared.access.models import UserContext
+from shared.access.audiences import audiences_of, look_up_audiences
+from shared.access.models import DirectoryEntry, UserContext
 from shared.platform.errors import DependencyError
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.services import fake_settings
@@ -69,3 +70,39 @@ async def test_every_audience_is_taken_in_an_access_list() -> None:
     found = await audiences_of(USER, directory(), in_azure())
     principals = [one.principal for one in found.audiences]
     assert await with_ids(principals, USER, directory(), in_azure()) == tuple(principals)
+
+
+class SlowDirectory(InMemoryDirectory):
+    """A directory that resolves numbers, fails for other ids, and counts concurrent lookups."""
+
+    active = 0
+    most_active = 0
+
+    async def resolve(self, text: str) -> tuple[DirectoryEntry, ...]:
+        """Return the entry after other lookups had the chance to start."""
+        self.active += 1
+        self.most_active = max(self.most_active, self.active)
+        await asyncio.sleep(0.001)
+        self.active -= 1
+        if not text.isdigit():
+            raise DependencyError("The directory does not answer.")
+        return (DirectoryEntry(kind="person", principal=text, name=f"Person {text}"),)
+
+
+async def test_fifty_ids_are_looked_up_a_few_at_a_time_and_in_order() -> None:
+    slow = SlowDirectory()
+    ids = [str(number) for number in range(50)]
+    audiences = (await look_up_audiences(ids, slow)).audiences
+    assert [one.principal for one in audiences] == ids
+    assert 1 < slow.most_active <= 8
+
+
+async def test_failed_lookups_and_names_are_left_out() -> None:
+    slow = SlowDirectory()
+    assert [one.name for one in (await look_up_audiences(["7", "x", "8"], slow)).audiences] == [
+        "Person 7",
+        "Person 8",
+    ]
+    known = InMemoryDirectory()
+    known.names = {"Finance": frozenset({FINANCE})}  # a name is not an id
+    assert (await look_up_audiences(["Finance", "unknown"], known)).audiences == ()
